@@ -1,0 +1,1 @@
+//! The tracing service as a daemon: sockets, files, timers and signals around esatto-service.

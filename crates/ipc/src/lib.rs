@@ -1,0 +1,1 @@
+//! The socket protocol between the tracing service and its clients.

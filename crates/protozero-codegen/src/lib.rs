@@ -1,0 +1,1 @@
+//! Generates protozero writers, readers, owned types and service stubs from .proto files.

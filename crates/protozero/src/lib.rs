@@ -1,0 +1,1 @@
+//! Zero-copy protobuf writers over scattered buffers, and a decoder that never allocates.

@@ -1,0 +1,1 @@
+//! Perfetto's messages as protozero writers, readers and owned types.

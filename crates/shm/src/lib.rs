@@ -1,0 +1,1 @@
+//! The shared memory buffer between a producer and the tracing service.

@@ -1,0 +1,1 @@
+//! Reads Perfetto traces: packets, sequences, interning, clocks and summaries.
