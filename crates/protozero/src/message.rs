@@ -1,0 +1,215 @@
+//! The append-only message writer.
+
+use crate::cursor::Stream;
+use crate::wire::{self, MAX_SIMPLE_FIELD_SIZE, MAX_TAG_SIZE, MAX_VARINT_SIZE, WireType};
+
+/// An open message: appends fields in the order of the calls.
+///
+/// Nothing can be taken back; writing a field twice writes it twice, and readers take the last value. A nested message
+/// ([`begin`](Self::begin)) borrows its parent, and dropping it fills in its length. No operation allocates,
+/// unless the sink does for more room or nesting is deeper than [`INLINE_DEPTH`](crate::cursor::INLINE_DEPTH).
+///
+/// Leaking a message (`core::mem::forget`) does not leave a wrong length behind: the whole root message is void.
+///
+/// Field numbers are not checked: the caller keeps them within 1 … 2^29 − 1.
+#[derive(Debug)]
+pub struct Message<'w> {
+    stream: &'w mut Stream,
+    /// Position of the first byte of the content.
+    start: usize,
+    /// 0 for a root message.
+    depth: usize,
+}
+
+impl<'w> Message<'w> {
+    #[inline]
+    pub(crate) fn open(stream: &'w mut Stream, depth: usize) -> Self {
+        let start = stream.position();
+        Self { stream, start, depth }
+    }
+
+    /// Begins a nested message in field `field`.
+    #[inline]
+    pub fn begin(&mut self, field: u32) -> Message<'_> {
+        self.stream.begin_nested(self.depth, field);
+        Message::open(self.stream, self.depth + 1)
+    }
+
+    /// Appends an unsigned integer (`uint32`, `uint64`) as varint.
+    #[inline]
+    pub fn varint(&mut self, field: u32, v: u64) {
+        if self.stream.available() >= MAX_SIMPLE_FIELD_SIZE {
+            // SAFETY: there is room for the longest tag and the longest varint.
+            unsafe {
+                self.stream.write_varint_unchecked(u64::from(wire::tag(field, WireType::Varint)));
+            }
+            // SAFETY: as above.
+            unsafe { self.stream.write_varint_unchecked(v) };
+        } else {
+            self.varint_slow(field, v);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn varint_slow(&mut self, field: u32, v: u64) {
+        self.stream.write_varint(u64::from(wire::tag(field, WireType::Varint)));
+        self.stream.write_varint(v);
+    }
+
+    /// Appends a signed integer (`int32`, `int64`, enums) as varint; negative ones take ten bytes.
+    #[inline]
+    pub fn int(&mut self, field: u32, v: i64) {
+        self.varint(field, v.cast_unsigned());
+    }
+
+    /// Appends a zigzag-encoded integer (`sint32`, `sint64`).
+    #[inline]
+    pub fn sint(&mut self, field: u32, v: i64) {
+        self.varint(field, wire::zigzag(v));
+    }
+
+    /// Appends a `bool`.
+    #[inline]
+    pub fn bool(&mut self, field: u32, v: bool) {
+        self.varint(field, u64::from(v));
+    }
+
+    /// Appends four bytes (`fixed32`, `sfixed32`).
+    #[inline]
+    pub fn fixed32(&mut self, field: u32, v: u32) {
+        self.fixed(wire::tag(field, WireType::Fixed32), v.to_le_bytes());
+    }
+
+    /// Appends eight bytes (`fixed64`, `sfixed64`).
+    #[inline]
+    pub fn fixed64(&mut self, field: u32, v: u64) {
+        self.fixed(wire::tag(field, WireType::Fixed64), v.to_le_bytes());
+    }
+
+    /// Appends a `float`.
+    #[inline]
+    pub fn float(&mut self, field: u32, v: f32) {
+        self.fixed32(field, v.to_bits());
+    }
+
+    /// Appends a `double`.
+    #[inline]
+    pub fn double(&mut self, field: u32, v: f64) {
+        self.fixed64(field, v.to_bits());
+    }
+
+    #[inline]
+    fn fixed<const N: usize>(&mut self, tag: u32, bytes: [u8; N]) {
+        const { assert!(N <= MAX_VARINT_SIZE) }
+        if self.stream.available() >= MAX_TAG_SIZE + N {
+            // SAFETY: there is room for the longest tag and the value.
+            unsafe { self.stream.write_varint_unchecked(u64::from(tag)) };
+            // SAFETY: as above.
+            unsafe { self.stream.write_unchecked(&bytes) };
+        } else {
+            self.stream.write_varint(u64::from(tag));
+            self.stream.write(&bytes);
+        }
+    }
+
+    /// Appends a `bytes` field; an empty one is written too.
+    #[inline]
+    pub fn bytes(&mut self, field: u32, v: &[u8]) {
+        let tag = u64::from(wire::tag(field, WireType::LengthDelimited));
+        if self.stream.available() >= MAX_SIMPLE_FIELD_SIZE
+            && self.stream.available() - MAX_SIMPLE_FIELD_SIZE >= v.len()
+        {
+            // SAFETY: there is room for the longest tag, the longest varint and the value.
+            unsafe { self.stream.write_varint_unchecked(tag) };
+            // SAFETY: as above.
+            unsafe { self.stream.write_varint_unchecked(v.len() as u64) };
+            // SAFETY: as above.
+            unsafe { self.stream.write_unchecked(v) };
+        } else {
+            self.bytes_slow(tag, v);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn bytes_slow(&mut self, tag: u64, v: &[u8]) {
+        self.stream.write_varint(tag);
+        self.stream.write_varint(v.len() as u64);
+        self.stream.write(v);
+    }
+
+    /// Appends a `string` field.
+    #[inline]
+    pub fn string(&mut self, field: u32, v: &str) {
+        self.bytes(field, v.as_bytes());
+    }
+
+    /// Appends one `bytes` field made of several pieces.
+    pub fn scattered_bytes(&mut self, field: u32, pieces: &[&[u8]]) {
+        let len: usize = pieces.iter().map(|p| p.len()).sum();
+        self.begin_bytes(field, len);
+        for piece in pieces {
+            self.stream.write(piece);
+        }
+    }
+
+    /// Appends a packed repeated field of varints. The iterator is walked twice, first for the length.
+    pub fn packed_varints(&mut self, field: u32, values: impl Iterator<Item = u64> + Clone) {
+        let len = values.clone().map(wire::varint_size).sum();
+        self.begin_bytes(field, len);
+        for v in values {
+            self.stream.write_varint(v);
+        }
+    }
+
+    /// Appends a packed repeated field of 32-bit values.
+    pub fn packed_fixed32(&mut self, field: u32, values: impl Iterator<Item = u32> + Clone) {
+        self.begin_bytes(field, values.clone().count() * 4);
+        for v in values {
+            self.stream.write(&v.to_le_bytes());
+        }
+    }
+
+    /// Appends a packed repeated field of 64-bit values.
+    pub fn packed_fixed64(&mut self, field: u32, values: impl Iterator<Item = u64> + Clone) {
+        self.begin_bytes(field, values.clone().count() * 8);
+        for v in values {
+            self.stream.write(&v.to_le_bytes());
+        }
+    }
+
+    fn begin_bytes(&mut self, field: u32, len: usize) {
+        self.stream.write_varint(u64::from(wire::tag(field, WireType::LengthDelimited)));
+        self.stream.write_varint(len as u64);
+    }
+
+    /// Appends encoded fields verbatim. The caller guarantees that they are whole.
+    #[inline]
+    pub fn raw(&mut self, fields: &[u8]) {
+        self.stream.write(fields);
+    }
+
+    /// Bytes of content so far, without lengths that are not filled in yet being shortened.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.stream.position().wrapping_sub(self.start)
+    }
+
+    /// True if nothing was appended.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Drop for Message<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.depth == 0 {
+            self.stream.end_root();
+        } else {
+            self.stream.end_nested(self.depth, self.start);
+        }
+    }
+}

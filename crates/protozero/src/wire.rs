@@ -1,0 +1,181 @@
+//! The protobuf wire format: tags, varints and limits (`docs/spec/protozero.md` §1).
+
+/// Bytes reserved for the length of a nested message.
+pub const LENGTH_FIELD_SIZE: usize = 4;
+
+/// The largest length that fits in a length field: 4 × 7 bits.
+pub const MAX_MESSAGE_LENGTH: usize = (1 << 28) - 1;
+
+/// The largest length that a one-byte length field holds.
+pub const MAX_ONE_BYTE_LENGTH: usize = 127;
+
+/// The longest varint: 64 bits in groups of 7.
+pub const MAX_VARINT_SIZE: usize = 10;
+
+/// The longest tag: 32 bits in groups of 7.
+pub const MAX_TAG_SIZE: usize = 5;
+
+/// The longest encoding of a field that is not length-delimited.
+pub const MAX_SIMPLE_FIELD_SIZE: usize = MAX_TAG_SIZE + MAX_VARINT_SIZE;
+
+/// The largest field number that decoders report; fields above it are skipped.
+pub const MAX_FIELD_ID: u32 = (1 << 24) - 1;
+
+/// How the value of a field is laid out.
+///
+/// Groups (3 and 4) are neither written nor read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum WireType {
+    /// A base-128 integer.
+    Varint = 0,
+    /// Eight bytes, little endian.
+    Fixed64 = 1,
+    /// A varint length and as many bytes.
+    LengthDelimited = 2,
+    /// Four bytes, little endian.
+    Fixed32 = 5,
+}
+
+impl WireType {
+    /// The wire type of a tag, if it is one that this library reads.
+    #[inline]
+    #[must_use]
+    pub const fn from_tag(tag: u64) -> Option<Self> {
+        match tag & 7 {
+            0 => Some(Self::Varint),
+            1 => Some(Self::Fixed64),
+            2 => Some(Self::LengthDelimited),
+            5 => Some(Self::Fixed32),
+            _ => None,
+        }
+    }
+}
+
+/// The tag that precedes a field.
+#[inline]
+#[must_use]
+pub const fn tag(field: u32, wire_type: WireType) -> u32 {
+    (field << 3) | wire_type as u32
+}
+
+/// Maps signed to unsigned integers so that small magnitudes stay small.
+#[inline]
+#[must_use]
+pub const fn zigzag(v: i64) -> u64 {
+    ((v << 1) ^ (v >> 63)).cast_unsigned()
+}
+
+/// The inverse of [`zigzag`].
+#[inline]
+#[must_use]
+pub const fn unzigzag(v: u64) -> i64 {
+    (v >> 1).cast_signed() ^ -((v & 1).cast_signed())
+}
+
+/// Number of bytes that the shortest varint of `v` takes.
+#[inline]
+#[must_use]
+pub const fn varint_size(v: u64) -> usize {
+    // 7 payload bits a byte; 0 takes one byte. (bits * 9 + 64) / 64 equals ceil(bits / 7) for 1..=64.
+    let bits = 64 - (v | 1).leading_zeros() as usize;
+    (bits * 9 + 64) / 64
+}
+
+/// `v` as a varint padded to four bytes, which is how lengths are back-filled.
+///
+/// Only the low 28 bits of `v` are kept.
+#[inline]
+#[must_use]
+pub const fn redundant_varint4(v: u32) -> [u8; 4] {
+    [(v as u8 & 0x7f) | 0x80, ((v >> 7) as u8 & 0x7f) | 0x80, ((v >> 14) as u8 & 0x7f) | 0x80, (v >> 21) as u8 & 0x7f]
+}
+
+/// Encodes `v` into `out` and returns the number of bytes.
+#[inline]
+pub const fn encode_varint(mut v: u64, out: &mut [u8; MAX_VARINT_SIZE]) -> usize {
+    let mut n = 0;
+    while v >= 0x80 {
+        out[n] = (v as u8) | 0x80;
+        v >>= 7;
+        n += 1;
+    }
+    out[n] = v as u8;
+    n + 1
+}
+
+/// Reads a varint from the start of `bytes`: its value and the number of bytes it took.
+///
+/// Redundant encodings are accepted. Returns `None` if the input ends inside the varint or if it is
+/// longer than [`MAX_VARINT_SIZE`]. Of the tenth byte only the lowest bit counts.
+#[inline]
+#[must_use]
+pub const fn decode_varint(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut value = 0u64;
+    let mut n = 0;
+    while n < bytes.len() && n < MAX_VARINT_SIZE {
+        let byte = bytes[n];
+        value |= ((byte & 0x7f) as u64) << (7 * n as u32);
+        n += 1;
+        if byte & 0x80 == 0 {
+            return Some((value, n));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_match_the_table_of_the_spec() {
+        for (field, tags) in [
+            (1, [0x08, 0x09, 0x0a, 0x0d]),
+            (0x7f, [0x3f8, 0x3f9, 0x3fa, 0x3fd]),
+            (0x80, [0x400, 0x401, 0x402, 0x405]),
+            (0x3fff, [0x1fff8, 0x1fff9, 0x1fffa, 0x1fffd]),
+            (0x4000, [0x20000, 0x20001, 0x20002, 0x20005]),
+        ] {
+            let types = [WireType::Varint, WireType::Fixed64, WireType::LengthDelimited, WireType::Fixed32];
+            assert_eq!(types.map(|t| tag(field, t)), tags);
+        }
+    }
+
+    #[test]
+    fn redundant_varints_are_four_bytes() {
+        assert_eq!(redundant_varint4(0), [0x80, 0x80, 0x80, 0x00]);
+        assert_eq!(redundant_varint4(1), [0x81, 0x80, 0x80, 0x00]);
+        assert_eq!(redundant_varint4(0x80), [0x80, 0x81, 0x80, 0x00]);
+        assert_eq!(redundant_varint4(0x33_2211), [0x91, 0xc4, 0xcc, 0x01]);
+        assert_eq!(redundant_varint4(0x0fff_ffff), [0xff, 0xff, 0xff, 0x7f]);
+    }
+
+    #[test]
+    fn varint_sizes_agree_with_the_encoder() {
+        let mut out = [0; MAX_VARINT_SIZE];
+        for shift in 0..64 {
+            for v in [(1u64 << shift) - 1, 1 << shift, (1 << shift) + 1] {
+                assert_eq!(varint_size(v), encode_varint(v, &mut out), "{v:#x}");
+                assert_eq!(decode_varint(&out), Some((v, varint_size(v))));
+            }
+        }
+        assert_eq!(varint_size(u64::MAX), 10);
+    }
+
+    #[test]
+    fn overlong_and_cut_varints_are_refused() {
+        assert_eq!(decode_varint(&[]), None);
+        assert_eq!(decode_varint(&[0x80; 9]), None);
+        assert_eq!(decode_varint(&[0x80; 10]), None);
+        assert_eq!(decode_varint(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]), Some((u64::MAX, 10)));
+    }
+
+    #[test]
+    fn zigzag_keeps_small_magnitudes_small() {
+        for (signed, unsigned) in [(0, 0), (-1, 1), (1, 2), (-2, 3), (i64::MAX, u64::MAX - 1), (i64::MIN, u64::MAX)] {
+            assert_eq!(zigzag(signed), unsigned);
+            assert_eq!(unzigzag(unsigned), signed);
+        }
+    }
+}
