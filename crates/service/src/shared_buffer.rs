@@ -1,0 +1,63 @@
+//! A producer's shared memory as the service sees it: chunks to copy out, nothing to point into.
+
+use core::fmt;
+
+/// The service's view of one producer's shared memory buffer.
+///
+/// Every function copies; none hands out references into memory that the producer can write
+/// (`docs/spec/shared-memory.md §18`).
+pub trait SharedBuffer: fmt::Debug + Send {
+    /// Bytes of the whole region.
+    fn size_bytes(&self) -> usize;
+
+    /// Bytes of a page.
+    fn page_size_bytes(&self) -> usize;
+
+    /// Takes a complete chunk: acquires it, copies header and payload, frees it. `payload` is overwritten with the
+    /// chunk without its 8-byte header. `None`: no such page or chunk, or its state is not "complete".
+    fn take_chunk(&mut self, page: u32, chunk: u32, payload: &mut Vec<u8>) -> Option<ChunkHeader>;
+
+    /// Shows every chunk that is complete, or being written with at least two packets, and leaves it untouched
+    /// (`docs/spec/shared-memory.md §16`). `payload` is scratch space.
+    fn scrape(&mut self, payload: &mut Vec<u8>, each: &mut dyn FnMut(ScrapedChunk<'_>));
+}
+
+/// Header of a chunk, as it was loaded (`docs/spec/shared-memory.md §5`); nothing in it is checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChunkHeader {
+    /// Who wrote it; 0 is invalid.
+    pub writer_id: u16,
+    /// Number of the chunk in its sequence, wraps.
+    pub chunk_id: u32,
+    /// How many fragments it claims to have.
+    pub count: u16,
+    /// The three flag bits: 1 first fragment continues, 2 last fragment continues, 4 needs patching.
+    pub flags: u8,
+}
+
+/// A chunk that was not committed yet.
+#[derive(Clone, Copy, Debug)]
+pub struct ScrapedChunk<'a> {
+    /// Its header.
+    pub header: ChunkHeader,
+    /// It is complete, its commit is under way; else it is still being written.
+    pub complete: bool,
+    /// The chunk without its header.
+    pub payload: &'a [u8],
+}
+
+/// Bytes of a region and of a page that the service grants for a wish (0 = no wish); `docs/spec/service.md §2`.
+///
+/// A pair that cannot be had becomes the default pair. Memory that a producer brought along is only adopted when
+/// this function returns exactly its sizes.
+pub fn granted_sizes(size_bytes: usize, page_size_bytes: usize) -> (usize, usize) {
+    const DEFAULT_SIZE: usize = 256 * 1024;
+    const DEFAULT_PAGE: usize = 4 * 1024;
+    const MAX_SIZE: usize = 32 * 1024 * 1024;
+    const MAX_PAGE: usize = 32 * 1024;
+    const UNIT: usize = 4 * 1024;
+    let size = if size_bytes == 0 { DEFAULT_SIZE } else { size_bytes.min(MAX_SIZE) };
+    let page = if page_size_bytes == 0 { DEFAULT_PAGE } else { page_size_bytes.min(MAX_PAGE) };
+    let valid = page % UNIT == 0 && (page / UNIT).is_power_of_two() && size >= page && size % page == 0;
+    if valid { (size, page) } else { (DEFAULT_SIZE, DEFAULT_PAGE) }
+}
