@@ -1,1 +1,322 @@
-// placeholder
+//! Messages as values: what generated owned types are made of.
+//!
+//! Owned types serve the control plane (configurations, requests), where a message is kept, compared
+//! and passed on. They keep every field that they do not know, byte for byte, and write it after the
+//! known ones, so that what a newer peer sent survives (`docs/spec/protozero.md` §10).
+
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::{DecodeError, Field, Fields, HeapBuffer, Message};
+
+/// How deep messages may nest in what [`Owned::decode`] takes.
+///
+/// Decoding recurses, so a hostile sender could otherwise exhaust the stack.
+pub const MAX_DECODE_DEPTH: u32 = 100;
+
+/// A message held as a value.
+///
+/// Implemented by generated code; users call [`decode`](Self::decode) and [`encode`](Self::encode).
+pub trait Owned: Default + Clone + PartialEq + fmt::Debug {
+    /// Takes over one field, or returns `false` if the schema has no such field of that wire type.
+    ///
+    /// `depth` is how many further levels of nesting are allowed.
+    ///
+    /// # Errors
+    ///
+    /// If a nested message is malformed or nests too deep; the offset counts from the start of the
+    /// field's payload.
+    fn merge_field(&mut self, field: Field<'_>, depth: u32) -> Result<bool, DecodeError>;
+
+    /// Appends all fields to `message`, unknown ones last.
+    fn write_to(&self, message: &mut Message<'_>);
+
+    /// The fields that the schema does not know, encoded.
+    fn unknown_fields_mut(&mut self) -> &mut Vec<u8>;
+
+    /// Decodes a message.
+    ///
+    /// # Errors
+    ///
+    /// If `bytes` is not a sequence of whole fields, in any message the schema knows of, or nests deeper
+    /// than [`MAX_DECODE_DEPTH`].
+    fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut message = Self::default();
+        message.merge(bytes, MAX_DECODE_DEPTH)?;
+        Ok(message)
+    }
+
+    /// Adds the fields of an encoded message to this one: singular fields are replaced, repeated ones
+    /// appended to, nested messages merged.
+    ///
+    /// # Errors
+    ///
+    /// As [`decode`](Self::decode); what came before the error has been merged.
+    fn merge(&mut self, bytes: &[u8], depth: u32) -> Result<(), DecodeError> {
+        let mut fields = Fields::new(bytes);
+        while let Some((field, encoded)) = fields.next_with_bytes() {
+            match self.merge_field(field, depth) {
+                Ok(true) => {}
+                Ok(false) => self.unknown_fields_mut().extend_from_slice(encoded),
+                Err(error) => {
+                    let payload = fields.offset() - field.as_bytes().len();
+                    return Err(DecodeError { offset: payload + error.offset });
+                }
+            }
+        }
+        fields.check()
+    }
+
+    /// The encoded message.
+    fn encode(&self) -> Vec<u8> {
+        let mut buffer = HeapBuffer::new();
+        self.write_to(&mut buffer.message());
+        buffer.to_vec()
+    }
+}
+
+impl<M: Owned> Owned for Box<M> {
+    fn merge_field(&mut self, field: Field<'_>, depth: u32) -> Result<bool, DecodeError> {
+        M::merge_field(self, field, depth)
+    }
+
+    fn write_to(&self, message: &mut Message<'_>) {
+        M::write_to(self, message);
+    }
+
+    fn unknown_fields_mut(&mut self) -> &mut Vec<u8> {
+        M::unknown_fields_mut(self)
+    }
+}
+
+/// A protobuf `string`: text by intention, bytes in fact.
+///
+/// Nothing validates what peers send as text, so neither does this type; it is converted where text is
+/// needed.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProtoString(Vec<u8>);
+
+impl ProtoString {
+    /// An empty string.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The bytes, without a copy.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
+    /// The text, if it is valid UTF-8.
+    #[must_use]
+    pub fn to_str(&self) -> Option<&str> {
+        core::str::from_utf8(&self.0).ok()
+    }
+
+    /// The text, with `U+FFFD` for what is not UTF-8. Allocates only in that case.
+    #[must_use]
+    pub fn to_str_lossy(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.0)
+    }
+}
+
+impl core::ops::Deref for ProtoString {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl AsRef<[u8]> for ProtoString {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl core::borrow::Borrow<[u8]> for ProtoString {
+    fn borrow(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<&str> for ProtoString {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<String> for ProtoString {
+    fn from(text: String) -> Self {
+        Self(text.into_bytes())
+    }
+}
+
+impl From<&[u8]> for ProtoString {
+    fn from(bytes: &[u8]) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl From<Vec<u8>> for ProtoString {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+}
+
+impl PartialEq<str> for ProtoString {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == other.as_bytes()
+    }
+}
+
+impl PartialEq<&str> for ProtoString {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == other.as_bytes()
+    }
+}
+
+impl PartialEq<String> for ProtoString {
+    fn eq(&self, other: &String) -> bool {
+        self.0 == other.as_bytes()
+    }
+}
+
+impl fmt::Debug for ProtoString {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.to_str_lossy(), f)
+    }
+}
+
+impl fmt::Display for ProtoString {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.to_str_lossy())
+    }
+}
+
+/// Names that generated code spells through this crate, so that it needs no `extern crate alloc`.
+#[doc(hidden)]
+pub mod rt {
+    pub use alloc::boxed::Box;
+    pub use alloc::vec::Vec;
+}
+
+/// What generated `merge_field` calls: each stores one field and says whether its wire type fits.
+#[doc(hidden)]
+pub mod take {
+    use super::{DecodeError, Field, Owned, ProtoString, Vec};
+    use crate::kind::{self, Kind, Scalar};
+    use crate::{Repeated, Value};
+
+    /// A singular scalar.
+    pub fn scalar<K: Scalar>(slot: &mut Option<K::Native>, field: Field<'_>) -> Result<bool, DecodeError> {
+        let value = K::read(field.value);
+        *slot = value.or(*slot);
+        Ok(value.is_some())
+    }
+
+    /// One value of a repeated scalar, or many packed ones.
+    pub fn scalars<K: Scalar>(slot: &mut Vec<K::Native>, field: Field<'_>) -> Result<bool, DecodeError> {
+        let fits = match field.value {
+            Value::Bytes(packed) => {
+                slot.extend(Repeated::<K>::of_packed(packed));
+                true
+            }
+            value => K::read(value).map(|value| slot.push(value)).is_some(),
+        };
+        Ok(fits)
+    }
+
+    /// A singular `string`.
+    pub fn string(slot: &mut Option<ProtoString>, field: Field<'_>) -> Result<bool, DecodeError> {
+        let value = kind::Bytes::read(field.value);
+        Ok(value.map(|bytes| *slot = Some(bytes.into())).is_some())
+    }
+
+    /// One of repeated `string`s.
+    pub fn strings(slot: &mut Vec<ProtoString>, field: Field<'_>) -> Result<bool, DecodeError> {
+        let value = kind::Bytes::read(field.value);
+        Ok(value.map(|bytes| slot.push(bytes.into())).is_some())
+    }
+
+    /// A singular `bytes`.
+    pub fn bytes(slot: &mut Option<Vec<u8>>, field: Field<'_>) -> Result<bool, DecodeError> {
+        let value = kind::Bytes::read(field.value);
+        Ok(value.map(|bytes| *slot = Some(bytes.into())).is_some())
+    }
+
+    /// One of repeated `bytes`.
+    pub fn byte_strings(slot: &mut Vec<Vec<u8>>, field: Field<'_>) -> Result<bool, DecodeError> {
+        let value = kind::Bytes::read(field.value);
+        Ok(value.map(|bytes| slot.push(bytes.into())).is_some())
+    }
+
+    /// A singular message; a second occurrence is merged into the first.
+    pub fn message<M: Owned>(slot: &mut Option<M>, field: Field<'_>, depth: u32) -> Result<bool, DecodeError> {
+        let Value::Bytes(bytes) = field.value else { return Ok(false) };
+        let depth = depth.checked_sub(1).ok_or(DecodeError { offset: 0 })?;
+        slot.get_or_insert_with(M::default).merge(bytes, depth)?;
+        Ok(true)
+    }
+
+    /// One of repeated messages.
+    pub fn messages<M: Owned>(slot: &mut Vec<M>, field: Field<'_>, depth: u32) -> Result<bool, DecodeError> {
+        let mut element = None;
+        let fits = message(&mut element, field, depth)?;
+        slot.extend(element);
+        Ok(fits)
+    }
+}
+
+/// What generated `write_to` calls: each appends what a slot holds.
+#[doc(hidden)]
+pub mod put {
+    use super::{Message, Owned};
+    use crate::kind::Scalar;
+
+    /// A singular scalar.
+    pub fn scalar<K: Scalar>(message: &mut Message<'_>, id: u32, slot: Option<K::Native>) {
+        if let Some(value) = slot {
+            K::write(message, id, value);
+        }
+    }
+
+    /// A repeated scalar, one field per value.
+    pub fn scalars<K: Scalar>(message: &mut Message<'_>, id: u32, slot: &[K::Native]) {
+        for value in slot {
+            K::write(message, id, *value);
+        }
+    }
+
+    /// A repeated scalar, packed into one field; nothing if there are no values.
+    pub fn packed<K: Scalar>(message: &mut Message<'_>, id: u32, slot: &[K::Native]) {
+        if !slot.is_empty() {
+            K::write_packed(message, id, slot.iter().copied());
+        }
+    }
+
+    /// A `string` or `bytes` field, singular (an `Option`) or repeated (a slice).
+    pub fn bytes<'a, T: AsRef<[u8]> + 'a>(message: &mut Message<'_>, id: u32, slot: impl IntoIterator<Item = &'a T>) {
+        for value in slot {
+            message.bytes(id, value.as_ref());
+        }
+    }
+
+    /// A message field, singular (an `Option`) or repeated (a slice).
+    pub fn messages<'a, M: Owned + 'a>(message: &mut Message<'_>, id: u32, slot: impl IntoIterator<Item = &'a M>) {
+        for value in slot {
+            value.write_to(&mut message.begin(id));
+        }
+    }
+}
