@@ -1,1 +1,27 @@
-//! Whole-system and interop tests.
+//! Whole-system and interop tests: the harness.
+//!
+//! A [`Lab`] is a private folder with sockets of its own. In it run services, producers and
+//! consumers of either [`Side`]: ours, or Perfetto's own programs. What they record is judged by
+//! Perfetto's trace processor ([`tp`]), against what the applications are known to emit
+//! ([`workload`]), so that one checker serves all conversations.
+//!
+//! The tests themselves are in `tests/tests`: one program per area, one file per promise.
+
+#![forbid(unsafe_code)]
+
+mod lab;
+mod peers;
+mod program;
+mod side;
+mod skip;
+pub mod tp;
+mod tracefs;
+pub mod wire;
+pub mod workload;
+
+pub use lab::{Lab, Recording};
+pub use peers::{Peer, esatto_bin};
+pub use program::{DEADLINE, Program, Signal, wait_until};
+pub use side::{Side, Trio};
+pub use skip::{Skip, skip};
+pub use tracefs::mount_tracefs;

@@ -1,1 +1,72 @@
-fn main() {}
+//! Chores of this workspace, run as `cargo xtask COMMAND`.
+
+#![forbid(unsafe_code)]
+
+mod checks;
+mod codegen;
+mod layers;
+mod lint;
+mod peers;
+mod shell;
+mod soak;
+mod test;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask COMMAND
+
+  test                  install what is missing, run every test, print a summary
+  soak [NAME...]        what takes too long for `test`: see `cargo xtask soak --list`
+  lint                  rustfmt, clippy, docs and layers, warnings as errors
+  layers                check the order of the crates (ARCHITECTURE.md)
+  codegen [--check]     generate crates/schema/src from crates/schema/proto
+  peers [--force] [official] [ui] [browser] [producer]
+                        install the real Perfetto to test against (default: all)
+  tp ARGS...            the real trace processor: SQL on a trace
+  ui-check ARGS...      open a trace in the real Perfetto UI, take a screenshot
+  bench [GROUP...] [--json FILE]
+                        measure against the peers";
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let command = args.next().unwrap_or_default();
+    let args: Vec<String> = args.collect();
+    let done = match command.as_str() {
+        "test" => test::run(&args),
+        "soak" => soak::run(&args),
+        "lint" => lint::run(),
+        "layers" => layers::run(),
+        "codegen" => codegen::run(&args),
+        "peers" => peers::run("install", &args),
+        "tp" => peers::run("tp", &args),
+        "ui-check" => peers::run("ui-check", &args),
+        "bench" => bench(&args),
+        "" | "help" | "-h" | "--help" => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        other => Err(format!("unknown command '{other}'\n{USAGE}")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            // `test` has printed its summary, whose last line must stay the last one.
+            if !message.is_empty() {
+                eprintln!("xtask: {message}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the bench workspace, which takes the arguments as they are.
+fn bench(args: &[String]) -> Result<(), String> {
+    let manifest = shell::root().join("bench/Cargo.toml");
+    if !manifest.exists() {
+        return Err(format!("{} is missing", manifest.display()));
+    }
+    let mut cargo = shell::cargo();
+    cargo.args(["run", "--quiet", "--release", "--manifest-path"]).arg(manifest).arg("--").args(args);
+    shell::run(&mut cargo)
+}

@@ -1,0 +1,209 @@
+//! A private folder in which the programs of one test meet.
+
+use crate::program::{Program, Signal, wait_until};
+use crate::workload::Workload;
+use crate::{Side, esatto_bin, peers, wire};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A folder with sockets, logs and traces of one test. It goes with the test, unless that fails.
+#[derive(Debug)]
+pub struct Lab {
+    folder: PathBuf,
+    programs: AtomicU32,
+}
+
+impl Lab {
+    /// An empty folder.
+    ///
+    /// # Panics
+    ///
+    /// It cannot be created.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "it has an effect")]
+    pub fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        // A unix socket's path has at most 106 bytes: keep it short.
+        let name = format!("esatto-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        Self { folder, programs: AtomicU32::new(0) }
+    }
+
+    /// A file in the folder.
+    pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Writes a file.
+    ///
+    /// # Panics
+    ///
+    /// It cannot be written.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, content).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        path
+    }
+
+    /// The address of the producer socket.
+    #[must_use]
+    pub fn producer_socket(&self) -> PathBuf {
+        self.path("p.sock")
+    }
+
+    /// The address of the consumer socket.
+    #[must_use]
+    pub fn consumer_socket(&self) -> PathBuf {
+        self.path("c.sock")
+    }
+
+    /// A command with this lab's sockets in its environment.
+    #[must_use]
+    pub fn command(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command.env("PERFETTO_PRODUCER_SOCK_NAME", self.producer_socket());
+        command.env("PERFETTO_CONSUMER_SOCK_NAME", self.consumer_socket());
+        command.current_dir(&self.folder);
+        command
+    }
+
+    /// Starts `command`, named `name` in what a failing test prints.
+    pub fn start(&self, name: &str, command: &mut Command) -> Program {
+        let number = self.programs.fetch_add(1, Ordering::Relaxed);
+        Program::start(name, command, self.path(format!("{number}-{name}.log")))
+    }
+
+    /// Starts a tracing service and waits until both sockets take connections.
+    pub fn service(&self, side: Side) -> Program {
+        let mut command = match side {
+            Side::Ours => {
+                let mut command = self.command(esatto_bin());
+                command.arg("traced");
+                command
+            }
+            Side::Theirs => self.command(peers::official("traced")),
+        };
+        // Of a service before: its sockets would seem to be there already.
+        for socket in [self.producer_socket(), self.consumer_socket()] {
+            let _ = std::fs::remove_file(socket);
+        }
+        let mut service = self.start(&format!("traced-{side}"), &mut command);
+        for socket in [self.producer_socket(), self.consumer_socket()] {
+            wait_until(&format!("{} takes connections", socket.display()), || {
+                assert!(service.is_running(), "the service ended:\n{}", service.log());
+                UnixStream::connect(&socket).ok().map(drop)
+            });
+        }
+        service
+    }
+
+    /// Starts an application. It waits until it is recorded, emits its events and ends.
+    pub fn application(&self, side: Side, workload: Workload) -> Program {
+        self.start(&format!("producer-{side}"), &mut self.application_command(side, workload))
+    }
+
+    /// The command of [`application`](Self::application).
+    #[must_use]
+    pub fn application_command(&self, side: Side, workload: Workload) -> Command {
+        let mut command = match side {
+            Side::Ours => self.command(peers::our_producer()),
+            Side::Theirs => self.command(peers::official("official-producer")),
+        };
+        command.args([workload.threads, workload.rounds, workload.pause_us].map(|number| number.to_string()));
+        command.arg("60");
+        command
+    }
+
+    /// Starts Perfetto's data sources of the operating system and waits until they are registered.
+    pub fn probes(&self) -> Program {
+        let probes = self.start("traced_probes", &mut self.command(peers::official("traced_probes")));
+        self.wait_for_data_source("linux.process_stats");
+        probes
+    }
+
+    /// Starts recording with a config in text format, into the file `name`.
+    pub fn record(&self, side: Side, name: &str, config: &str) -> Recording {
+        let config = self.write(&format!("{name}.cfg"), config);
+        let trace = self.path(name);
+        let mut command = match side {
+            Side::Ours => {
+                let mut command = self.command(esatto_bin());
+                command.arg("record").arg("-c").arg(config);
+                command
+            }
+            Side::Theirs => {
+                let mut command = self.command(peers::official("perfetto"));
+                command.arg("--txt").arg("-c").arg(config);
+                command
+            }
+        };
+        command.arg("-o").arg(&trace);
+        Recording { program: self.start(&format!("record-{side}"), &mut command), trace }
+    }
+
+    /// A second recording of this lab is under way when the service says so: see [`wire::State`].
+    pub fn wait_for_sessions(&self, count: usize) {
+        wait_until(&format!("{count} sessions are started"), || (self.state().sessions_started == count).then_some(()));
+    }
+
+    /// Waits until a producer has registered the data source `name`.
+    pub fn wait_for_data_source(&self, name: &str) {
+        wait_until(&format!("data source {name} is registered"), || {
+            self.state().data_sources.iter().any(|source| source == name).then_some(())
+        });
+    }
+
+    /// Waits until so many producers are connected.
+    pub fn wait_for_producers(&self, count: usize) {
+        wait_until(&format!("{count} producers are connected"), || {
+            (self.state().producers.len() == count).then_some(())
+        });
+    }
+
+    /// What the service says of itself, asked over a connection of its own.
+    #[must_use]
+    pub fn state(&self) -> wire::State {
+        wire::Peer::consumer(self).state()
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("what is left of the test: {}", self.folder.display());
+        } else {
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+/// A recording under way.
+#[derive(Debug)]
+pub struct Recording {
+    /// The program that records.
+    pub program: Program,
+    trace: PathBuf,
+}
+
+impl Recording {
+    /// The trace file.
+    #[must_use]
+    pub fn trace(&self) -> &Path {
+        &self.trace
+    }
+
+    /// Ends the recording as Ctrl-C does and waits for the trace.
+    pub fn stop(&mut self) -> PathBuf {
+        self.program.signal(Signal::INT);
+        self.finish()
+    }
+
+    /// Waits for the end of the recording and the trace.
+    pub fn finish(&mut self) -> PathBuf {
+        self.program.wait_ok();
+        self.trace.clone()
+    }
+}

@@ -1,0 +1,94 @@
+//! Where the programs are that the tests start.
+
+use crate::Skip;
+use std::path::{Path, PathBuf};
+
+/// A part of `cargo xtask peers`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// `traced`, `traced_probes` and `perfetto`.
+    Official,
+    /// An application with Perfetto's own SDK.
+    Producer,
+    /// Perfetto's trace processor.
+    TraceProcessor,
+    /// Perfetto's UI in a browser.
+    Browser,
+}
+
+impl Peer {
+    /// Finds out whether the peer is installed.
+    ///
+    /// # Errors
+    ///
+    /// It is not, and this is not CI.
+    ///
+    /// # Panics
+    ///
+    /// It is not, and this is CI, where it has to be.
+    pub fn require(self) -> Result<(), Skip> {
+        let (part, witness) = match self {
+            Self::Official => ("official", "bin/traced"),
+            Self::Producer => ("producer", "bin/official-producer"),
+            Self::TraceProcessor => ("ui", "ui/version"),
+            Self::Browser => ("browser", "node/node_modules/playwright-core"),
+        };
+        if folder().join(witness).exists() {
+            return Ok(());
+        }
+        let ci = std::env::var("CI").unwrap_or_default();
+        assert!(
+            ci.is_empty() || ci == "false" || ci == "0",
+            "peer '{part}' is not installed: cargo xtask peers {part}"
+        );
+        Err(Skip(format!("no peers: run 'cargo xtask peers {part}'")))
+    }
+}
+
+/// One of Perfetto's own programs.
+pub(crate) fn official(program: &str) -> PathBuf {
+    folder().join("bin").join(program)
+}
+
+/// One of the scripts around the trace processor and the UI.
+pub(crate) fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../xtask/peers").join(name)
+}
+
+/// Our command line program.
+///
+/// `ESATTO_BIN` names it (`cargo xtask test` does); else it is the one beside the running test.
+///
+/// # Panics
+///
+/// It is not built.
+#[must_use]
+pub fn esatto_bin() -> PathBuf {
+    let path = std::env::var_os("ESATTO_BIN").map_or_else(|| beside_this_test("esatto"), PathBuf::from);
+    assert!(path.exists(), "{} is missing: cargo build --workspace --bins", path.display());
+    path
+}
+
+/// Our application, the counterpart of `official-producer`.
+pub(crate) fn our_producer() -> PathBuf {
+    let path = beside_this_test("esatto-producer");
+    assert!(path.exists(), "{} is missing: cargo build --workspace --bins", path.display());
+    path
+}
+
+/// `target/debug/NAME` for a test program in `target/debug/deps`.
+fn beside_this_test(name: &str) -> PathBuf {
+    let this = std::env::current_exe().expect("the test knows its own path");
+    let mut folder = this.parent().expect("it lies in a folder");
+    if folder.ends_with("deps") {
+        folder = folder.parent().expect("deps lies in a folder");
+    }
+    folder.join(name)
+}
+
+fn folder() -> PathBuf {
+    std::env::var_os("PEERS_DIR").map_or_else(
+        || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache/perfetto-peers"),
+        PathBuf::from,
+    )
+}

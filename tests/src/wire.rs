@@ -1,0 +1,343 @@
+//! Peers that speak the socket protocol by hand: an encoder and decoder of a few lines that share
+//! nothing with ours, for asking a service about its state and for sending it nonsense
+//! (`docs/spec/wire-protocol.md` §2–§4).
+
+use crate::Lab;
+use crate::program::DEADLINE;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+use std::io::{IoSlice, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+/// The largest payload of a frame (§2).
+pub const MAX_PAYLOAD: u32 = 131_068;
+
+/// Protobuf fields, written one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proto(pub Vec<u8>);
+
+impl Proto {
+    /// No fields.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a varint field.
+    #[must_use]
+    pub fn int(mut self, field: u32, value: u64) -> Self {
+        self.varint(u64::from(field) << 3);
+        self.varint(value);
+        self
+    }
+
+    /// Adds a length-delimited field.
+    #[must_use]
+    pub fn bytes(mut self, field: u32, value: impl AsRef<[u8]>) -> Self {
+        self.varint(u64::from(field) << 3 | 2);
+        self.varint(value.as_ref().len() as u64);
+        self.0.extend_from_slice(value.as_ref());
+        self
+    }
+
+    /// Adds a message field.
+    #[must_use]
+    pub fn message(self, field: u32, value: &Self) -> Self {
+        self.bytes(field, &value.0)
+    }
+
+    /// The fields behind their length, as they go over the socket.
+    #[must_use]
+    pub fn frame(&self) -> Vec<u8> {
+        let length = u32::try_from(self.0.len()).expect("a frame is small");
+        [&length.to_le_bytes(), self.0.as_slice()].concat()
+    }
+
+    fn varint(&mut self, mut value: u64) {
+        while value > 0x7f {
+            self.0.push(value.to_le_bytes()[0] | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value.to_le_bytes()[0]);
+    }
+}
+
+/// A decoded value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// A varint or fixed-width number.
+    Int(u64),
+    /// A string, bytes or message.
+    Bytes(&'a [u8]),
+}
+
+/// Splits a message into its fields.
+///
+/// # Panics
+///
+/// It is malformed: what a service sends must not be.
+#[must_use]
+pub fn fields(mut bytes: &[u8]) -> Vec<(u32, Value<'_>)> {
+    let mut out = Vec::new();
+    while !bytes.is_empty() {
+        let tag = take_varint(&mut bytes);
+        let value = match tag & 7 {
+            0 => Value::Int(take_varint(&mut bytes)),
+            1 => Value::Int(u64::from_le_bytes(take(&mut bytes, 8).try_into().expect("8 bytes"))),
+            2 => {
+                let length = usize::try_from(take_varint(&mut bytes)).expect("a length");
+                Value::Bytes(take(&mut bytes, length))
+            }
+            5 => Value::Int(u64::from(u32::from_le_bytes(take(&mut bytes, 4).try_into().expect("4 bytes")))),
+            other => panic!("wire type {other}"),
+        };
+        out.push((u32::try_from(tag >> 3).expect("a field number"), value));
+    }
+    out
+}
+
+/// The last number in field `id`, 0 if absent.
+#[must_use]
+pub fn int(bytes: &[u8], id: u32) -> u64 {
+    let values = fields(bytes).into_iter().filter(|(field, _)| *field == id);
+    values
+        .filter_map(|(_, value)| if let Value::Int(value) = value { Some(value) } else { None })
+        .next_back()
+        .unwrap_or(0)
+}
+
+/// All byte strings in field `id`.
+#[must_use]
+pub fn all(bytes: &[u8], id: u32) -> Vec<&[u8]> {
+    let values = fields(bytes).into_iter().filter(|(field, _)| *field == id);
+    values.filter_map(|(_, value)| if let Value::Bytes(value) = value { Some(value) } else { None }).collect()
+}
+
+/// The last byte string in field `id`.
+#[must_use]
+pub fn last(bytes: &[u8], id: u32) -> Option<&[u8]> {
+    all(bytes, id).pop()
+}
+
+fn take<'a>(bytes: &mut &'a [u8], count: usize) -> &'a [u8] {
+    let (head, tail) = bytes.split_at(count);
+    *bytes = tail;
+    head
+}
+
+fn take_varint(bytes: &mut &[u8]) -> u64 {
+    let mut value = 0;
+    for shift in (0..).step_by(7) {
+        let byte = take(bytes, 1)[0];
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    value
+}
+
+/// What a service answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// Which request it belongs to.
+    pub request_id: u64,
+    /// The method ran and was content.
+    pub success: bool,
+    /// More replies to this request will follow.
+    pub has_more: bool,
+    /// The answer.
+    pub body: Vec<u8>,
+    /// The text of a RequestError, of which the rest is empty then.
+    pub error: Option<String>,
+    /// The whole frame.
+    pub frame: Vec<u8>,
+}
+
+/// What a service says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// The names of the producers.
+    pub producers: Vec<String>,
+    /// The names of the data sources.
+    pub data_sources: Vec<String>,
+    /// Sessions there are.
+    pub sessions: usize,
+    /// Sessions that are started.
+    pub sessions_started: usize,
+}
+
+/// A connection to a service.
+#[derive(Debug)]
+pub struct Peer {
+    stream: UnixStream,
+    request_id: u64,
+    /// Names and ids of the methods of the bound service.
+    methods: Vec<(String, u64)>,
+}
+
+impl Peer {
+    /// Connects to a socket and says nothing.
+    ///
+    /// # Panics
+    ///
+    /// Nobody listens.
+    #[must_use]
+    pub fn connect(socket: &Path) -> Self {
+        let stream = UnixStream::connect(socket).unwrap_or_else(|error| panic!("{}: {error}", socket.display()));
+        stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
+        stream.set_write_timeout(Some(DEADLINE)).expect("a timeout");
+        Self { stream, request_id: 0, methods: Vec::new() }
+    }
+
+    /// Connects to the consumer socket and binds its service.
+    #[must_use]
+    pub fn consumer(lab: &Lab) -> Self {
+        let mut peer = Self::connect(&lab.consumer_socket());
+        peer.bind("ConsumerPort");
+        peer
+    }
+
+    /// Connects to the producer socket and binds its service.
+    #[must_use]
+    pub fn producer(lab: &Lab) -> Self {
+        let mut peer = Self::connect(&lab.producer_socket());
+        peer.bind("ProducerPort");
+        peer
+    }
+
+    /// Sends bytes as they are. The service may have closed: that is no error here.
+    pub fn send(&mut self, bytes: &[u8]) {
+        let _ = self.stream.write_all(bytes);
+    }
+
+    /// Sends bytes with descriptors attached to the first of them.
+    pub fn send_with_fds(&mut self, bytes: &[u8], fds: &[BorrowedFd<'_>]) {
+        let mut space = [MaybeUninit::uninit(); 1024];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(fds)), "the descriptors fit");
+        let sent = rustix::net::sendmsg(self.stream.as_fd(), &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL);
+        if let Ok(sent) = sent {
+            self.send(&bytes[sent..]);
+        }
+    }
+
+    /// Binds the service `name`.
+    ///
+    /// # Panics
+    ///
+    /// It is refused.
+    pub fn bind(&mut self, name: &str) {
+        self.request_id += 1;
+        let bind = Proto::new().bytes(1, name);
+        self.send(&Proto::new().int(2, self.request_id).message(3, &bind).frame());
+        let frame = self.read_frame().expect("an answer to BindService");
+        let reply = last(&frame, 4).expect("BindServiceReply");
+        assert_eq!(int(reply, 1), 1, "{name} is bound");
+        self.methods = all(reply, 3)
+            .into_iter()
+            .map(|method| (String::from_utf8_lossy(last(method, 2).unwrap_or_default()).into_owned(), int(method, 1)))
+            .collect();
+    }
+
+    /// The frame of a call, for [`send`](Self::send), and its request id.
+    ///
+    /// # Panics
+    ///
+    /// The service has no such method.
+    pub fn call_frame(&mut self, method: &str, args: &Proto) -> (u64, Vec<u8>) {
+        let id = self.methods.iter().find(|(name, _)| name == method).unwrap_or_else(|| panic!("no {method}")).1;
+        self.raw_call_frame(1, id, &args.0)
+    }
+
+    /// As [`call_frame`](Self::call_frame), of numbers that need not exist.
+    pub fn raw_call_frame(&mut self, service: u64, method: u64, args: &[u8]) -> (u64, Vec<u8>) {
+        self.request_id += 1;
+        let invoke = Proto::new().int(1, service).int(2, method).bytes(3, args).int(4, 0);
+        (self.request_id, Proto::new().int(2, self.request_id).message(5, &invoke).frame())
+    }
+
+    /// Calls a method and waits for its first reply.
+    ///
+    /// # Panics
+    ///
+    /// The service closes the connection instead.
+    pub fn call(&mut self, method: &str, args: &Proto) -> Reply {
+        let (id, frame) = self.call_frame(method, args);
+        self.send(&frame);
+        self.reply_to(id)
+    }
+
+    /// Reads until a reply to request `id`.
+    ///
+    /// # Panics
+    ///
+    /// The service closes the connection instead.
+    pub fn reply_to(&mut self, id: u64) -> Reply {
+        loop {
+            let reply = self.read().unwrap_or_else(|| panic!("the service closed the connection at request {id}"));
+            if reply.request_id == id {
+                return reply;
+            }
+        }
+    }
+
+    /// Reads the next reply; none if the service has closed the connection.
+    pub fn read(&mut self) -> Option<Reply> {
+        let frame = self.read_frame()?;
+        let request_id = int(&frame, 2);
+        let error =
+            last(&frame, 7).map(|error| String::from_utf8_lossy(last(error, 1).unwrap_or_default()).into_owned());
+        let reply = last(&frame, 6).unwrap_or_default();
+        let (success, has_more) = (int(reply, 1) != 0, int(reply, 2) != 0);
+        let body = last(reply, 3).unwrap_or_default().to_vec();
+        Some(Reply { request_id, success, has_more, body, error, frame })
+    }
+
+    /// Whether the service closes the connection before it says anything more.
+    pub fn is_closed(&mut self) -> bool {
+        self.read_frame().is_none()
+    }
+
+    /// Asks the service about its state.
+    pub fn state(&mut self) -> State {
+        let mut bytes = Vec::new();
+        let mut reply = self.call("QueryServiceState", &Proto::new());
+        loop {
+            assert!(reply.success, "QueryServiceState is answered");
+            bytes.extend_from_slice(last(&reply.body, 1).unwrap_or_default());
+            if !reply.has_more {
+                break;
+            }
+            reply = self.reply_to(reply.request_id);
+        }
+        let text = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
+        let count = |id| usize::try_from(int(&bytes, id)).expect("a count");
+        State {
+            producers: all(&bytes, 1).into_iter().map(|producer| text(last(producer, 2))).collect(),
+            data_sources: all(&bytes, 2)
+                .into_iter()
+                .map(|source| text(last(source, 1).and_then(|descriptor| last(descriptor, 1))))
+                .collect(),
+            sessions: count(3),
+            sessions_started: count(4),
+        }
+    }
+
+    /// The payload of the next frame; none at the end of the stream.
+    fn read_frame(&mut self) -> Option<Vec<u8>> {
+        let mut header = [0; 4];
+        match self.stream.read_exact(&mut header) {
+            Ok(()) => {}
+            Err(error) if matches!(error.kind(), std::io::ErrorKind::WouldBlock) => panic!("no answer: {error}"),
+            Err(_) => return None,
+        }
+        let length = u32::from_le_bytes(header);
+        assert!(length <= MAX_PAYLOAD, "the service sends a frame of {length} bytes");
+        let mut payload = vec![0; length as usize];
+        self.stream.read_exact(&mut payload).ok()?;
+        Some(payload)
+    }
+}

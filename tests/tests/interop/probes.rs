@@ -1,0 +1,110 @@
+//! Perfetto's `traced_probes` gives our service what it gives its own.
+
+use esatto_tests::{Lab, Peer, Side, Skip, tp};
+
+const STATS: &str = r#"
+buffers { size_kb: 4096 fill_policy: DISCARD }
+duration_ms: 1500
+data_sources { config {
+  name: "linux.process_stats"
+  process_stats_config { scan_all_processes_on_start: true record_thread_names: true proc_stats_poll_ms: 250 }
+} }
+data_sources { config {
+  name: "linux.sys_stats"
+  sys_stats_config {
+    meminfo_period_ms: 250
+    meminfo_counters: MEMINFO_MEM_TOTAL
+    meminfo_counters: MEMINFO_MEM_FREE
+    stat_period_ms: 250
+    stat_counters: STAT_CPU_TIMES
+    stat_counters: STAT_FORK_COUNT
+  }
+} }
+"#;
+
+mod process_and_system_statistics_arrive {
+    use super::*;
+
+    fn scenario(service: Side) -> Result<(), Skip> {
+        Peer::Official.require()?;
+        Peer::TraceProcessor.require()?;
+        let lab = Lab::new();
+        let _service = lab.service(service);
+        let probes = lab.probes();
+        let trace = lab.record(service, "trace", STATS).finish();
+        let all = tp::query(
+            &trace,
+            &format!(
+                "select name from process where pid = {} or pid = {};
+                select t.name, count(*) as n from counter c join track t on c.track_id = t.id
+                  where t.name in ('MemTotal', 'MemFree', 'num_forks', 'mem.rss') group by t.name order by t.name;
+                select sum(value) as total from counter c join track t on c.track_id = t.id where t.name = 'MemTotal';",
+                probes.pid(),
+                std::process::id(),
+            ),
+        );
+        assert_eq!(all[0].len(), 2, "processes: {:?}", all[0]);
+        let names: Vec<&str> = all[1].iter().map(|row| row.text("name")).collect();
+        assert_eq!(names, ["MemFree", "MemTotal", "mem.rss", "num_forks"]);
+        assert!(all[1].iter().all(|row| row.int("n") >= 3), "values: {:?}", all[1]);
+        assert!(all[2][0].real("total") > 0.0);
+        tp::assert_clean(&trace);
+        Ok(())
+    }
+    esatto_tests::for_each_service!(scenario);
+}
+
+const FTRACE: &str = r#"
+buffers { size_kb: 32768 fill_policy: DISCARD }
+duration_ms: 1500
+data_sources { config {
+  name: "linux.ftrace"
+  ftrace_config {
+    ftrace_events: "sched/sched_switch"
+    ftrace_events: "sched/sched_waking"
+    ftrace_events: "sched/sched_process_fork"
+    ftrace_events: "sched/sched_process_exec"
+    ftrace_events: "task/task_newtask"
+    compact_sched { enabled: true }
+  }
+} }
+data_sources { config { name: "linux.process_stats" process_stats_config { scan_all_processes_on_start: true } } }
+"#;
+
+/// There is one tracefs for all: the tests of this file that use it take turns.
+static TRACEFS: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+mod kernel_events_arrive {
+    use super::*;
+
+    fn scenario(service: Side) -> Result<(), Skip> {
+        Peer::Official.require()?;
+        Peer::TraceProcessor.require()?;
+        let _turn = TRACEFS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        esatto_tests::mount_tracefs()?;
+        let lab = Lab::new();
+        let _service = lab.service(service);
+        let _probes = lab.probes();
+        lab.wait_for_data_source("linux.ftrace");
+        let mut recording = lab.record(service, "trace", FTRACE);
+        lab.wait_for_sessions(1);
+        let mut child = lab.start("sleep", lab.command("sleep").arg("0.3"));
+        child.wait_ok();
+        let trace = recording.finish();
+        let all = tp::query(
+            &trace,
+            &format!(
+                "select count(*) as n from sched_slice;
+                select count(*) as n from sched_slice join thread using (utid) where tid = {};
+                select count(distinct cpu) as n from sched_slice;",
+                child.pid()
+            ),
+        );
+        assert!(all[0][0].int("n") > 10, "scheduling slices: {:?}", all[0]);
+        assert!(all[1][0].int("n") >= 1, "scheduling slices of the child: {:?}", all[1]);
+        assert!(all[2][0].int("n") >= 1, "processors: {:?}", all[2]);
+        tp::assert_clean(&trace);
+        Ok(())
+    }
+    esatto_tests::for_each_service!(scenario);
+}

@@ -1,0 +1,51 @@
+//! Checks beside `cargo test`: models under loom, features, generated code.
+
+use crate::shell;
+use crate::test::{Run, Tally, libtest};
+use serde_json::Value;
+
+/// Builds without default features that users may choose.
+const FEATURES: &[&[&str]] = &[
+    &["check", "-p", "esatto", "--no-default-features"],
+    &["check", "-p", "esatto-protozero", "--no-default-features"],
+];
+
+/// Runs them all into `tally`.
+///
+/// # Errors
+///
+/// Cargo cannot be run.
+pub(crate) fn run(tally: &mut Tally) -> Result<(), String> {
+    shell::heading("features");
+    for args in FEATURES {
+        tally.check(&args.join(" "), shell::run(shell::cargo().args(*args).env("RUSTFLAGS", rust_flags(""))));
+    }
+    for package in packages_with_loom()? {
+        shell::heading(&format!("loom models of {package}"));
+        let mut tests = shell::cargo();
+        // In a folder of their own: other flags would rebuild everything else.
+        tests.args(["test", "--release", "-p", &package, "--test", "loom*"]);
+        tests
+            .env("RUSTFLAGS", rust_flags("--cfg esatto_loom"))
+            .env("CARGO_TARGET_DIR", shell::target_dir().join("loom"));
+        tally.add(libtest::run(&mut tests, Run { label: "loom" })?);
+    }
+    Ok(())
+}
+
+/// The caller's `RUSTFLAGS` and more.
+fn rust_flags(more: &str) -> String {
+    let own = std::env::var("RUSTFLAGS").unwrap_or_default();
+    format!("{own} {more}").trim().to_owned()
+}
+
+fn packages_with_loom() -> Result<Vec<String>, String> {
+    let text = shell::output(shell::cargo().args(["metadata", "--format-version=1", "--no-deps"]))?;
+    let metadata: Value = serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))?;
+    let packages = metadata["packages"].as_array().map_or(&[][..], Vec::as_slice);
+    let has_loom = |package: &&Value| {
+        let dependencies = package["dependencies"].as_array().map_or(&[][..], Vec::as_slice);
+        dependencies.iter().any(|dependency| dependency["name"] == "loom")
+    };
+    Ok(packages.iter().filter(has_loom).filter_map(|package| package["name"].as_str().map(str::to_owned)).collect())
+}

@@ -1,0 +1,152 @@
+//! The order of the crates: each may depend only on those above it in the table.
+
+use crate::shell;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Folders under `crates/`, bottom to top (ARCHITECTURE.md). Crates to come have their row already.
+const ORDER: &[&str] = &[
+    "protozero",
+    "protozero-codegen",
+    "schema",
+    "shm",
+    "ipc",
+    "filter",
+    "service",
+    "macros",
+    "esatto",
+    "daemon",
+    "rpc-trace",
+    "tracing-layer",
+    "tower-layer",
+    "capi",
+    "probes",
+    "trace",
+    "text-format",
+    "cli",
+];
+
+/// Depends on none of ours.
+const ALONE: &[&str] = &["protozero", "macros"];
+
+/// May hold unsafe code; every other crate root forbids it.
+const MAY_BE_UNSAFE: &[&str] = &["protozero", "shm", "ipc", "esatto", "capi", "probes"];
+
+/// Checks the workspace against the table.
+///
+/// # Errors
+///
+/// Every breach, one per line.
+pub(crate) fn run() -> Result<(), String> {
+    let text = shell::output(shell::cargo().args(["metadata", "--format-version=1", "--no-deps", "--offline"]))
+        .or_else(|_| shell::output(shell::cargo().args(["metadata", "--format-version=1", "--no-deps"])))?;
+    let metadata: Value = serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))?;
+    let breaches = breaches(&metadata);
+    if breaches.is_empty() {
+        println!("layers: {} crates in order", crates(&metadata).count());
+        Ok(())
+    } else {
+        Err(breaches.into_iter().collect::<Vec<_>>().join("\nxtask: "))
+    }
+}
+
+/// Folder name and package of every crate of ours.
+fn crates(metadata: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let packages = metadata["packages"].as_array().map_or(&[][..], Vec::as_slice);
+    packages.iter().filter_map(|package| {
+        let manifest = package["manifest_path"].as_str()?;
+        Some((folder(manifest.strip_suffix("/Cargo.toml")?)?, package))
+    })
+}
+
+/// `protozero` of `…/crates/protozero`; none for what lies elsewhere.
+fn folder(path: &str) -> Option<&str> {
+    let (parent, name) = path.rsplit_once('/')?;
+    parent.ends_with("/crates").then_some(name)
+}
+
+fn breaches(metadata: &Value) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let height = |name: &str| ORDER.iter().position(|row| *row == name);
+    for (name, package) in crates(metadata) {
+        let Some(own) = height(name) else {
+            found.insert(format!("layers: crates/{name} has no row in xtask/src/layers.rs"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().map_or(&[][..], Vec::as_slice) {
+            if dependency["kind"] == "dev" {
+                continue;
+            }
+            let Some(path) = dependency["path"].as_str() else { continue };
+            match folder(path).and_then(height) {
+                None => {
+                    found.insert(format!("layers: crates/{name} depends on {path}, which is no crate of the table"));
+                }
+                Some(other) if other >= own => {
+                    found.insert(format!("layers: crates/{name} may not depend on crates/{}", ORDER[other]));
+                }
+                Some(other) if ALONE.contains(&name) => {
+                    let other = ORDER[other];
+                    found.insert(format!("layers: crates/{name} may depend on none of ours, so not on crates/{other}"));
+                }
+                Some(_) => {}
+            }
+        }
+        if !MAY_BE_UNSAFE.contains(&name) {
+            found.extend(roots_without_forbid(package));
+        }
+    }
+    found
+}
+
+fn roots_without_forbid(package: &Value) -> Vec<String> {
+    let targets = package["targets"].as_array().map_or(&[][..], Vec::as_slice);
+    targets
+        .iter()
+        .filter(|target| target["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|k| k == "lib" || k == "bin")))
+        .filter_map(|target| target["src_path"].as_str())
+        .filter(|path| !std::fs::read_to_string(path).is_ok_and(|text| text.contains("#![forbid(unsafe_code)]")))
+        .map(|path| format!("layers: {path} lacks #![forbid(unsafe_code)]"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn package(name: &str, dependencies: &[(&str, Option<&str>)]) -> Value {
+        let dependencies: Vec<Value> = dependencies
+            .iter()
+            .map(|(other, kind)| json!({"path": format!("/x/crates/{other}"), "kind": kind}))
+            .collect();
+        json!({"manifest_path": format!("/x/crates/{name}/Cargo.toml"), "dependencies": dependencies, "targets": []})
+    }
+
+    fn count(packages: Vec<Value>) -> usize {
+        breaches(&json!({ "packages": packages })).len()
+    }
+
+    #[test]
+    fn a_crate_may_depend_on_those_above_it_only() {
+        assert_eq!(count(vec![package("ipc", &[("protozero", None), ("schema", None)])]), 0);
+        assert_eq!(count(vec![package("ipc", &[("service", None)])]), 1);
+        assert_eq!(count(vec![package("ipc", &[("service", Some("build"))])]), 1);
+    }
+
+    #[test]
+    fn dev_dependencies_are_exempt() {
+        assert_eq!(count(vec![package("ipc", &[("service", Some("dev"))])]), 0);
+    }
+
+    #[test]
+    fn a_crate_without_a_row_is_named() {
+        assert_eq!(count(vec![package("surprise", &[])]), 1);
+        assert_eq!(count(vec![json!({"manifest_path": "/x/xtask/Cargo.toml", "dependencies": []})]), 0);
+    }
+
+    #[test]
+    fn macros_depend_on_none_of_ours() {
+        assert_eq!(count(vec![package("macros", &[("protozero", None)])]), 1);
+    }
+}

@@ -1,0 +1,27 @@
+//! The real Perfetto: installing it and using its tools.
+
+use crate::shell;
+use std::process::Command;
+
+/// Runs one of the scripts of `xtask/peers`.
+///
+/// `install` without a part installs all of them.
+pub(crate) fn run(script: &str, args: &[String]) -> Result<(), String> {
+    let path = shell::root().join("xtask/peers").join(script);
+    let mut command = Command::new(path);
+    command.args(args);
+    let no_part = args.iter().all(|arg| arg == "--force");
+    if script == "install" && no_part {
+        command.args(["official", "ui", "browser", "producer"]);
+    }
+    if script == "install" {
+        return shell::run(&mut command);
+    }
+    // A tool's own messages and exit status are the answer.
+    let status = command.status().map_err(|error| format!("cannot start {script}: {error}"))?;
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(code) => std::process::exit(code),
+        None => Err(format!("{script}: {status}")),
+    }
+}
