@@ -1,1 +1,52 @@
-//! The protobuf text format with errors that name line, column and what was expected.
+//! The protobuf text format, driven by descriptors.
+//!
+//! [`parse`] turns text into the binary encoding of a message; [`to_text`] prints a binary message.
+//! Nothing here knows a schema: every name comes from a `prost_reflect` descriptor.
+//!
+//! The parser is made for configs that people write by hand (`docs/spec/cli.md §16`). It does not stop
+//! at the first mistake: it reports every one, each with line, column, what was expected and, where it
+//! can guess, what was meant:
+//!
+//! ```text
+//! record.cfg:2:3 error: No field named "size_kbb" in proto BufferConfig; did you mean "size_kb"?
+//!   size_kbb: 4096
+//!   ^~~~~~~~
+//! ```
+//!
+//! It accepts the whole text format (lists, `<…>`, single quotes, hexadecimal numbers, exponents, enum
+//! numbers, extensions, `Any`) and what the reference client accepts beyond it (no colon before a scalar,
+//! negative numbers for unsigned fields, a decimal point in an integer). The text may be hostile: nesting
+//! and the number of reported errors are bounded, and no input panics.
+
+#![forbid(unsafe_code)]
+
+mod convert;
+mod error;
+mod lexer;
+mod parser;
+mod print;
+mod suggest;
+
+pub use error::{Error, Errors};
+pub use parser::{MAX_ERRORS, MAX_NESTING, Parser, parse};
+pub use print::to_text;
+
+/// Runs the parser, and on success the printer and the parser again, on arbitrary input.
+///
+/// Panics if what was printed does not mean what was parsed; nothing else may panic.
+#[doc(hidden)]
+pub fn fuzz_parse(message: &prost_reflect::MessageDescriptor, text: &[u8]) {
+    match parse(message, text) {
+        Ok(bytes) => {
+            let printed = to_text(message, &bytes);
+            let again = parse(message, &printed).unwrap_or_else(|errors| panic!("{errors}\nof\n{printed}"));
+            assert_eq!(to_text(message, &again), printed);
+        }
+        Err(errors) => {
+            assert!(!errors.is_empty());
+            let _ = errors.to_string();
+        }
+    }
+    let _ = Parser::new(message.clone()).lossy(true).parse(text);
+    let _ = to_text(message, text);
+}

@@ -1,0 +1,264 @@
+//! Turns the spelling of a scalar into its encoding.
+
+use prost_reflect::Kind;
+use prost_reflect::prost::encoding::{WireType, encode_varint};
+
+/// A number as written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Number<'t> {
+    pub(crate) negative: bool,
+    pub(crate) text: &'t str,
+}
+
+/// Why a spelling is no value of a field.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NoValue {
+    /// It is something else altogether.
+    Mismatch,
+    /// It is a number, but not one that fits; says which do.
+    OutOfRange(String),
+}
+
+/// Encodes a number for an integer or floating point field, without a tag.
+///
+/// As in the reference, digits are decimal even after a leading zero, a decimal point in an integer cuts it
+/// off, and negative numbers wrap in unsigned fields. What does not fit is an error here, while the
+/// reference silently takes the low bits.
+pub(crate) fn number(kind: &Kind, number: Number<'_>, out: &mut Vec<u8>) -> Result<(), NoValue> {
+    match kind {
+        Kind::Double => out.extend(float(number)?.to_le_bytes()),
+        Kind::Float => {
+            let value = float(number)? as f32;
+            out.extend(value.to_le_bytes());
+        }
+        Kind::Int32 | Kind::Uint32 => {
+            let value = integer(number, i64::from(i32::MIN), u64::from(u32::MAX))?;
+            // An int32 is encoded sign-extended.
+            let signed = matches!(kind, Kind::Int32);
+            encode_varint(if signed { low32(value) as i32 as u64 } else { u64::from(low32(value)) }, out);
+        }
+        Kind::Sint32 => {
+            let value = low32(integer(number, i64::from(i32::MIN), u64::from(u32::MAX))?) as i32;
+            encode_varint(u64::from(((value << 1) ^ (value >> 31)) as u32), out);
+        }
+        Kind::Fixed32 | Kind::Sfixed32 => {
+            out.extend(low32(integer(number, i64::from(i32::MIN), u64::from(u32::MAX))?).to_le_bytes());
+        }
+        Kind::Int64 | Kind::Uint64 => encode_varint(integer(number, i64::MIN, u64::MAX)?, out),
+        Kind::Sint64 => {
+            let value = integer(number, i64::MIN, u64::MAX)? as i64;
+            encode_varint(((value << 1) ^ (value >> 63)) as u64, out);
+        }
+        Kind::Fixed64 | Kind::Sfixed64 => out.extend(integer(number, i64::MIN, u64::MAX)?.to_le_bytes()),
+        Kind::Bool => {
+            let value = integer(number, 0, 1).map_err(|_| NoValue::Mismatch)?;
+            encode_varint(value, out);
+        }
+        Kind::Enum(_) | Kind::String | Kind::Bytes | Kind::Message(_) => return Err(NoValue::Mismatch),
+    }
+    Ok(())
+}
+
+/// Reads an enum number.
+pub(crate) fn enum_number(number: Number<'_>) -> Option<i32> {
+    if number.text.contains('.') {
+        return None;
+    }
+    let value = integer(number, i64::from(i32::MIN), i32::MAX as u64).ok()?;
+    i32::try_from(value as i64).ok()
+}
+
+/// Encodes a word (`true`, `inf`, …) for a scalar field, without a tag; `None` if it is no word of that type.
+pub(crate) fn word(kind: &Kind, negative: bool, word: &str, out: &mut Vec<u8>) -> Option<()> {
+    match kind {
+        Kind::Bool if !negative => match word {
+            "true" | "True" | "t" => out.push(1),
+            "false" | "False" | "f" => out.push(0),
+            _ => return None,
+        },
+        Kind::Float | Kind::Double => {
+            let value = match word.to_ascii_lowercase().as_str() {
+                "inf" | "infinity" => f32::INFINITY,
+                "nan" => f32::NAN,
+                _ => return None,
+            };
+            let value = if negative { -value } else { value };
+            match kind {
+                Kind::Float => out.extend(value.to_le_bytes()),
+                _ => out.extend(f64::from(value).to_le_bytes()),
+            }
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+/// The wire type of a field of this type, unpacked.
+pub(crate) fn wire_type(kind: &Kind) -> WireType {
+    match kind {
+        Kind::Double | Kind::Fixed64 | Kind::Sfixed64 => WireType::SixtyFourBit,
+        Kind::Float | Kind::Fixed32 | Kind::Sfixed32 => WireType::ThirtyTwoBit,
+        Kind::String | Kind::Bytes | Kind::Message(_) => WireType::LengthDelimited,
+        _ => WireType::Varint,
+    }
+}
+
+/// The type as error messages name it.
+pub(crate) fn type_name(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Double => "double",
+        Kind::Float => "float",
+        Kind::Int32 => "int32",
+        Kind::Int64 => "int64",
+        Kind::Uint32 => "uint32",
+        Kind::Uint64 => "uint64",
+        Kind::Sint32 => "sint32",
+        Kind::Sint64 => "sint64",
+        Kind::Fixed32 => "fixed32",
+        Kind::Fixed64 => "fixed64",
+        Kind::Sfixed32 => "sfixed32",
+        Kind::Sfixed64 => "sfixed64",
+        Kind::Bool => "bool",
+        Kind::String => "string",
+        Kind::Bytes => "bytes",
+        Kind::Message(_) => "message",
+        Kind::Enum(_) => "enum",
+    }
+}
+
+fn low32(value: u64) -> u32 {
+    (value & 0xffff_ffff) as u32
+}
+
+/// The two's complement of the number, if it lies in `least..=most`.
+fn integer(number: Number<'_>, least: i64, most: u64) -> Result<u64, NoValue> {
+    let magnitude = magnitude(number.text)?;
+    let out_of_range = || {
+        let sign = if number.negative { "-" } else { "" };
+        NoValue::OutOfRange(format!("{sign}{} is out of range, allowed is {least} to {most}", number.text))
+    };
+    let magnitude = magnitude.ok_or_else(out_of_range)?;
+    if number.negative {
+        if magnitude > least.unsigned_abs() {
+            return Err(out_of_range());
+        }
+        Ok(magnitude.wrapping_neg())
+    } else if magnitude > most {
+        Err(out_of_range())
+    } else {
+        Ok(magnitude)
+    }
+}
+
+/// The digits before a decimal point; `Ok(None)` if they are too many for 64 bits.
+fn magnitude(text: &str) -> Result<Option<u64>, NoValue> {
+    let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => (digits, 16),
+        None => {
+            let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+            if fraction.bytes().any(|b| !b.is_ascii_digit() && b != b'.') {
+                return Err(NoValue::Mismatch);
+            }
+            (whole, 10)
+        }
+    };
+    if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+        return Err(NoValue::Mismatch);
+    }
+    Ok(u64::from_str_radix(digits, radix).ok())
+}
+
+fn float(number: Number<'_>) -> Result<f64, NoValue> {
+    let text = number.text.strip_suffix(['f', 'F']).unwrap_or(number.text);
+    // Rust's parser also knows words, which do not get here: a number begins with a digit or a dot.
+    let value: f64 = match text.parse() {
+        Ok(value) => value,
+        Err(_) if text.bytes().all(|b| b.is_ascii_digit() || b == b'.') => {
+            let second_dot = text.match_indices('.').nth(1).map_or(text.len(), |(at, _)| at);
+            text[..second_dot].parse().map_err(|_| NoValue::Mismatch)?
+        }
+        Err(_) => return Err(NoValue::Mismatch),
+    };
+    Ok(if number.negative { -value } else { value })
+}
+
+/// An escape that cannot be resolved: where it stands in the string, and how.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct BadEscape {
+    pub(crate) at: usize,
+    pub(crate) length: usize,
+    pub(crate) unknown: bool,
+}
+
+/// Resolves the escapes of a string's content (without quotes) and appends the bytes; goes on after an
+/// escape it cannot resolve.
+pub(crate) fn unescape(content: &[u8], out: &mut Vec<u8>, bad: &mut Vec<BadEscape>) {
+    let mut at = 0;
+    while let Some(&b) = content.get(at) {
+        if b != b'\\' {
+            out.push(b);
+            at += 1;
+            continue;
+        }
+        let rest = &content[at + 1..];
+        let simple = match rest.first() {
+            Some(b'a') => Some(0x07),
+            Some(b'b') => Some(0x08),
+            Some(b'f') => Some(0x0c),
+            Some(b'n') => Some(b'\n'),
+            Some(b'r') => Some(b'\r'),
+            Some(b't') => Some(b'\t'),
+            Some(b'v') => Some(0x0b),
+            Some(b @ (b'\\' | b'\'' | b'"' | b'?')) => Some(*b),
+            _ => None,
+        };
+        let (length, good) = match rest.first() {
+            _ if simple.is_some() => {
+                out.extend(simple);
+                (1, true)
+            }
+            Some(b'0'..=b'7') => digits(rest, 8, 3, out, |value| u8::try_from(value).ok().map(|b| vec![b])),
+            Some(b'x' | b'X') => {
+                let (length, good) = digits(&rest[1..], 16, 2, out, |value| u8::try_from(value).ok().map(|b| vec![b]));
+                (length + 1, good)
+            }
+            Some(marker @ (b'u' | b'U')) => {
+                let wanted = if *marker == b'u' { 4 } else { 8 };
+                let character = |value| char::from_u32(value).map(|c| c.to_string().into_bytes());
+                let (length, good) = digits(&rest[1..], 16, wanted, out, character);
+                (length + 1, good && length == wanted)
+            }
+            _ => {
+                bad.push(BadEscape { at, length: 2, unknown: true });
+                at += 1 + usize::from(!rest.is_empty());
+                continue;
+            }
+        };
+        if !good {
+            bad.push(BadEscape { at, length: 1 + length, unknown: false });
+        }
+        at += 1 + length;
+    }
+}
+
+/// Reads up to `most` digits; how many there were, and whether they made bytes.
+fn digits(
+    text: &[u8],
+    radix: u32,
+    most: usize,
+    out: &mut Vec<u8>,
+    bytes: impl Fn(u32) -> Option<Vec<u8>>,
+) -> (usize, bool) {
+    let is_digit = |b: &&u8| char::from(**b).is_digit(radix);
+    let count = text.iter().take(most).take_while(is_digit).count();
+    let value = text[..count]
+        .iter()
+        .try_fold(0u32, |value, &b| value.checked_mul(radix)?.checked_add(char::from(b).to_digit(radix)?));
+    match value.filter(|_| count > 0).and_then(bytes) {
+        Some(bytes) => {
+            out.extend(bytes);
+            (count, true)
+        }
+        None => (count, false),
+    }
+}

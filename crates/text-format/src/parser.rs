@@ -1,0 +1,528 @@
+//! The grammar, and what to do when a text breaks it.
+//!
+//! A recursive descent over the tokens, one level of recursion per nested message. Fields are encoded as
+//! they come; there is no tree in between. After a mistake the parser goes on where the next field seems
+//! to begin: a name followed by `:` or `{`, or the end of the message.
+
+mod scalar;
+
+use std::collections::{BTreeMap, HashSet};
+
+use prost_reflect::prost::encoding::{WireType, encode_key, encode_varint};
+use prost_reflect::{ExtensionDescriptor, FieldDescriptor, Kind as FieldKind, MessageDescriptor};
+
+use crate::convert;
+use crate::error::{Error, Errors};
+use crate::lexer::{Kind, Lexer, Span, Token};
+use crate::suggest;
+
+/// How deep messages may be nested; protobuf's own parsers have the same limit.
+pub const MAX_NESTING: usize = 100;
+/// After this many mistakes the parser gives up.
+pub const MAX_ERRORS: usize = 100;
+/// Longer pieces of the text are cut in messages, in characters.
+const MAX_QUOTED: usize = 40;
+
+/// Encodes a text as a message of the given type.
+///
+/// # Errors
+///
+/// All mistakes of the text. Unknown fields and enum values are mistakes; see [`Parser::lossy`].
+pub fn parse(message: &MessageDescriptor, text: impl AsRef<[u8]>) -> Result<Vec<u8>, Errors> {
+    Parser::new(message.clone()).parse(text)
+}
+
+/// A parser with settings.
+#[derive(Debug, Clone)]
+pub struct Parser {
+    message: MessageDescriptor,
+    file_name: String,
+    lossy: bool,
+}
+
+impl Parser {
+    /// A parser for messages of this type.
+    pub fn new(message: MessageDescriptor) -> Self {
+        Self { message, file_name: "-".to_owned(), lossy: false }
+    }
+
+    /// Sets the name that stands before each error; `-`, for standard input, by default.
+    #[must_use]
+    pub fn file_name(mut self, name: impl Into<String>) -> Self {
+        self.file_name = name.into();
+        self
+    }
+
+    /// Whether unknown fields, extensions and enum values are dropped instead of reported. What they contain
+    /// still has to be well formed.
+    #[must_use]
+    pub fn lossy(mut self, lossy: bool) -> Self {
+        self.lossy = lossy;
+        self
+    }
+
+    /// Encodes a text.
+    ///
+    /// Strings may hold any bytes, as in proto2. Fields are encoded in the order of the text, packed ones at
+    /// the end of their message.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes of the text.
+    pub fn parse(&self, text: impl AsRef<[u8]>) -> Result<Vec<u8>, Errors> {
+        let text = text.as_ref();
+        let mut lexer = Lexer::new(text);
+        let token = lexer.next();
+        let mut run = Run {
+            text,
+            lexer,
+            token,
+            path: Vec::new(),
+            errors: Vec::new(),
+            lossy: self.lossy,
+            multiline: None,
+            ended: false,
+        };
+        let bytes = run.message(self.message.clone(), None);
+        if run.errors.is_empty() { Ok(bytes) } else { Err(Errors::new(self.file_name.clone(), run.errors)) }
+    }
+}
+
+/// What a parser needs to know of a field or an extension.
+struct Target {
+    number: u32,
+    name: String,
+    kind: FieldKind,
+    list: bool,
+    packed: bool,
+    group: bool,
+}
+
+impl From<FieldDescriptor> for Target {
+    fn from(field: FieldDescriptor) -> Self {
+        Self {
+            number: field.number(),
+            name: field.name().to_owned(),
+            kind: field.kind(),
+            list: field.is_list() || field.is_map(),
+            packed: field.is_packed(),
+            group: field.is_group(),
+        }
+    }
+}
+
+impl From<ExtensionDescriptor> for Target {
+    fn from(field: ExtensionDescriptor) -> Self {
+        Self {
+            number: field.number(),
+            name: field.full_name().to_owned(),
+            kind: field.kind(),
+            list: field.is_list() || field.is_map(),
+            packed: field.is_packed(),
+            group: field.is_group(),
+        }
+    }
+}
+
+/// A message being encoded.
+#[derive(Default)]
+struct Body {
+    out: Vec<u8>,
+    packed: BTreeMap<u32, Vec<u8>>,
+    seen: HashSet<u32>,
+}
+
+impl Body {
+    fn scalar(&mut self, target: &Target, value: &[u8]) {
+        if target.packed {
+            self.packed.entry(target.number).or_default().extend(value);
+            return;
+        }
+        let wire_type = convert::wire_type(&target.kind);
+        encode_key(target.number, wire_type, &mut self.out);
+        if wire_type == WireType::LengthDelimited {
+            encode_varint(value.len() as u64, &mut self.out);
+        }
+        self.out.extend(value);
+    }
+
+    fn message(&mut self, target: &Target, value: &[u8]) {
+        if target.group {
+            encode_key(target.number, WireType::StartGroup, &mut self.out);
+            self.out.extend(value);
+            encode_key(target.number, WireType::EndGroup, &mut self.out);
+        } else {
+            self.scalar(target, value);
+        }
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        for (number, values) in self.packed {
+            encode_key(number, WireType::LengthDelimited, &mut self.out);
+            encode_varint(values.len() as u64, &mut self.out);
+            self.out.extend(values);
+        }
+        self.out
+    }
+}
+
+/// One pass over one text.
+struct Run<'t> {
+    text: &'t [u8],
+    lexer: Lexer<'t>,
+    /// The next token, not yet consumed.
+    token: Token,
+    /// The types of the messages that are open, outermost first.
+    path: Vec<MessageDescriptor>,
+    errors: Vec<Error>,
+    lossy: bool,
+    /// The last string with a line break in it: if something is wrong right behind, a quote may be missing.
+    multiline: Option<Span>,
+    /// Whether a message without an end was reported.
+    ended: bool,
+}
+
+impl Run<'_> {
+    /// Parses fields up to the end of the text, or up to the partner of the brace at `open`.
+    fn message(&mut self, descriptor: MessageDescriptor, open: Option<Span>) -> Vec<u8> {
+        let close = open.map(|open| partner(self.text[open.start]));
+        let mut body = Body::default();
+        self.path.push(descriptor.clone());
+        while self.errors.len() < MAX_ERRORS {
+            match self.token.kind {
+                Kind::End => {
+                    if let Some(open) = open {
+                        self.not_closed(open);
+                    }
+                    break;
+                }
+                Kind::Punct(b) if Some(b) == close => {
+                    self.advance();
+                    break;
+                }
+                Kind::Punct(b'}' | b'>') => {
+                    let message = match close {
+                        None => "Unmatched closing brace".to_owned(),
+                        Some(close) => {
+                            format!("Unexpected character {}: expected '{}'", self.quote_token(), char::from(close))
+                        }
+                    };
+                    self.error(self.token.span, message);
+                    self.advance();
+                    if open.is_some() {
+                        break;
+                    }
+                }
+                Kind::Ident => self.named_field(&descriptor, &mut body),
+                Kind::Punct(b'[') => self.bracketed_field(&descriptor, &mut body),
+                Kind::Number => {
+                    self.error(
+                        self.token.span,
+                        format!("Unexpected {}: expected the name of a field", self.quote_token()),
+                    );
+                    self.recover();
+                }
+                _ => self.unexpected("expected the name of a field"),
+            }
+        }
+        self.path.pop();
+        body.finish()
+    }
+
+    fn named_field(&mut self, descriptor: &MessageDescriptor, body: &mut Body) {
+        let name_span = self.token.span;
+        let name = self.word(name_span);
+        self.advance();
+        let group =
+            || descriptor.fields().find(|field| field.is_group() && group_name(field).as_deref() == Some(&name));
+        let target = descriptor.get_field_by_name(&name).or_else(group).map(Target::from);
+        if target.is_none() && !self.lossy {
+            let hint = match self.missing_quote(name_span) {
+                hint if hint.is_empty() => suggest::field(&self.path, &name),
+                hint => hint,
+            };
+            self.error(name_span, format!("No field named \"{name}\" in proto {}{hint}", descriptor.name()));
+        }
+        self.field(descriptor, name_span, target, body);
+    }
+
+    /// An extension, or the content of an `Any`.
+    fn bracketed_field(&mut self, descriptor: &MessageDescriptor, body: &mut Body) {
+        let bracket = self.token.span;
+        let Some((name, name_span)) = self.lexer.bracketed_name() else {
+            self.advance();
+            self.unexpected("expected the full name of an extension and ']'");
+            return;
+        };
+        self.advance();
+        if name.is_empty() {
+            self.error(bracket.to(name_span), "Empty extension name".to_owned());
+        } else if let Some((_, type_name)) = name.rsplit_once('/') {
+            self.any(descriptor, name_span, &name, type_name, body);
+            return;
+        }
+        let found = descriptor.parent_pool().get_extension_by_name(&name);
+        if let Some(wrong) = found.as_ref().filter(|extension| extension.containing_message() != *descriptor) {
+            let extended = wrong.containing_message();
+            let message = format!(
+                "Extension \"{name}\" extends \"{}\", not the current message {}",
+                extended.full_name(),
+                descriptor.full_name()
+            );
+            self.error(name_span, message);
+        } else if found.is_none() && !name.is_empty() && !self.lossy {
+            self.error(name_span, format!("No extension named \"{name}\" registered"));
+        }
+        let target = found.filter(|extension| extension.containing_message() == *descriptor).map(Target::from);
+        self.field(descriptor, name_span, target, body);
+    }
+
+    /// `[type.googleapis.com/a.Type] { … }` inside a `google.protobuf.Any`.
+    fn any(&mut self, descriptor: &MessageDescriptor, span: Span, url: &str, type_name: &str, body: &mut Body) {
+        let inner = descriptor.parent_pool().get_message_by_name(type_name);
+        if descriptor.full_name() != "google.protobuf.Any" {
+            self.error(
+                span,
+                format!("A type URL has its place in google.protobuf.Any, not in proto {}", descriptor.name()),
+            );
+        } else if inner.is_none() && !self.lossy {
+            self.error(span, format!("No message named \"{type_name}\" registered"));
+        }
+        if self.token.is(b':') {
+            self.advance();
+        }
+        if !(self.token.is(b'{') || self.token.is(b'<')) {
+            self.unexpected("expected '{'");
+            return;
+        }
+        let Some(inner) = inner else {
+            self.skip_block();
+            return;
+        };
+        let value = self.block(inner);
+        let target = |number, kind, name: &str| Target {
+            number,
+            name: name.to_owned(),
+            kind,
+            list: false,
+            packed: false,
+            group: false,
+        };
+        body.scalar(&target(1, FieldKind::String, "type_url"), url.as_bytes());
+        body.scalar(&target(2, FieldKind::Bytes, "value"), &value);
+    }
+
+    /// What follows a name. Without a target (it is unknown, and reported) the value is only skipped.
+    fn field(&mut self, descriptor: &MessageDescriptor, name: Span, target: Option<Target>, body: &mut Body) {
+        if self.token.is(b':') {
+            self.advance();
+        }
+        let mut repeated_by_mistake = false;
+        if let Some(target) = target.as_ref().filter(|target| !target.list) {
+            if !body.seen.insert(target.number) {
+                self.error(name, format!("Saw non-repeating field '{}' more than once", target.name));
+                repeated_by_mistake = true;
+            }
+        }
+        let target = target.filter(|_| !repeated_by_mistake);
+        if self.token.is(b'[') {
+            self.list(descriptor, target, body);
+        } else {
+            self.value(descriptor, target.as_ref(), body);
+        }
+        if self.token.is(b';') || self.token.is(b',') {
+            self.advance();
+        }
+    }
+
+    fn list(&mut self, descriptor: &MessageDescriptor, mut target: Option<Target>, body: &mut Body) {
+        if let Some(single) = target.as_ref().filter(|target| !target.list) {
+            let message =
+                format!("Field {} in proto {} is not repeated and takes no list", single.name, descriptor.name());
+            self.error(self.token.span, message);
+            target = None;
+        }
+        self.advance();
+        if self.token.is(b']') {
+            self.advance();
+            return;
+        }
+        loop {
+            let before = self.errors.len();
+            self.value(descriptor, target.as_ref(), body);
+            if self.token.is(b',') {
+                self.advance();
+            } else if self.token.is(b']') {
+                self.advance();
+                return;
+            } else {
+                // One report is enough if the value itself was the trouble.
+                if self.errors.len() == before {
+                    self.unexpected("expected ',' or ']'");
+                }
+                return;
+            }
+        }
+    }
+
+    fn value(&mut self, descriptor: &MessageDescriptor, target: Option<&Target>, body: &mut Body) {
+        if self.token.is(b'{') || self.token.is(b'<') {
+            match target.map(|target| (target, &target.kind)) {
+                Some((target, FieldKind::Message(inner))) => {
+                    let value = self.block(inner.clone());
+                    body.message(target, &value);
+                }
+                Some((target, _)) => {
+                    self.mismatch(descriptor, target, self.token.span);
+                    self.skip_block();
+                }
+                None => self.skip_block(),
+            }
+            return;
+        }
+        let Some(scalar) = self.scalar(target) else { return };
+        let Some(target) = target else { return };
+        let mut value = Vec::new();
+        if self.encode(descriptor, target, &scalar, &mut value) {
+            body.scalar(target, &value);
+        }
+    }
+
+    /// Parses a message in braces, the next token is the opening one.
+    fn block(&mut self, descriptor: MessageDescriptor) -> Vec<u8> {
+        let open = self.token.span;
+        if self.path.len() > MAX_NESTING {
+            self.error(open, format!("Messages are nested more than {MAX_NESTING} deep"));
+            self.skip_block();
+            return Vec::new();
+        }
+        self.advance();
+        self.message(descriptor, Some(open))
+    }
+
+    /// Passes over a message in braces, the next token is the opening one. Any brackets in it pair up.
+    fn skip_block(&mut self) {
+        let open = self.token.span;
+        let mut depth = 0usize;
+        loop {
+            match self.token.kind {
+                Kind::Punct(b'{' | b'<' | b'[') => depth += 1,
+                Kind::Punct(b'}' | b'>' | b']') => depth -= 1,
+                Kind::End | Kind::OpenString => {
+                    self.not_closed(open);
+                    self.advance();
+                    return;
+                }
+                Kind::Punct(b) if !matches!(b, b':' | b';' | b',' | b'-' | b'.' | b'/') => {
+                    let seen = self.quote_token();
+                    self.error(self.token.span, format!("Unexpected character {seen}"));
+                }
+                _ => {}
+            }
+            self.advance();
+            if depth == 0 || self.errors.len() >= MAX_ERRORS {
+                return;
+            }
+        }
+    }
+
+    /// Reports that the text ended before the partner of a brace; once, for the innermost.
+    fn not_closed(&mut self, open: Span) {
+        if !self.ended {
+            self.ended = true;
+            let (line, column) = self.position(open);
+            let message = format!("Nested message not closed: the brace at {line}:{column} has no partner");
+            self.error(self.token.span, message);
+        }
+    }
+
+    /// Reports the next token and goes to where a field may begin.
+    fn unexpected(&mut self, expected: &str) {
+        let message = match self.token.kind {
+            Kind::End => format!("Unexpected end of input: {expected}"),
+            Kind::OpenString => "Unexpected end of input: this string is not closed".to_owned(),
+            Kind::Punct(_) => format!("Unexpected character {}: {expected}", self.quote_token()),
+            _ => format!("Unexpected {}: {expected}", self.quote_token()),
+        };
+        let hint = self.missing_quote(self.token.span);
+        self.error(self.token.span, message + &hint);
+        self.recover();
+    }
+
+    /// A clause for an error right behind a string that goes over several lines.
+    fn missing_quote(&self, at: Span) -> String {
+        let just_before = |string: &Span| string.end <= at.start && !self.text[string.end..at.start].contains(&b'\n');
+        match self.multiline.filter(just_before) {
+            Some(string) => {
+                let (line, _) = self.position(string);
+                format!(
+                    "; the string that begins on line {line} goes over several lines, is its closing quote missing?"
+                )
+            }
+            None => String::new(),
+        }
+    }
+
+    /// Passes over tokens up to the next field, the end of this message or the end of the text.
+    fn recover(&mut self) {
+        while !matches!(self.token.kind, Kind::End | Kind::Punct(b'}' | b'>')) && !self.begins_a_field() {
+            match self.token.kind {
+                Kind::Punct(b'{' | b'<') => self.skip_block(),
+                _ => self.advance(),
+            }
+        }
+    }
+
+    /// Whether the next token, a word, is not a value but the name of the next field.
+    fn begins_a_field(&self) -> bool {
+        let mut ahead = self.lexer;
+        let after = ahead.next();
+        self.token.kind == Kind::Ident && (after.is(b':') || after.is(b'{') || after.is(b'<'))
+    }
+
+    fn advance(&mut self) {
+        self.token = self.lexer.next();
+    }
+
+    fn error(&mut self, span: Span, message: String) {
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(Error::at(self.text, span.start, span.len(), message));
+        }
+        if self.errors.len() == MAX_ERRORS {
+            // Nothing more will be read: nobody wants to scroll through more.
+            self.token = Token { kind: Kind::End, span: Span { start: self.text.len(), end: self.text.len() } };
+            self.lexer = Lexer::new(b"");
+        }
+    }
+
+    /// The characters of a name or number, which are ASCII.
+    fn word(&self, span: Span) -> String {
+        String::from_utf8_lossy(&self.text[span.start..span.end]).into_owned()
+    }
+
+    fn quote_token(&self) -> String {
+        self.quote(self.token.span)
+    }
+
+    fn quote(&self, span: Span) -> String {
+        let text = String::from_utf8_lossy(&self.text[span.start..span.end]);
+        let shown: String =
+            text.chars().take(MAX_QUOTED).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+        let more = if text.chars().count() > MAX_QUOTED { "…" } else { "" };
+        format!("'{shown}{more}'")
+    }
+
+    fn position(&self, span: Span) -> (usize, usize) {
+        let error = Error::at(self.text, span.start, 0, String::new());
+        (error.line, error.column)
+    }
+}
+
+fn partner(open: u8) -> u8 {
+    if open == b'<' { b'>' } else { b'}' }
+}
+
+/// The text format names a group by its type.
+fn group_name(field: &FieldDescriptor) -> Option<String> {
+    field.kind().as_message().map(|message| message.name().to_owned())
+}

@@ -1,0 +1,9 @@
+//! What the parser accepts, what it reports, and where.
+
+mod common;
+
+mod every_mistake_is_reported_with_its_place;
+mod garbage_never_panics;
+mod lossy_drops_the_unknown;
+mod the_whole_text_format_is_accepted;
+mod what_is_printed_parses_again;
