@@ -15,6 +15,7 @@
 
 use crate::tp::{self, Row};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::Path;
 
 /// How much an application emits.
@@ -184,7 +185,7 @@ impl Trace {
         let mut seen = BTreeSet::new();
         for (thread, name) in (0..threads).map(|thread| (thread, format!("worker-{thread}"))) {
             let slices = &self.threads[&upid][&name];
-            let rest = self.assert_rounds(&name, slices, rounds, expected.details, &uploads, &mut seen);
+            let rest = self.assert_rounds(&name, slices, 0..rounds, expected.details, &uploads, &mut seen);
             let names: Vec<&str> = rest.iter().map(|slice| slice.name.as_str()).collect();
             assert_eq!(names, ["done"], "what {name} emits after its rounds");
             assert_eq!((rest[0].dur, rest[0].depth), (0, 0), "done is an instant outside all slices");
@@ -211,18 +212,44 @@ impl Trace {
             let frames: Vec<&Slice> = slices.iter().filter(|slice| slice.name == "frame").collect();
             // The last one may have been cut off anywhere.
             let rounds = frames.len().saturating_sub(1) as u64;
-            let _ = self.assert_rounds(name, slices, rounds, expected.details, &uploads, &mut seen);
+            let _ = self.assert_rounds(name, slices, 0..rounds, expected.details, &uploads, &mut seen);
             whole += rounds;
         }
         whole
     }
 
-    /// Checks the first `rounds` rounds of one thread; returns the slices after them.
+    /// Checks that what is there of an application that was recorded from the middle on is the end
+    /// of what it emitted, without a gap; returns the number of whole rounds.
+    ///
+    /// # Panics
+    ///
+    /// Something in the middle or at the end is missing or wrong.
+    #[must_use]
+    pub fn assert_end(&self, expected: &Expected) -> u64 {
+        let upid = self.upid(expected.pid);
+        let uploads: BTreeMap<i64, &Slice> =
+            self.uploads.get(&upid).into_iter().flatten().map(|slice| (slice.id, slice)).collect();
+        let mut seen = BTreeSet::new();
+        let mut whole = 0;
+        for (name, slices) in &self.threads[&upid] {
+            // The recording may have begun inside a round: go to the first that is whole.
+            let start = slices.iter().position(|slice| slice.name == "frame").unwrap_or(slices.len());
+            let frames = slices[start..].iter().filter(|slice| slice.name == "frame").count() as u64;
+            let range = expected.workload.rounds - frames..expected.workload.rounds;
+            let rest = self.assert_rounds(name, &slices[start..], range, expected.details, &uploads, &mut seen);
+            let names: Vec<&str> = rest.iter().map(|slice| slice.name.as_str()).collect();
+            assert_eq!(names, ["done"], "what {name} emits after its rounds");
+            whole += frames;
+        }
+        whole
+    }
+
+    /// Checks these rounds of one thread, with which `slices` begins; returns the slices after them.
     fn assert_rounds<'a>(
         &self,
         thread: &str,
         slices: &'a [Slice],
-        rounds: u64,
+        rounds: Range<u64>,
         details: bool,
         uploads: &BTreeMap<i64, &Slice>,
         seen: &mut BTreeSet<i64>,
@@ -230,8 +257,8 @@ impl Trace {
         let names: &[&str] = if details { &["frame", "draw", "details", "tick"] } else { &["frame", "draw", "tick"] };
         let mut rest = slices;
         let mut before = i64::MIN;
-        for i in 0..rounds {
-            assert!(rest.len() >= names.len(), "{thread} ends in round {i} of {rounds}");
+        for i in rounds.clone() {
+            assert!(rest.len() >= names.len(), "{thread} ends in round {i} of {rounds:?}");
             let (round, tail) = rest.split_at(names.len());
             rest = tail;
             let found: Vec<&str> = round.iter().map(|slice| slice.name.as_str()).collect();

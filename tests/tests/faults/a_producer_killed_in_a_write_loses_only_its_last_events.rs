@@ -1,0 +1,43 @@
+//! SIGKILL in the middle of a write: what the victim wrote before is there without a gap, and all of
+//! another application that emits at the same time.
+
+use esatto_tests::workload::{Expected, Trace, Workload};
+use esatto_tests::{Lab, Signal, Skip, Trio, wait_until};
+
+/// Never comes to its end.
+const VICTIM: Workload = Workload { threads: 2, rounds: 1 << 40, pause_us: 100 };
+const SURVIVOR: Workload = Workload { threads: 2, rounds: 200, pause_us: 2000 };
+
+/// The file grows while the applications emit, which tells when the victim is in the middle.
+const CONFIG: &str = r#"
+buffers { size_kb: 32768 fill_policy: RING_BUFFER }
+write_into_file: true
+file_write_period_ms: 100
+flush_period_ms: 100
+data_sources { config {
+  name: "track_event"
+  track_event_config { enabled_categories: "rendering" }
+} }
+"#;
+
+fn scenario(trio: Trio) -> Result<(), Skip> {
+    let lab = Lab::new();
+    let _service = lab.service(trio.service);
+    let victim = lab.application(trio.producer, VICTIM);
+    let mut survivor = lab.application(trio.producer, SURVIVOR);
+    lab.wait_for_producers(2);
+    let mut recording = lab.record(trio.consumer, "trace", CONFIG);
+    wait_until("the trace has 100 kB", || {
+        let size = std::fs::metadata(recording.trace()).map_or(0, |file| file.len());
+        (size > 100_000).then_some(())
+    });
+    victim.signal(Signal::KILL);
+    survivor.wait_ok();
+    let trace = Trace::load(&recording.stop());
+    trace.assert_whole(&Expected { pid: survivor.pid(), workload: SURVIVOR, details: false });
+    let rounds = trace.assert_beginning(&Expected { pid: victim.pid(), workload: VICTIM, details: false });
+    assert!(rounds > 10, "the victim has only {rounds} rounds in the trace");
+    trace.assert_clean();
+    Ok(())
+}
+esatto_tests::matrix!(scenario);
