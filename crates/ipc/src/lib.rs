@@ -1,1 +1,39 @@
-//! The socket protocol between the tracing service and its clients.
+//! The socket protocol between the tracing service and its clients (`docs/spec/wire-protocol.md`).
+//!
+//! From bottom to top:
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | [`address`] | where services listen: syntax, environment, defaults |
+//! | [`sys`] | sockets: non-blocking streams, descriptor passing, credentials. The only module with `unsafe` |
+//! | [`frame`] | bytes ↔ frames, without I/O and without copies |
+//! | [`client`], [`host`] | the two sides of the RPC layer, without I/O |
+//! | [`peer`] | who is at the other end |
+//! | [`connection`] | a stream with its buffers, for event loops; bounds and back-pressure |
+//! | [`blocking`] | a client that waits |
+//! | [`hooks`] | where calls can be observed |
+//!
+//! What the methods of the ports *mean* is not known here.
+
+#![deny(unsafe_code)]
+
+pub mod address;
+pub mod blocking;
+pub mod client;
+pub mod connection;
+mod error;
+pub mod frame;
+pub mod hooks;
+pub mod host;
+pub mod peer;
+pub mod sys;
+
+pub use address::{Address, AddressError, Family};
+pub use blocking::BlockingClient;
+pub use client::{Client, ClientEvent, RequestId};
+pub use connection::{Connection, Limits};
+pub use error::Error;
+pub use frame::{Frame, FrameBody, FrameDecoder};
+pub use host::{Host, HostEvent, Invoke, Port};
+pub use peer::Peer;
+pub use sys::{Listener, Stream};

@@ -1,0 +1,271 @@
+//! A client for programs that have nothing else to do while they wait.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use crate::address::Address;
+use crate::client::{Client, ClientEvent, RequestId};
+use crate::connection::{Connection, Limits};
+use crate::error::Error;
+use crate::sys::Stream;
+
+/// A client of one service with a socket of its own. Every wait has a timeout; `None` waits forever.
+///
+/// It may also sit in somebody's `poll`: it implements `AsFd`, and [`try_reply`](Self::try_reply) never waits.
+#[derive(Debug)]
+pub struct BlockingClient {
+    connection: Connection,
+    client: Client,
+    /// Replies that came while somebody waited for another one. Bounded by what this side asked for: a stream that is
+    /// not read fills the queue, so [`MAX_STASHED`] bytes end the connection.
+    stash: VecDeque<Reply>,
+    stashed_bytes: usize,
+}
+
+/// Bytes of replies that are kept for later.
+const MAX_STASHED: usize = 256 << 20;
+
+/// One reply to a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The call.
+    pub request_id: RequestId,
+    /// The name it was called with.
+    pub method: &'static str,
+    /// False if the call was rejected.
+    pub success: bool,
+    /// Further replies will come.
+    pub has_more: bool,
+    /// The encoded reply message; empty if rejected.
+    pub body: Vec<u8>,
+}
+
+impl BlockingClient {
+    /// Connects and binds.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchService`] if the socket belongs to something else, [`Error::Timeout`], or why the connection failed.
+    pub fn connect(address: &Address, service_name: &str, timeout: Duration) -> Result<Self, Error> {
+        let deadline = Instant::now() + timeout;
+        let stream = Stream::connect(address, timeout)?;
+        Self::bind(stream, service_name, deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Binds over a stream that is connected already.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect).
+    pub fn bind(stream: Stream, service_name: &str, timeout: Duration) -> Result<Self, Error> {
+        let mut this = Self {
+            connection: Connection::new(stream, Limits::CLIENT),
+            client: Client::new(),
+            stash: VecDeque::new(),
+            stashed_bytes: 0,
+        };
+        let deadline = Instant::now() + timeout;
+        this.client.bind(service_name, this.connection.out().buffer())?;
+        this.connection.flush_writes()?;
+        loop {
+            while let Some((frame, _)) = this.connection.next_frame()? {
+                match this.client.handle(&frame) {
+                    Some(ClientEvent::Bound) => return Ok(this),
+                    Some(ClientEvent::BindFailed) => return Err(Error::NoSuchService(service_name.to_owned())),
+                    _ => {}
+                }
+            }
+            this.wait(Some(deadline))?;
+        }
+    }
+
+    /// Calls a method and waits for its (first) reply.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchMethod`] if the service lacks it, [`Error::Timeout`] (a later reply is ignored then),
+    /// [`Error::Disconnected`].
+    pub fn call(&mut self, method: &'static str, args: &[u8], timeout: Option<Duration>) -> Result<Reply, Error> {
+        let request = self.send(method, args, None)?;
+        let result = self.wait_reply(request, timeout);
+        if matches!(result, Err(Error::Timeout)) {
+            self.client.forget(request);
+        }
+        result
+    }
+
+    /// Calls a method, with a descriptor if there is one; replies are fetched with [`wait_reply`](Self::wait_reply).
+    ///
+    /// Does not wait; what the socket does not take now is written while waiting later.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchMethod`], [`Error::MessageTooLarge`], or a failure of the socket.
+    pub fn send(&mut self, method: &'static str, args: &[u8], fd: Option<OwnedFd>) -> Result<RequestId, Error> {
+        self.invoke(method, args, fd, false)
+    }
+
+    /// Calls a method without interest in a reply.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send).
+    pub fn send_one_way(&mut self, method: &'static str, args: &[u8]) -> Result<(), Error> {
+        self.invoke(method, args, None, true).map(drop)
+    }
+
+    /// Waits for the next reply to one call; replies to others are kept.
+    ///
+    /// A request error counts as a rejection.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`], [`Error::Disconnected`], or a failure of the socket.
+    pub fn wait_reply(&mut self, request: RequestId, timeout: Option<Duration>) -> Result<Reply, Error> {
+        let deadline = timeout.map(|t| Instant::now() + t);
+        loop {
+            if let Some(at) = self.stash.iter().position(|r| r.request_id == request) {
+                return Ok(self.unstash(at).expect("position is valid"));
+            }
+            self.receive_or_wait(deadline)?;
+        }
+    }
+
+    /// Waits for the next reply to any call.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_reply`](Self::wait_reply).
+    pub fn next_reply(&mut self, timeout: Option<Duration>) -> Result<Reply, Error> {
+        let deadline = timeout.map(|t| Instant::now() + t);
+        loop {
+            if let Some(reply) = self.unstash(0) {
+                return Ok(reply);
+            }
+            self.receive_or_wait(deadline)?;
+        }
+    }
+
+    /// A reply to any call if one is there; reads and writes what is possible without waiting.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Disconnected`] after the last reply, or a failure of the socket.
+    pub fn try_reply(&mut self) -> Result<Option<Reply>, Error> {
+        if self.stash.is_empty() && !self.receive()? {
+            self.connection.flush_writes()?;
+            self.connection.on_readable()?;
+            if !self.receive()? && self.connection.is_closed() {
+                return Err(Error::Disconnected);
+            }
+        }
+        Ok(self.unstash(0))
+    }
+
+    /// Calls a streaming method and hands each reply's body to `visit` until the stream ends; false if the service rejected
+    /// the call. Each reply may take `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call), and what `visit` returns.
+    pub fn call_stream<E: From<Error>>(
+        &mut self,
+        method: &'static str,
+        args: &[u8],
+        timeout: Option<Duration>,
+        mut visit: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let request = self.send(method, args, None)?;
+        loop {
+            let reply = self.wait_reply(request, timeout)?;
+            if !reply.success {
+                return Ok(false);
+            }
+            visit(&reply.body)?;
+            if !reply.has_more {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Whether the service has this method.
+    pub fn has_method(&self, method: &str) -> bool {
+        self.client.has_method(method)
+    }
+
+    /// Takes the newest descriptor that arrived.
+    pub fn take_fd(&mut self) -> Option<OwnedFd> {
+        self.connection.take_fd()
+    }
+
+    /// The connection, for its counters and to wait for it together with something else.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    fn invoke(
+        &mut self,
+        method: &'static str,
+        args: &[u8],
+        fd: Option<OwnedFd>,
+        drop_reply: bool,
+    ) -> Result<RequestId, Error> {
+        if !self.client.has_method(method) {
+            return Err(Error::NoSuchMethod(method.to_owned()));
+        }
+        let (out, client) = (self.connection.out(), &mut self.client);
+        let request = match fd {
+            Some(fd) => out.with_fd(fd, |buffer| client.invoke(method, args, drop_reply, buffer)),
+            None => client.invoke(method, args, drop_reply, out.buffer()),
+        }?;
+        self.connection.flush_writes()?;
+        request.ok_or_else(|| Error::NoSuchMethod(method.to_owned()))
+    }
+
+    /// Moves complete frames into the stash, or waits for more bytes.
+    fn receive_or_wait(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
+        if self.receive()? { Ok(()) } else { self.wait(deadline) }
+    }
+
+    /// Moves complete frames into the stash; tells whether a reply was among them.
+    fn receive(&mut self) -> Result<bool, Error> {
+        let before = self.stash.len();
+        while let Some((frame, _)) = self.connection.next_frame()? {
+            let reply = match self.client.handle(&frame) {
+                Some(ClientEvent::Reply { request_id, method, success, has_more, body }) => {
+                    Reply { request_id, method, success, has_more, body: body.to_vec() }
+                }
+                Some(ClientEvent::RequestError { request_id, method, .. }) => {
+                    Reply { request_id, method, success: false, has_more: false, body: Vec::new() }
+                }
+                _ => continue,
+            };
+            self.stashed_bytes += reply.body.len();
+            self.stash.push_back(reply);
+            if self.stashed_bytes > MAX_STASHED {
+                return Err(Error::TooManyReplies { bytes: self.stashed_bytes });
+            }
+        }
+        Ok(self.stash.len() > before)
+    }
+
+    fn unstash(&mut self, at: usize) -> Option<Reply> {
+        let reply = self.stash.remove(at)?;
+        self.stashed_bytes -= reply.body.len();
+        Some(reply)
+    }
+
+    fn wait(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
+        if self.connection.is_closed() {
+            return Err(Error::Disconnected);
+        }
+        if self.connection.wait(deadline)? { Ok(()) } else { Err(Error::Timeout) }
+    }
+}
+
+impl AsFd for BlockingClient {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.connection.as_fd()
+    }
+}

@@ -1,0 +1,213 @@
+//! The calling side of the RPC layer, without I/O (`docs/spec/wire-protocol.md §4`).
+//!
+//! A [`Client`] numbers requests, knows the method list of the service it is bound to, and tells which of the frames that
+//! arrive answer something. Bytes go to a `Vec` of the caller, frames come from a [`FrameDecoder`](crate::FrameDecoder).
+//!
+//! ```
+//! use esatto_ipc::{Client, ClientEvent, FrameDecoder};
+//!
+//! let mut client = Client::new();
+//! let mut out = Vec::new();
+//! client.bind("ProducerPort", &mut out)?;
+//! // … send `out`; what comes back goes into a decoder:
+//! let mut decoder = FrameDecoder::new();
+//! decoder.push(b"\x0f\0\0\0\x10\x01\x22\x0b\x08\x01\x10\x01\x1a\x05\x08\x07\x12\x01S");
+//! let frame = decoder.next_frame()?.unwrap();
+//! assert_eq!(client.handle(&frame), Some(ClientEvent::Bound));
+//! assert!(client.invoke("S", &[], false, &mut out)?.is_some());
+//! // A method the service lacks is rejected here, nothing is sent.
+//! assert_eq!(client.invoke("T", &[], false, &mut out)?, None);
+//! # Ok::<(), esatto_ipc::Error>(())
+//! ```
+
+use std::collections::HashMap;
+
+use crate::error::Error;
+use crate::frame::{Frame, FrameBody, encode};
+use crate::hooks;
+
+/// Number of a request on its connection: 1, 2, 3, … over binds and calls alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId(pub u64);
+
+/// What a frame meant to a [`Client`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClientEvent<'a> {
+    /// The service exists and its methods are known now.
+    Bound,
+    /// The socket has no such service; treat it like a failed connection.
+    BindFailed,
+    /// One reply to a call.
+    Reply {
+        /// The call.
+        request_id: RequestId,
+        /// The name it was called with.
+        method: &'static str,
+        /// False if the call was rejected; there is no body then.
+        success: bool,
+        /// Further replies will come.
+        has_more: bool,
+        /// The encoded reply message.
+        body: &'a [u8],
+    },
+    /// The service did not understand the request; there will be no reply.
+    RequestError {
+        /// The call.
+        request_id: RequestId,
+        /// The name it was called with.
+        method: &'static str,
+        /// The service's words, not necessarily UTF-8.
+        error: &'a [u8],
+    },
+}
+
+/// One client of one service on one connection.
+#[derive(Debug)]
+pub struct Client {
+    connection: u64,
+    last_request: u64,
+    binding: Option<u64>,
+    bound: Option<Bound>,
+    /// Calls that a reply is expected for.
+    pending: HashMap<u64, &'static str>,
+}
+
+/// The service at the other end, as it described itself.
+#[derive(Debug)]
+struct Bound {
+    service_id: u32,
+    /// Names as they were sent; at most what fits in one frame.
+    methods: Vec<(Vec<u8>, u32)>,
+}
+
+impl Client {
+    /// A client of a fresh connection.
+    #[expect(clippy::new_without_default, reason = "each client has a number of its own")]
+    pub fn new() -> Self {
+        Self {
+            connection: hooks::next_connection(),
+            last_request: 0,
+            binding: None,
+            bound: None,
+            pending: HashMap::new(),
+        }
+    }
+
+    /// Asks for a service and its methods. No call is possible before [`ClientEvent::Bound`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MessageTooLarge`] for a name of more than 100 KB.
+    pub fn bind(&mut self, service_name: &str, out: &mut Vec<u8>) -> Result<RequestId, Error> {
+        let id = self.last_request + 1;
+        encode::bind_service(out, id, service_name)?;
+        self.last_request = id;
+        self.binding = Some(id);
+        Ok(RequestId(id))
+    }
+
+    /// Calls a method; appends the frame to `out`.
+    ///
+    /// `Ok(None)` means that the service has no method of this name (or is not bound yet): nothing was written, and the
+    /// call counts as rejected. With `drop_reply` no reply will be reported.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MessageTooLarge`] if the arguments do not fit in a frame; nothing was written.
+    pub fn invoke(
+        &mut self,
+        method: &'static str,
+        args: &[u8],
+        drop_reply: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<RequestId>, Error> {
+        let Some((service_id, method_id)) = self.find(method) else { return Ok(None) };
+        let id = self.last_request + 1;
+        encode::invoke_method(out, id, service_id, method_id, args, drop_reply)?;
+        self.last_request = id;
+        if !drop_reply {
+            self.pending.insert(id, method);
+        }
+        if let Some(hooks) = hooks::table() {
+            let request =
+                hooks::Request { connection: self.connection, method, request_id: id, size: args.len(), drop_reply };
+            (hooks.request_sent)(&request);
+        }
+        Ok(Some(RequestId(id)))
+    }
+
+    /// Takes a frame that arrived; `None` if it answers nothing that is waited for.
+    pub fn handle<'a>(&mut self, frame: &Frame<'a>) -> Option<ClientEvent<'a>> {
+        let id = frame.request_id;
+        if self.binding == Some(id) {
+            self.binding = None;
+            return Some(self.handle_bind_reply(&frame.body));
+        }
+        let method = *self.pending.get(&id)?;
+        let request_id = RequestId(id);
+        let (success, has_more, body) = match frame.body {
+            FrameBody::InvokeMethodReply { success, has_more, body } => {
+                (success, has_more, if success { body } else { &[] })
+            }
+            FrameBody::RequestError { error } => {
+                self.pending.remove(&id);
+                return Some(ClientEvent::RequestError { request_id, method, error });
+            }
+            // A reply of the wrong type consumes the request.
+            _ => (false, false, &[][..]),
+        };
+        if !has_more {
+            self.pending.remove(&id);
+        }
+        if let Some(hooks) = hooks::table() {
+            let reply =
+                hooks::Reply { connection: self.connection, request_id: id, success, has_more, size: body.len() };
+            (hooks.reply_received)(&reply);
+        }
+        Some(ClientEvent::Reply { request_id, method, success, has_more, body })
+    }
+
+    /// Whether the service is known and calls are possible.
+    pub fn is_bound(&self) -> bool {
+        self.bound.is_some()
+    }
+
+    /// Whether the bound service has this method.
+    pub fn has_method(&self, method: &str) -> bool {
+        self.find(method).is_some()
+    }
+
+    /// Whether a (further) reply to this call is expected.
+    pub fn is_pending(&self, request: RequestId) -> bool {
+        self.pending.contains_key(&request.0)
+    }
+
+    /// Stops waiting for replies to this call; they are ignored when they come.
+    pub fn forget(&mut self, request: RequestId) {
+        self.pending.remove(&request.0);
+    }
+
+    /// A number for this client that is unique in the process, as hooks see it.
+    pub fn connection(&self) -> u64 {
+        self.connection
+    }
+
+    /// Service and method id. The list is short: looking through it costs less than hashing the name.
+    fn find(&self, method: &str) -> Option<(u32, u32)> {
+        let bound = self.bound.as_ref()?;
+        let entry = bound.methods.iter().find(|(name, _)| name == method.as_bytes())?;
+        Some((bound.service_id, entry.1))
+    }
+
+    fn handle_bind_reply<'a>(&mut self, body: &FrameBody<'_>) -> ClientEvent<'a> {
+        match body {
+            FrameBody::BindServiceReply { success: true, service_id, methods } => {
+                let methods = methods.iter().map(|(id, name)| (name.to_vec(), id)).collect();
+                self.bound = Some(Bound { service_id: *service_id, methods });
+                ClientEvent::Bound
+            }
+            _ => ClientEvent::BindFailed,
+        }
+    }
+}

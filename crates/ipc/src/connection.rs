@@ -1,0 +1,312 @@
+//! A stream with its buffers, for an event loop.
+//!
+//! ```text
+//! on wake-up:   readable → on_readable()      one bounded read
+//!               writable → flush_writes()
+//!               while let Some((frame, io)) = next_frame()? { …; }
+//!               flush_writes()
+//! then:         wants_read(), wants_write()   → what to wait for (level-triggered)
+//!               has_work()                    → come back without waiting
+//!               is_closed() && !has_work()    → the peer is gone and all it said was handled
+//! ```
+//!
+//! What a peer can make grow is bounded: received bytes by one frame's size, queued replies because a connection whose
+//! peer does not read is not read from either ([`Limits::pause_reading_at`]), and everything else by
+//! [`Limits::max_queued`], beyond which the connection is given up.
+
+use core::mem;
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::error::Error;
+use crate::frame::{Frame, FrameDecoder, MAX_FRAME};
+use crate::sys::Stream;
+
+/// Bytes read per wake-up, so that one busy peer does not starve the others.
+const READ_PER_WAKE_UP: usize = MAX_FRAME;
+/// A write buffer that has become larger than this is given back when it is empty.
+const KEEP_BUFFER: usize = 64 * 1024;
+
+/// Bounds on what a connection queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes waiting to be written beyond which the peer is considered dead.
+    pub max_queued: usize,
+    /// Bytes waiting to be written from which no more requests are read or handled.
+    pub pause_reading_at: usize,
+}
+
+impl Limits {
+    /// For a service: a client that does not read its replies gets no more of its requests handled.
+    pub const SERVICE: Self = Self { max_queued: 16 << 20, pause_reading_at: 256 << 10 };
+    /// For a client: never stops reading, otherwise two peers could wait for each other.
+    pub const CLIENT: Self = Self { max_queued: 64 << 20, pause_reading_at: usize::MAX };
+}
+
+/// A stream, the frames that arrived on it and the bytes that wait to leave.
+#[derive(Debug)]
+pub struct Connection {
+    stream: Stream,
+    decoder: FrameDecoder,
+    outgoing: Outgoing,
+    limits: Limits,
+    /// The newest descriptor that arrived and that nobody took.
+    fd_slot: Option<OwnedFd>,
+    closed: bool,
+}
+
+/// What may be used while a frame is alive that borrows the receive buffer.
+#[derive(Debug)]
+pub struct Io<'c> {
+    /// Replies go here.
+    pub out: &'c mut Outgoing,
+    /// The newest descriptor that arrived; a handler that expects one takes it, others leave it.
+    pub fd: &'c mut Option<OwnedFd>,
+}
+
+impl Connection {
+    /// Buffers for a connected stream.
+    pub fn new(stream: Stream, limits: Limits) -> Self {
+        Self {
+            stream,
+            decoder: FrameDecoder::new(),
+            outgoing: Outgoing::default(),
+            limits,
+            fd_slot: None,
+            closed: false,
+        }
+    }
+
+    /// Reads what is there, up to a bound. Frames that are complete then come from [`next_frame`](Self::next_frame).
+    ///
+    /// # Errors
+    ///
+    /// The connection must be closed. The end of the stream is not an error, see [`is_closed`](Self::is_closed).
+    pub fn on_readable(&mut self) -> Result<(), Error> {
+        let mut budget = READ_PER_WAKE_UP;
+        while !self.closed && budget > 0 && !self.is_paused() {
+            let room = self.decoder.spare();
+            if room.is_empty() {
+                break;
+            }
+            let len = room.len().min(budget);
+            let Some(received) = self.stream.recv(&mut room[..len])? else { break };
+            self.decoder.advance(received.len);
+            budget -= received.len;
+            self.closed = received.len == 0;
+            if received.fd.is_some() {
+                // Closes the one that nobody took. Nothing more is read now: let the frame it belongs to be handled first.
+                self.fd_slot = received.fd;
+                break;
+            }
+            if received.len < len {
+                // Most likely that was all, and if not the next wake-up comes at once.
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The next complete frame, and what is needed to answer it.
+    ///
+    /// `None` if there is none or if the peer must read its replies first; [`has_work`](Self::has_work) tells when to ask
+    /// again.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::FrameTooLarge`]: the connection must be closed.
+    pub fn next_frame(&mut self) -> Result<Option<(Frame<'_>, Io<'_>)>, Error> {
+        if self.is_paused() {
+            return Ok(None);
+        }
+        let Self { decoder, outgoing, fd_slot, .. } = self;
+        Ok(decoder.next_frame()?.map(|frame| (frame, Io { out: outgoing, fd: fd_slot })))
+    }
+
+    /// Writes as much as the socket takes now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::PeerNotReading`] if too much is left, [`Error::Disconnected`], or another failure of the socket. The connection
+    /// must be closed.
+    pub fn flush_writes(&mut self) -> Result<(), Error> {
+        self.outgoing.write_to(&self.stream)?;
+        let (queued, limit) = (self.outgoing.queued(), self.limits.max_queued);
+        if queued > limit { Err(Error::PeerNotReading { queued, limit }) } else { Ok(()) }
+    }
+
+    /// Whether the loop should wait for the socket to become readable.
+    pub fn wants_read(&self) -> bool {
+        !self.closed && !self.is_paused() && self.decoder.buffered() < MAX_FRAME
+    }
+
+    /// Whether the loop should wait for the socket to become writable.
+    pub fn wants_write(&self) -> bool {
+        !self.outgoing.is_empty()
+    }
+
+    /// Whether [`next_frame`](Self::next_frame) has something to return without waiting for the socket.
+    pub fn has_work(&self) -> bool {
+        !self.is_paused() && self.decoder.has_frame()
+    }
+
+    /// Whether the peer closed its end. Frames it sent before may still be there.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// The queue of bytes that wait to be written.
+    pub fn out(&mut self) -> &mut Outgoing {
+        &mut self.outgoing
+    }
+
+    /// Bytes that wait to be written.
+    pub fn queued(&self) -> usize {
+        self.outgoing.queued()
+    }
+
+    /// Takes the newest descriptor that arrived.
+    pub fn take_fd(&mut self) -> Option<OwnedFd> {
+        self.fd_slot.take()
+    }
+
+    /// The socket.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// The receiving side, for its counters.
+    pub fn decoder(&self) -> &FrameDecoder {
+        &self.decoder
+    }
+
+    /// Waits until the socket is readable (or writable, if something is queued) and does both; for simple clients.
+    ///
+    /// Returns false if `deadline` passed (`None` waits forever). A signal ends the wait early, as if something had arrived.
+    ///
+    /// # Errors
+    ///
+    /// As [`on_readable`](Self::on_readable) and [`flush_writes`](Self::flush_writes).
+    pub fn wait(&mut self, deadline: Option<Instant>) -> Result<bool, Error> {
+        let mut interest = PollFlags::IN;
+        if self.wants_write() {
+            interest |= PollFlags::OUT;
+        }
+        let timeout = deadline.map(|d| timespec(d.saturating_duration_since(Instant::now())));
+        let mut fds = [PollFd::new(&self.stream, interest)];
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(0) => return Ok(false),
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(true),
+            Err(e) => return Err(e.into()),
+        }
+        let ready = fds[0].revents();
+        if ready.contains(PollFlags::OUT) {
+            self.flush_writes()?;
+        }
+        if ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
+            self.on_readable()?;
+        }
+        Ok(true)
+    }
+
+    fn is_paused(&self) -> bool {
+        self.outgoing.queued() >= self.limits.pause_reading_at
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+/// Bytes that wait to be written, in pieces of which each may carry one descriptor with its first byte.
+#[derive(Debug, Default)]
+pub struct Outgoing {
+    pieces: VecDeque<Piece>,
+    /// Bytes of the first piece that are gone already.
+    written: usize,
+    /// The buffer of a piece that is gone, to be used again.
+    spare: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+struct Piece {
+    bytes: Vec<u8>,
+    fd: Option<OwnedFd>,
+}
+
+impl Outgoing {
+    /// Where to append frames without a descriptor.
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        if self.pieces.is_empty() {
+            let bytes = mem::take(&mut self.spare);
+            self.pieces.push_back(Piece { bytes, fd: None });
+        }
+        &mut self.pieces.back_mut().expect("not empty").bytes
+    }
+
+    /// Lets `write` append the one frame that `fd` travels with; the descriptor is closed when it was sent.
+    ///
+    /// If nothing was written, the descriptor is closed at once, so that it cannot travel with another frame.
+    pub fn with_fd<T>(&mut self, fd: OwnedFd, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let mut piece = Piece { bytes: Vec::new(), fd: Some(fd) };
+        let result = write(&mut piece.bytes);
+        if !piece.bytes.is_empty() {
+            self.pieces.push_back(piece);
+        }
+        result
+    }
+
+    /// Bytes that wait to be written.
+    pub fn queued(&self) -> usize {
+        self.pieces.iter().map(|p| p.bytes.len()).sum::<usize>() - self.written
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.iter().all(|p| p.bytes.is_empty())
+    }
+
+    /// Writes until the stream takes no more.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stream::send`].
+    pub fn write_to(&mut self, stream: &Stream) -> Result<(), Error> {
+        while let Some(piece) = self.pieces.front_mut() {
+            let rest = &piece.bytes[self.written..];
+            if !rest.is_empty() {
+                let n = stream.send(rest, piece.fd.as_ref().map(AsFd::as_fd))?;
+                if n == 0 {
+                    return Ok(());
+                }
+                piece.fd = None;
+                self.written += n;
+            }
+            if self.written == piece.bytes.len() {
+                self.recycle_front();
+            }
+        }
+        Ok(())
+    }
+
+    fn recycle_front(&mut self) {
+        self.written = 0;
+        if let Some(mut piece) = self.pieces.pop_front() {
+            if piece.bytes.capacity() <= KEEP_BUFFER {
+                piece.bytes.clear();
+                self.spare = piece.bytes;
+            }
+        }
+    }
+}
+
+fn timespec(d: Duration) -> Timespec {
+    Timespec { tv_sec: i64::try_from(d.as_secs()).unwrap_or(i64::MAX), tv_nsec: d.subsec_nanos().into() }
+}

@@ -1,0 +1,125 @@
+//! What can go wrong on a socket, named with the value that was wrong.
+
+use std::fmt;
+use std::io;
+
+use crate::address::{Address, AddressError};
+
+/// A failure of the transport.
+///
+/// Every variant that a *peer* can cause means "close this connection"; none of them affects another one.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// An address could not be understood.
+    Address(AddressError),
+    /// Another process accepts connections at this address; it is not replaced.
+    AddressInUse(Address),
+    /// The path exists and is not a socket; it is not replaced.
+    NotASocket(Address),
+    /// A system call on the way to this address failed.
+    Socket {
+        /// What was tried: `bind`, `connect`, …
+        action: &'static str,
+        /// Where.
+        address: Address,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// A system call on an established connection failed.
+    Io(io::Error),
+    /// The peer announced a frame that no receiver accepts (wire-protocol.md §2).
+    FrameTooLarge {
+        /// Payload length in bytes as announced by the header.
+        announced: u32,
+    },
+    /// A frame was to be sent that no receiver would accept; nothing was sent.
+    MessageTooLarge {
+        /// Size of the whole frame in bytes, header included.
+        len: usize,
+    },
+    /// The peer attached more descriptors than the protocol allows (wire-protocol.md §6).
+    TooManyDescriptors,
+    /// A descriptor was to be sent over a socket that cannot carry one.
+    DescriptorsUnsupported,
+    /// The peer does not read: more bytes wait for it than this side is willing to keep.
+    PeerNotReading {
+        /// Bytes that wait to be written.
+        queued: usize,
+        /// The bound that was passed.
+        limit: usize,
+    },
+    /// Replies arrived that nobody fetched, more than this side is willing to keep.
+    TooManyReplies {
+        /// Bytes that are kept.
+        bytes: usize,
+    },
+    /// The peer closed the connection.
+    Disconnected,
+    /// The service at the other end does not expose this port.
+    NoSuchService(String),
+    /// The service at the other end lacks this method, or the port is not bound yet.
+    NoSuchMethod(String),
+    /// The peer did not answer in time.
+    Timeout,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(e) => e.fmt(f),
+            Self::AddressInUse(a) => write!(f, "another service is already listening on {a}"),
+            Self::NotASocket(a) => write!(f, "{a} exists and is not a socket; remove it or choose another address"),
+            Self::Socket { action, address, source } => write!(f, "cannot {action} {address}: {source}"),
+            Self::Io(e) => write!(f, "socket error: {e}"),
+            Self::FrameTooLarge { announced } => {
+                write!(
+                    f,
+                    "peer announced a frame of {announced} bytes (at most {} are allowed)",
+                    crate::frame::MAX_PAYLOAD
+                )
+            }
+            Self::MessageTooLarge { len } => {
+                write!(f, "message needs a frame of {len} bytes (at most {} are allowed)", crate::frame::MAX_FRAME)
+            }
+            Self::TooManyDescriptors => f.write_str("peer sent too many file descriptors at once"),
+            Self::DescriptorsUnsupported => f.write_str("file descriptors cannot be sent over this kind of socket"),
+            Self::PeerNotReading { queued, limit } => {
+                write!(f, "peer does not read: {queued} bytes wait for it (limit {limit})")
+            }
+            Self::TooManyReplies { bytes } => write!(f, "{bytes} bytes of replies were not fetched"),
+            Self::Disconnected => f.write_str("peer closed the connection"),
+            Self::NoSuchService(name) => write!(f, "the peer does not offer the service {name}"),
+            Self::NoSuchMethod(name) => write!(f, "the peer does not know the method {name}"),
+            Self::Timeout => f.write_str("peer did not answer in time"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Address(e) => Some(e),
+            Self::Socket { source, .. } | Self::Io(source) => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl From<AddressError> for Error {
+    fn from(e: AddressError) -> Self {
+        Self::Address(e)
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(e: io::Error) -> Self {
+        Self::Io(e)
+    }
+}
+
+impl From<rustix::io::Errno> for Error {
+    fn from(e: rustix::io::Errno) -> Self {
+        Self::Io(e.into())
+    }
+}

@@ -1,0 +1,170 @@
+//! Cutting a stream of bytes into frames.
+
+use super::{Frame, HEADER_LEN, MAX_FRAME, MAX_PAYLOAD};
+use crate::error::Error;
+
+/// Size of the buffer of a connection that never receives much.
+const INITIAL_BUFFER: usize = 4096;
+
+/// Cuts received bytes into frames, wherever the transport split them.
+///
+/// The buffer grows with what was *received*, never with what a header announces, up to [`MAX_FRAME`]; that is also
+/// the bound on frames waiting to be handled, so a receiver that stops calling [`next_frame`](Self::next_frame) soon
+/// has no [`spare`](Self::spare) room and thereby stops its peer.
+///
+/// After an error every further call returns the same error.
+#[derive(Debug, Default)]
+pub struct FrameDecoder {
+    /// Initialised up to its length; frames lie in `start..end`.
+    buf: Vec<u8>,
+    start: usize,
+    end: usize,
+    consumed: u64,
+    skipped: u64,
+    /// The length that ended the stream.
+    announced: Option<u32>,
+}
+
+impl FrameDecoder {
+    /// An empty decoder; allocates when it is used.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Room to receive into, to be followed by [`advance`](Self::advance). Empty if complete frames fill the buffer.
+    pub fn spare(&mut self) -> &mut [u8] {
+        if self.start == self.end {
+            self.start = 0;
+            self.end = 0;
+        }
+        if self.end == self.buf.len() {
+            self.make_room();
+        }
+        &mut self.buf[self.end..]
+    }
+
+    /// Tells that the first `len` bytes of [`spare`](Self::spare) were filled.
+    ///
+    /// # Panics
+    ///
+    /// If that is more than there was room for.
+    pub fn advance(&mut self, len: usize) {
+        assert!(len <= self.buf.len() - self.end, "advanced beyond the spare room");
+        self.end += len;
+    }
+
+    /// Copies bytes in and returns how many there was room for; at least one unless complete frames fill the buffer.
+    pub fn push(&mut self, bytes: &[u8]) -> usize {
+        let mut taken = 0;
+        while taken < bytes.len() {
+            let room = self.spare();
+            let len = room.len().min(bytes.len() - taken);
+            if len == 0 {
+                break;
+            }
+            room[..len].copy_from_slice(&bytes[taken..taken + len]);
+            self.advance(len);
+            taken += len;
+        }
+        taken
+    }
+
+    /// The next complete frame; `None` if more bytes are needed.
+    ///
+    /// Empty frames and those that are not protobuf are passed over (and counted).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::FrameTooLarge`] as soon as the header of such a frame is there. The connection must be closed.
+    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, Error> {
+        // The buffer is borrowed for as long as the frame lives, the counters only here.
+        let Self { buf, start, end, consumed, skipped, announced } = self;
+        let buf = buf.as_slice();
+        loop {
+            if let Some(announced) = *announced {
+                return Err(Error::FrameTooLarge { announced });
+            }
+            let received = &buf[*start..*end];
+            let Some((header, rest)) = received.split_first_chunk::<HEADER_LEN>() else { return Ok(None) };
+            let header = u32::from_le_bytes(*header);
+            let len = header as usize;
+            if len > MAX_PAYLOAD {
+                *announced = Some(header);
+                continue;
+            }
+            let Some(payload) = rest.get(..len) else { return Ok(None) };
+            *start += HEADER_LEN + len;
+            *consumed += (HEADER_LEN + len) as u64;
+            match Frame::parse(payload) {
+                Some(frame) if len > 0 => return Ok(Some(frame)),
+                _ => *skipped += 1,
+            }
+        }
+    }
+
+    /// Whether [`next_frame`](Self::next_frame) would return something without more bytes, be it an error.
+    pub fn has_frame(&self) -> bool {
+        let received = &self.buf[self.start..self.end];
+        self.announced.is_some()
+            || received.split_first_chunk::<HEADER_LEN>().is_some_and(|(header, rest)| {
+                let len = u32::from_le_bytes(*header) as usize;
+                len > MAX_PAYLOAD || rest.len() >= len
+            })
+    }
+
+    /// Bytes received and not yet returned as frames.
+    pub fn buffered(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// Bytes of the stream up to the end of the last frame that was returned or passed over.
+    pub fn consumed(&self) -> u64 {
+        self.consumed
+    }
+
+    /// Frames that were passed over because they were empty or not protobuf.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// The buffer is full up to its end: move what is left to the front, or grow.
+    #[cold]
+    fn make_room(&mut self) {
+        if self.start > 0 {
+            self.buf.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        // After moving a little, reads would be tiny: grow unless half of the buffer is free now.
+        if self.end > self.buf.len() / 2 || self.buf.is_empty() {
+            let len = (self.buf.len() * 2).clamp(INITIAL_BUFFER, MAX_FRAME);
+            self.buf.resize(len, 0);
+        }
+    }
+}
+
+/// Decodes arbitrary bytes as a stream, in two different splits that must agree; for fuzzers.
+#[doc(hidden)]
+pub fn fuzz_decode(bytes: &[u8]) {
+    let run = |piece: usize| {
+        let mut decoder = FrameDecoder::new();
+        let mut digest = Vec::new();
+        let mut at = 0;
+        'stream: while at < bytes.len() {
+            let end = bytes.len().min(at + piece);
+            at += decoder.push(&bytes[at..end]);
+            loop {
+                match decoder.next_frame() {
+                    Ok(Some(frame)) => digest.push(format!("{frame:?}")),
+                    Ok(None) => break,
+                    Err(e) => {
+                        digest.push(e.to_string());
+                        break 'stream;
+                    }
+                }
+            }
+        }
+        (digest, decoder.skipped(), decoder.consumed())
+    };
+    assert_eq!(run(3), run(usize::MAX / 2));
+}

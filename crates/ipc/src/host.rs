@@ -1,0 +1,202 @@
+//! The answering side of the RPC layer, without I/O (`docs/spec/wire-protocol.md §4`).
+//!
+//! A [`Host`] stands for one accepted connection. It answers by itself what needs no knowledge of the methods: binds, calls
+//! of unknown services and methods, frames that are not requests. Everything else becomes a [`HostEvent`].
+
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::frame::{self, Frame, FrameBody, encode};
+use crate::hooks;
+use crate::peer::Peer;
+
+/// A service as a socket exposes it. The id of a method is its position in the list, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// The name clients bind.
+    pub name: &'static str,
+    /// The names of the methods; only ever appended to.
+    pub methods: &'static [&'static str],
+}
+
+/// What a frame asks of the layer above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HostEvent<'a> {
+    /// A call. It must be answered with exactly one of the `reply_…` functions (streams: until `has_more` is false),
+    /// with none if `drop_reply`, except [`Host::reply_not_invoked`], which is sent in any case.
+    Invoke(Invoke<'a>),
+    /// A relay told whom it forwards for; [`Host::peer`] is up to date.
+    PeerIdentity,
+}
+
+/// A call of an existing method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Invoke<'a> {
+    /// Name of the service.
+    pub service: &'static str,
+    /// Number of the method, from 1.
+    pub method_id: u32,
+    /// Name of the method.
+    pub method: &'static str,
+    /// What to answer with; chosen by the client, not necessarily unique.
+    pub request_id: u64,
+    /// The request message. Known to be a sequence of fields; what they contain is not checked.
+    pub args: &'a [u8],
+    /// The client does not want a reply.
+    pub drop_reply: bool,
+}
+
+/// The service's end of one connection.
+#[derive(Debug)]
+pub struct Host {
+    connection: u64,
+    ports: Arc<[Port]>,
+    peer: Peer,
+    refused: u64,
+}
+
+impl Host {
+    /// The host of a connection that came in by a socket exposing `ports`; the first has service id 1.
+    pub fn new(ports: Arc<[Port]>, peer: Peer) -> Self {
+        Self { connection: hooks::next_connection(), ports, peer, refused: 0 }
+    }
+
+    /// Takes one frame: answers it to `out`, or returns what it asks for.
+    pub fn handle<'a>(&mut self, frame: &Frame<'a>, out: &mut Vec<u8>) -> Option<HostEvent<'a>> {
+        let id = frame.request_id;
+        match frame.body {
+            FrameBody::InvokeMethod { service_id, method_id, args, drop_reply } => {
+                return self.invoke(id, service_id, method_id, args, drop_reply, out);
+            }
+            FrameBody::BindService { service_name } => self.bind(id, service_name, out),
+            FrameBody::SetPeerIdentity(claim) => {
+                return self.peer.identify(&claim).then_some(HostEvent::PeerIdentity);
+            }
+            _ => {
+                self.refused += 1;
+                encode::request_error(out, id);
+            }
+        }
+        None
+    }
+
+    /// Answers a call that succeeded.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MessageTooLarge`] if the body does not fit in a frame (see
+    /// [`reply_overhead`](encode::reply_overhead)); nothing was written then.
+    pub fn reply_ok(&self, request_id: u64, body: &[u8], has_more: bool, out: &mut Vec<u8>) -> Result<(), Error> {
+        encode::reply_ok(out, request_id, body, has_more)?;
+        self.replied(request_id, true, has_more, body.len());
+        Ok(())
+    }
+
+    /// Answers a call that the method rejected.
+    pub fn reply_rejected(&self, request_id: u64, out: &mut Vec<u8>) {
+        encode::reply_rejected(out, request_id);
+        self.replied(request_id, false, false, 0);
+    }
+
+    /// Answers a call whose arguments do not parse, whether a reply is wanted or not.
+    pub fn reply_not_invoked(&mut self, request_id: u64, out: &mut Vec<u8>) {
+        self.refused += 1;
+        encode::reply_not_invoked(out, request_id);
+        self.replied(request_id, false, false, 0);
+    }
+
+    /// Who is at the other end.
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// Requests answered with an error because they made no sense.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// A number for this host that is unique in the process, as hooks see it.
+    pub fn connection(&self) -> u64 {
+        self.connection
+    }
+
+    fn bind(&mut self, request_id: u64, name: &[u8], out: &mut Vec<u8>) {
+        let found = self.ports.iter().zip(1..).find(|(port, _)| port.name.as_bytes() == name);
+        let written = match found {
+            Some((port, service_id)) => {
+                let methods = (1..).zip(port.methods.iter().copied());
+                encode::bind_service_reply(out, request_id, service_id, methods)
+            }
+            None => {
+                self.refused += 1;
+                encode::bind_service_failed(out, request_id)
+            }
+        };
+        written.expect("the method list of a port fits in a frame");
+    }
+
+    fn invoke<'a>(
+        &mut self,
+        request_id: u64,
+        service_id: u32,
+        method_id: u32,
+        args: &'a [u8],
+        drop_reply: bool,
+        out: &mut Vec<u8>,
+    ) -> Option<HostEvent<'a>> {
+        let entry = |id: u32| usize::try_from(id).ok()?.checked_sub(1);
+        let port = entry(service_id).and_then(|i| self.ports.get(i));
+        let method = port.and_then(|port| Some((port.name, *port.methods.get(entry(method_id)?)?)));
+        let Some((service, method)) = method.filter(|_| frame::is_well_formed(args)) else {
+            self.reply_not_invoked(request_id, out);
+            return None;
+        };
+        if let Some(hooks) = hooks::table() {
+            let size = args.len();
+            (hooks.invoke_begin)(&hooks::Request { connection: self.connection, method, request_id, size, drop_reply });
+        }
+        Some(HostEvent::Invoke(Invoke { service, method_id, method, request_id, args, drop_reply }))
+    }
+
+    fn replied(&self, request_id: u64, success: bool, has_more: bool, size: usize) {
+        if let Some(hooks) = hooks::table() {
+            let connection = self.connection;
+            (hooks.reply_sent)(&hooks::Reply { connection, request_id, success, has_more, size });
+        }
+    }
+}
+
+/// Feeds arbitrary bytes to a host, for fuzzers.
+#[doc(hidden)]
+pub fn fuzz_host(bytes: &[u8]) {
+    const PORTS: [Port; 2] = [
+        Port { name: "ProducerPort", methods: &["InitializeConnection", "RegisterDataSource"] },
+        Port { name: "RelayPort", methods: &["InitRelay"] },
+    ];
+    let mut host = Host::new(Arc::new(PORTS), Peer::remote(crate::Family::Inet, "localhost".into()));
+    let mut decoder = crate::FrameDecoder::new();
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        at += decoder.push(&bytes[at..]);
+        loop {
+            match decoder.next_frame() {
+                Ok(Some(frame)) => {
+                    out.clear();
+                    if let Some(HostEvent::Invoke(call)) = host.handle(&frame, &mut out) {
+                        host.reply_ok(call.request_id, call.args, true, &mut out)
+                            .expect("a reply as large as its call");
+                    }
+                    // Whatever is answered must itself be a stream of frames.
+                    let mut replies = crate::FrameDecoder::new();
+                    assert_eq!(replies.push(&out), out.len());
+                    while replies.next_frame().expect("own frames are not too large").is_some() {}
+                    assert_eq!((replies.buffered(), replies.skipped()), (0, 0));
+                }
+                Ok(None) => break,
+                Err(_) => return,
+            }
+        }
+    }
+}

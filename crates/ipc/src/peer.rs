@@ -1,0 +1,71 @@
+//! Who is at the other end of a connection (`docs/spec/wire-protocol.md §7`).
+
+use crate::address::Family;
+use crate::frame::PeerIdentity;
+use crate::sys::Stream;
+
+/// The identity of a peer, as far as it is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// The kind of socket it came in by.
+    pub family: Family,
+    /// User id: from the kernel on unix sockets, elsewhere claimed (0 without a claim). Claims may be negative.
+    pub uid: i32,
+    /// Process id, if known. Claims may be negative.
+    pub pid: Option<i32>,
+    /// 0 for this machine, and for remote peers that did not identify themselves.
+    pub machine_id: u32,
+    /// As claimed by a relay, else empty: this machine's name applies.
+    pub machine_name: Vec<u8>,
+    /// What stands in for an empty hint: the local address the peer came in by, without its port.
+    local_host: String,
+    /// A relay has told the identity, a second claim is ignored.
+    claimed: bool,
+}
+
+impl Peer {
+    /// A process of this machine that connected to a unix socket.
+    pub fn local(uid: u32, pid: Option<i32>) -> Self {
+        Self { uid: uid as i32, pid, ..Self::remote(Family::Unix, String::new()) }
+    }
+
+    /// A peer on another kind of socket; `local_host` is the local address it came in by, without the port.
+    pub fn remote(family: Family, local_host: String) -> Self {
+        Self { family, uid: 0, pid: None, machine_id: 0, machine_name: Vec::new(), local_host, claimed: false }
+    }
+
+    /// What the kernel knows about the peer of an accepted connection.
+    ///
+    /// A unix peer without credentials (possible only for descriptors inherited from elsewhere) counts as nobody (-1).
+    pub fn of(stream: &Stream) -> Self {
+        match stream.family() {
+            Family::Unix => {
+                let (uid, pid) = stream.peer_credentials().map_or((u32::MAX, None), |c| (c.uid, c.pid));
+                Self::local(uid, pid)
+            }
+            family => Self::remote(family, stream.local_host().unwrap_or_default()),
+        }
+    }
+
+    /// Believes a claim if it is the first one and the socket has no credentials of its own; tells whether it did.
+    pub fn identify(&mut self, claim: &PeerIdentity<'_>) -> bool {
+        if self.family == Family::Unix || self.claimed {
+            return false;
+        }
+        self.claimed = true;
+        self.uid = claim.uid.unwrap_or(0);
+        self.pid = claim.pid;
+        self.machine_name = claim.machine_name.to_vec();
+        let hint = claim.machine_id_hint;
+        self.machine_id = machine_id(if hint.is_empty() { self.local_host.as_bytes() } else { hint });
+        true
+    }
+}
+
+/// Machine id of a hint: the low half of its 64-bit FNV-1a hash, never 0.
+pub fn machine_id(hint: &[u8]) -> u32 {
+    const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0000_0100_0000_01b3;
+    let hash = hint.iter().fold(OFFSET_BASIS, |h, &b| (h ^ u64::from(b)).wrapping_mul(PRIME));
+    (hash as u32).max(1)
+}

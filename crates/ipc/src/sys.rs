@@ -1,0 +1,543 @@
+//! Sockets: non-blocking listeners and streams, descriptor passing and peer credentials.
+//!
+//! The only module of this crate with `unsafe`: rustix covers everything but two corners of the kernel's interface,
+//! the address of a vsock socket and peer credentials whose pid may be 0 (a process of a pid namespace that we
+//! cannot see, which rustix's `Pid` cannot represent).
+
+#![allow(unsafe_code)]
+
+use core::mem::MaybeUninit;
+use std::ffi::{c_int, c_void};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{
+    self, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt,
+};
+
+use crate::address::{Address, Family};
+use crate::error::Error;
+
+/// Length of the queue of connections nobody accepted yet; the kernel cuts it to its own maximum.
+const BACKLOG: i32 = 4096;
+
+/// Room for ancillary data: one `SCM_RIGHTS` message with one descriptor.
+///
+/// On 64-bit machines its alignment leaves room for a second one; a third makes the kernel set `MSG_CTRUNC`
+/// (wire-protocol.md §6). `cmsg_space!` adds slack for buffers that are not aligned; ours is, so it is taken off again.
+const CONTROL_LEN: usize = rustix::cmsg_space!(ScmRights(1)) - size_of::<usize>();
+
+#[repr(C, align(8))]
+struct Control([MaybeUninit<u8>; CONTROL_LEN]);
+
+impl Control {
+    const fn new() -> Self {
+        Self([MaybeUninit::uninit(); CONTROL_LEN])
+    }
+}
+
+/// Who is at the other end of a unix socket, as the kernel says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credentials {
+    /// Effective user id at the time of `connect` (of `listen`, seen from the client).
+    pub uid: u32,
+    /// Process id; `None` if the process lives in a pid namespace that cannot be seen from here.
+    pub pid: Option<i32>,
+}
+
+/// What one [`Stream::recv`] brought.
+#[derive(Debug)]
+pub struct Received {
+    /// Number of bytes; 0 is the end of the stream.
+    pub len: usize,
+    /// A descriptor that came along, close-on-exec. Of two, the first.
+    pub fd: Option<OwnedFd>,
+}
+
+/// A connected stream socket; non-blocking and close-on-exec.
+#[derive(Debug)]
+pub struct Stream {
+    fd: OwnedFd,
+    family: Family,
+}
+
+impl Stream {
+    /// Connects to a listening socket, waiting at most `timeout`.
+    ///
+    /// A unix socket answers at once unless the service's queue of new connections is full.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Socket`] with the reason, [`Error::Address`] if a host cannot be resolved.
+    pub fn connect(address: &Address, timeout: Duration) -> Result<Self, Error> {
+        let err = |e: Errno| Error::Socket { action: "connect to", address: address.clone(), source: e.into() };
+        let target = SockAddr::new(address)?;
+        // Blocking while connecting: the send timeout limits `connect` too, for unix sockets and TCP alike.
+        let fd = open(target.domain(), SocketFlags::CLOEXEC).map_err(err)?;
+        let timeout = timeout.max(Duration::from_millis(1));
+        sockopt::set_socket_timeout(&fd, sockopt::Timeout::Send, Some(timeout)).map_err(err)?;
+        connect_retrying(&fd, &target).map_err(|e| match e {
+            Errno::AGAIN | Errno::INPROGRESS => err(Errno::TIMEDOUT),
+            e => err(e),
+        })?;
+        sockopt::set_socket_timeout(&fd, sockopt::Timeout::Send, None).map_err(err)?;
+        rustix::io::ioctl_fionbio(&fd, true).map_err(err)?;
+        let family = address.family();
+        configure(&fd, family).map_err(err)?;
+        Ok(Self { fd, family })
+    }
+
+    /// Two unix stream sockets that are connected to each other.
+    ///
+    /// # Errors
+    ///
+    /// If the process has no descriptors left.
+    pub fn pair() -> Result<(Self, Self), Error> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (a, b) = net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        Ok((Self { fd: a, family: Family::Unix }, Self { fd: b, family: Family::Unix }))
+    }
+
+    /// Takes over a connected stream socket; sets it non-blocking and close-on-exec.
+    ///
+    /// # Errors
+    ///
+    /// If it is not a stream socket of a known family.
+    pub fn from_fd(fd: OwnedFd) -> Result<Self, Error> {
+        let family = family_of(&fd)?;
+        adopt(&fd)?;
+        configure(&fd, family)?;
+        Ok(Self { fd, family })
+    }
+
+    /// The kind of socket.
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
+    /// Writes as much of `bytes` as the socket takes, with `fd` attached to the first byte.
+    ///
+    /// If anything was written at all, the descriptor went with it. Never raises `SIGPIPE`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Disconnected`] if the peer closed; [`Error::DescriptorsUnsupported`] if there is an `fd` and this is not a
+    /// unix socket. `Ok(0)` means that the socket takes nothing now.
+    pub fn send(&self, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> Result<usize, Error> {
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        if fd.is_some() && self.family != Family::Unix {
+            return Err(Error::DescriptorsUnsupported);
+        }
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let result = match fd {
+            None => retry(|| net::send(&self.fd, bytes, flags)),
+            Some(fd) => {
+                let mut control = Control::new();
+                let fds = [fd];
+                retry(|| {
+                    let mut ancillary = SendAncillaryBuffer::new(&mut control.0);
+                    let pushed = ancillary.push(SendAncillaryMessage::ScmRights(&fds));
+                    debug_assert!(pushed, "the control buffer has room for one descriptor");
+                    net::sendmsg(&self.fd, &[IoSlice::new(bytes)], &mut ancillary, flags)
+                })
+            }
+        };
+        match result {
+            Ok(n) => Ok(n),
+            Err(Errno::AGAIN) => Ok(0),
+            Err(Errno::PIPE | Errno::CONNRESET) => Err(Error::Disconnected),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Reads what is there, up to the size of `buf`, and at most one descriptor.
+    ///
+    /// Of two descriptors the first is kept and the second closed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooManyDescriptors`] for three or more (all are closed), else what the system call says; a reset is
+    /// reported as end of stream. `Ok(None)` means that nothing is there now.
+    pub fn recv(&self, buf: &mut [u8]) -> Result<Option<Received>, Error> {
+        let mut control = Control::new();
+        let mut ancillary = RecvAncillaryBuffer::new(&mut control.0);
+        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+        let message = match retry(|| net::recvmsg(&self.fd, &mut [IoSliceMut::new(buf)], &mut ancillary, flags)) {
+            Ok(message) => message,
+            Err(Errno::AGAIN) => return Ok(None),
+            Err(Errno::CONNRESET) => return Ok(Some(Received { len: 0, fd: None })),
+            Err(e) => return Err(e.into()),
+        };
+        let mut first = None;
+        for part in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(fds) = part {
+                for fd in fds {
+                    // The second and later ones are closed here.
+                    first.get_or_insert(fd);
+                }
+            }
+        }
+        if message.flags.contains(ReturnFlags::CTRUNC) {
+            return Err(Error::TooManyDescriptors);
+        }
+        Ok(Some(Received { len: message.bytes, fd: first }))
+    }
+
+    /// Credentials of the peer of a unix socket, `None` for other kinds.
+    pub fn peer_credentials(&self) -> Option<Credentials> {
+        (self.family == Family::Unix).then(|| peer_credentials(self.fd.as_fd())).flatten()
+    }
+
+    /// The local address without its port, the fallback for a machine id hint (wire-protocol.md §7).
+    ///
+    /// `None` for unix sockets.
+    pub fn local_host(&self) -> Option<String> {
+        let any = net::getsockname(&self.fd).ok()?;
+        match self.family {
+            Family::Unix => None,
+            Family::Inet | Family::Inet6 => match SocketAddr::try_from(any).ok()? {
+                SocketAddr::V4(a) => Some(a.ip().to_string()),
+                SocketAddr::V6(a) => Some(format!("[{}]", a.ip())),
+            },
+            Family::Vsock => vsock::cid(&any).map(|cid| format!("vsock://{cid}")),
+        }
+    }
+
+    /// Closes both directions; the peer sees the end of the stream, wake-ups follow on both sides.
+    pub fn shutdown(&self) {
+        // The only failure is that the connection is gone already.
+        let _ = net::shutdown(&self.fd, net::Shutdown::Both);
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl From<Stream> for OwnedFd {
+    fn from(stream: Stream) -> Self {
+        stream.fd
+    }
+}
+
+/// A listening stream socket; non-blocking and close-on-exec.
+#[derive(Debug)]
+pub struct Listener {
+    fd: OwnedFd,
+    family: Family,
+    address: Address,
+    /// Device and inode of the socket file that was created, to remove no other.
+    inode: Option<(u64, u64)>,
+}
+
+impl Listener {
+    /// Binds and listens.
+    ///
+    /// A socket file that nobody listens on any more is replaced. One that somebody listens on is not: that is the
+    /// difference to upstream, whose second service takes the address away from the first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::AddressInUse`] if another process accepts connections there, [`Error::NotASocket`] if the path is a
+    /// file of another kind, [`Error::Socket`] with the reason otherwise.
+    pub fn bind(address: &Address) -> Result<Self, Error> {
+        let err = |e: Errno| match e {
+            Errno::ADDRINUSE => Error::AddressInUse(address.clone()),
+            e => Error::Socket { action: "listen on", address: address.clone(), source: e.into() },
+        };
+        let target = SockAddr::new(address)?;
+        if let Address::Path(path) = address {
+            remove_stale(path, address, &target)?;
+        }
+        let family = address.family();
+        let fd = open(target.domain(), SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).map_err(err)?;
+        if family != Family::Unix {
+            sockopt::set_socket_reuseaddr(&fd, true).map_err(err)?;
+        }
+        target.apply_bind(&fd).map_err(err)?;
+        net::listen(&fd, BACKLOG).map_err(err)?;
+        let inode = address.as_path().and_then(|p| inode_of(p).ok());
+        Ok(Self { fd, family, address: address.clone(), inode })
+    }
+
+    /// Takes over a socket that somebody else bound, such as init.
+    ///
+    /// # Errors
+    ///
+    /// If it is not a stream socket of a known family.
+    pub fn from_fd(fd: OwnedFd, address: Address) -> Result<Self, Error> {
+        let family = family_of(&fd)?;
+        adopt(&fd)?;
+        if !sockopt::socket_acceptconn(&fd)? {
+            net::listen(&fd, BACKLOG)?;
+        }
+        Ok(Self { fd, family, address, inode: None })
+    }
+
+    /// Takes the next connection; `None` if nobody waits.
+    ///
+    /// # Errors
+    ///
+    /// Most likely that the process has no descriptors left; the connection then keeps waiting, so do not spin.
+    pub fn accept(&self) -> Result<Option<Stream>, Error> {
+        loop {
+            return match net::accept_with(&self.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(fd) => {
+                    configure(&fd, self.family)?;
+                    Ok(Some(Stream { fd, family: self.family }))
+                }
+                Err(Errno::AGAIN) => Ok(None),
+                // The client gave up between `connect` and now.
+                Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => continue,
+                Err(e) => Err(e.into()),
+            };
+        }
+    }
+
+    /// The address it was bound with. For TCP with port 0, see [`Listener::port`].
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The kind of socket, which decides whether shared memory can be used.
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
+    /// The TCP port that is listened on.
+    pub fn port(&self) -> Option<u16> {
+        SocketAddr::try_from(net::getsockname(&self.fd).ok()?).ok().map(|a| a.port())
+    }
+
+    /// Removes the socket file, if it is still the one this listener created.
+    pub fn unlink(&self) {
+        if let (Some(path), Some(inode)) = (self.address.as_path(), self.inode) {
+            if inode_of(path).is_ok_and(|now| now == inode) {
+                // Best effort at the end of a service: the next one replaces a stale file anyway.
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// A resolved address, ready for `bind` and `connect`.
+enum SockAddr {
+    Unix(SocketAddrUnix),
+    Ip(SocketAddr),
+    Vsock(vsock::SockAddrVm),
+}
+
+impl SockAddr {
+    fn new(address: &Address) -> Result<Self, Error> {
+        let err = |e: Errno| Error::Socket { action: "use", address: address.clone(), source: e.into() };
+        Ok(match address {
+            Address::Path(p) => Self::Unix(SocketAddrUnix::new(p.as_path()).map_err(err)?),
+            Address::Abstract(name) => Self::Unix(SocketAddrUnix::new_abstract_name(name).map_err(err)?),
+            Address::Vsock { cid, port } => Self::Vsock(vsock::SockAddrVm::new(*cid, *port)),
+            Address::Inet { .. } | Address::Inet6 { .. } => Self::Ip(address.resolve()?),
+        })
+    }
+
+    fn domain(&self) -> AddressFamily {
+        match self {
+            Self::Unix(_) => AddressFamily::UNIX,
+            Self::Ip(SocketAddr::V4(_)) => AddressFamily::INET,
+            Self::Ip(SocketAddr::V6(_)) => AddressFamily::INET6,
+            Self::Vsock(_) => AddressFamily::VSOCK,
+        }
+    }
+
+    fn apply_bind(&self, fd: &OwnedFd) -> rustix::io::Result<()> {
+        match self {
+            Self::Unix(a) => net::bind(fd, a),
+            Self::Ip(a) => net::bind(fd, a),
+            Self::Vsock(a) => net::bind(fd, a),
+        }
+    }
+
+    fn apply_connect(&self, fd: &OwnedFd) -> rustix::io::Result<()> {
+        match self {
+            Self::Unix(a) => net::connect(fd, a),
+            Self::Ip(a) => net::connect(fd, a),
+            Self::Vsock(a) => net::connect(fd, a),
+        }
+    }
+}
+
+/// `connect` that survives signals: an interrupted connect goes on in the background, asking again tells how it went.
+fn connect_retrying(fd: &OwnedFd, target: &SockAddr) -> rustix::io::Result<()> {
+    loop {
+        match target.apply_connect(fd) {
+            Err(Errno::INTR | Errno::ALREADY) => {}
+            Err(Errno::ISCONN) => return Ok(()),
+            other => return other,
+        }
+    }
+}
+
+/// Removes a socket file without a listener; leaves everything else alone and says so.
+fn remove_stale(path: &Path, address: &Address, target: &SockAddr) -> Result<(), Error> {
+    let err = |action, source| Error::Socket { action, address: address.clone(), source };
+    match std::fs::symlink_metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(err("examine", e)),
+        Ok(meta) if meta.file_type().is_socket() => {}
+        // A link to a socket: who listens there decides. Anything else is not ours to delete.
+        Ok(meta)
+            if meta.file_type().is_symlink() && std::fs::metadata(path).map_or(true, |m| m.file_type().is_socket()) => {
+        }
+        Ok(_) => return Err(Error::NotASocket(address.clone())),
+    }
+    let probe =
+        open(AddressFamily::UNIX, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).map_err(|e| err("probe", e.into()))?;
+    match retry(|| target.apply_connect(&probe)) {
+        // EAGAIN: somebody listens and is too busy to accept.
+        Ok(()) | Err(Errno::AGAIN) => Err(Error::AddressInUse(address.clone())),
+        Err(Errno::CONNREFUSED | Errno::NOENT) => match std::fs::remove_file(path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(err("replace", e)),
+            _ => Ok(()),
+        },
+        // A socket of another type, or one that may not be opened: it may be alive.
+        Err(e) => Err(err("probe", e.into())),
+    }
+}
+
+fn inode_of(path: &Path) -> io::Result<(u64, u64)> {
+    std::fs::symlink_metadata(path).map(|m| (m.dev(), m.ino()))
+}
+
+fn open(domain: AddressFamily, flags: SocketFlags) -> rustix::io::Result<OwnedFd> {
+    net::socket_with(domain, SocketType::STREAM, flags, None)
+}
+
+fn configure(fd: &OwnedFd, family: Family) -> rustix::io::Result<()> {
+    match family {
+        Family::Inet | Family::Inet6 => sockopt::set_tcp_nodelay(fd, true),
+        Family::Unix | Family::Vsock => Ok(()),
+    }
+}
+
+/// Sets the flags of a descriptor that came from somewhere else.
+fn adopt(fd: &OwnedFd) -> rustix::io::Result<()> {
+    rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(fd, true)
+}
+
+fn family_of(fd: &OwnedFd) -> Result<Family, Error> {
+    if sockopt::socket_type(fd)? != SocketType::STREAM {
+        return Err(Errno::PROTOTYPE.into());
+    }
+    match sockopt::socket_domain(fd)? {
+        AddressFamily::UNIX => Ok(Family::Unix),
+        AddressFamily::INET => Ok(Family::Inet),
+        AddressFamily::INET6 => Ok(Family::Inet6),
+        AddressFamily::VSOCK => Ok(Family::Vsock),
+        _ => Err(Errno::AFNOSUPPORT.into()),
+    }
+}
+
+fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            other => return other,
+        }
+    }
+}
+
+/// `getsockopt(SO_PEERCRED)` into plain integers.
+fn peer_credentials(fd: BorrowedFd<'_>) -> Option<Credentials> {
+    /// `struct ucred` of the kernel.
+    #[repr(C)]
+    struct Ucred {
+        pid: i32,
+        uid: u32,
+        gid: u32,
+    }
+    const _: () = assert!(size_of::<Ucred>() == 12);
+
+    /// `SOL_SOCKET` and `SO_PEERCRED`, the same on all architectures Rust supports but these.
+    const NAMES: (c_int, c_int) = if cfg!(any(target_arch = "mips", target_arch = "mips64")) {
+        (0xffff, 18)
+    } else if cfg!(any(target_arch = "sparc", target_arch = "sparc64")) {
+        (0xffff, 0x40)
+    } else if cfg!(any(target_arch = "powerpc", target_arch = "powerpc64")) {
+        (1, 21)
+    } else {
+        (1, 17)
+    };
+
+    unsafe extern "C" {
+        fn getsockopt(socket: c_int, level: c_int, name: c_int, value: *mut c_void, len: *mut u32) -> c_int;
+    }
+
+    let mut cred = Ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
+    let mut len = size_of::<Ucred>() as u32;
+    // SAFETY: the declaration is that of POSIX and std links the C library; the descriptor is open because it is
+    // borrowed; `value` points to `len` writable bytes, of which every bit pattern is a valid `Ucred`, and both
+    // outlive the call.
+    let result = unsafe { getsockopt(fd.as_raw_fd(), NAMES.0, NAMES.1, (&raw mut cred).cast(), &raw mut len) };
+    let known = result == 0 && len as usize == size_of::<Ucred>() && cred.uid != u32::MAX;
+    known.then(|| Credentials { uid: cred.uid, pid: (cred.pid > 0).then_some(cred.pid) })
+}
+
+/// Addresses of `AF_VSOCK`, which rustix does not have.
+mod vsock {
+    use rustix::net::addr::{SocketAddrArg, SocketAddrLen, SocketAddrOpaque};
+    use rustix::net::{AddressFamily, SocketAddrAny};
+
+    /// `struct sockaddr_vm` of the kernel (`linux/vm_sockets.h`).
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    pub(super) struct SockAddrVm {
+        family: u16,
+        reserved: u16,
+        port: u32,
+        cid: u32,
+        flags: u8,
+        zero: [u8; 3],
+    }
+
+    const _: () = assert!(size_of::<SockAddrVm>() == 16);
+
+    impl SockAddrVm {
+        pub(super) fn new(cid: u32, port: u32) -> Self {
+            Self { family: AddressFamily::VSOCK.as_raw(), reserved: 0, port, cid, flags: 0, zero: [0; 3] }
+        }
+    }
+
+    // SAFETY: `f` gets a pointer to `self`, which is a complete `sockaddr_vm` without padding, readable for its size
+    // and alive during the call.
+    unsafe impl SocketAddrArg for SockAddrVm {
+        unsafe fn with_sockaddr<R>(&self, f: impl FnOnce(*const SocketAddrOpaque, SocketAddrLen) -> R) -> R {
+            f(core::ptr::from_ref(self).cast(), size_of::<Self>() as SocketAddrLen)
+        }
+    }
+
+    /// The context id in an address that the kernel returned.
+    pub(super) fn cid(any: &SocketAddrAny) -> Option<u32> {
+        if any.address_family() != AddressFamily::VSOCK || (any.addr_len() as usize) < size_of::<SockAddrVm>() {
+            return None;
+        }
+        // SAFETY: the address has at least the size of a `SockAddrVm` and was written by the kernel; every bit pattern is
+        // valid; nothing is assumed about alignment.
+        let address = unsafe { any.as_ptr().cast::<SockAddrVm>().read_unaligned() };
+        Some(address.cid)
+    }
+}
