@@ -10,7 +10,7 @@
 use core::marker::PhantomData;
 
 use crate::wire::{WireType, decode_varint};
-use crate::{Field, Fields, Value};
+use crate::{Field, Fields, Message, Value};
 
 use kind::Kind;
 
@@ -40,6 +40,14 @@ pub fn repeated<'a, K: Kind<'a>>(message: &'a [u8], id: u32) -> Repeated<'a, K> 
 /// The readers of all occurrences of the repeated message field `id`, in wire order.
 pub fn messages<'a, R: From<&'a [u8]>>(message: &'a [u8], id: u32) -> Messages<'a, R> {
     Messages { elements: repeated(message, id), reader: PhantomData }
+}
+
+impl Message<'_> {
+    /// Appends a packed repeated field of values of one kind. The iterator is walked twice, first for the length.
+    #[inline]
+    pub fn packed<K: kind::Scalar>(&mut self, field: u32, values: impl Iterator<Item = K::Native> + Clone) {
+        K::write_packed(self, field, values);
+    }
 }
 
 /// Iterator over the values of a repeated scalar, string or bytes field.
@@ -98,6 +106,15 @@ impl<'a, R: From<&'a [u8]>> Iterator for Messages<'a, R> {
 
     fn next(&mut self) -> Option<R> {
         self.elements.next().map(R::from)
+    }
+}
+
+/// Formats an open enumeration: its name, or its number where it has none.
+#[doc(hidden)]
+pub fn debug_enum(f: &mut core::fmt::Formatter<'_>, name: Option<&str>, number: i32) -> core::fmt::Result {
+    match name {
+        Some(name) => f.write_str(name),
+        None => write!(f, "{number}"),
     }
 }
 

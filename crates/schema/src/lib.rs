@@ -1,1 +1,44 @@
 //! Perfetto's messages as protozero writers, readers and owned types.
+//!
+//! Everything is generated from the files under `proto/`, which state the schema in words of our own
+//! (`docs/spec/schema.tsv`); `cargo xtask codegen` does it. All messages and enumerations of the package
+//! `perfetto.protos` are found here, nested ones in a module named after their parent:
+//!
+//! ```
+//! use esatto_protozero::{HeapBuffer, Owned};
+//! use esatto_schema::{TraceConfig, TracePacketReader, TracePacketWriter, trace_config};
+//!
+//! // Writers append in place.
+//! let mut buffer = HeapBuffer::new();
+//! let mut packet = TracePacketWriter::from(buffer.message());
+//! packet.timestamp(42);
+//! packet.for_testing().str("hello");
+//! drop(packet);
+//!
+//! // Readers are views over encoded bytes.
+//! let bytes = buffer.to_vec();
+//! let packet = TracePacketReader::new(&bytes);
+//! assert_eq!(packet.timestamp(), Some(42));
+//! assert_eq!(packet.for_testing().unwrap().str(), Some(&b"hello"[..]));
+//!
+//! // Owned types are for what is kept and compared: configurations, requests and their replies.
+//! let buffers = vec![trace_config::BufferConfig { size_kb: Some(1024), ..Default::default() }];
+//! let config = TraceConfig { buffers, duration_ms: Some(5000), ..TraceConfig::default() };
+//! assert_eq!(TraceConfig::decode(&config.encode()), Ok(config));
+//! ```
+//!
+//! # Features
+//!
+//! - `ftrace`: the events of the kernel's ftrace, as much code again as all the rest.
+//! - `descriptor`: [`FILE_DESCRIPTOR_SET`], for text formats and reflection.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod r#gen;
+
+pub use r#gen::*;
+
+/// All of `proto/` as a serialized `google.protobuf.FileDescriptorSet`, in the order of the imports.
+#[cfg(feature = "descriptor")]
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("descriptor.bin");

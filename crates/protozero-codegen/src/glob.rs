@@ -1,0 +1,31 @@
+//! Patterns over slash- or dot-separated names.
+
+/// True if `pattern` matches all of `name`: `*` stands for anything but a `/`, `**` for anything.
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+    if let Some(rest) = pattern.strip_prefix("**") {
+        return (0..=name.len()).filter(|&i| name.is_char_boundary(i)).any(|i| matches(rest, &name[i..]));
+    }
+    if let Some(rest) = pattern.strip_prefix('*') {
+        let end = name.find('/').unwrap_or(name.len());
+        return (0..=end).filter(|&i| name.is_char_boundary(i)).any(|i| matches(rest, &name[i..]));
+    }
+    match (pattern.chars().next(), name.chars().next()) {
+        (None, None) => true,
+        (Some(p), Some(n)) if p == n => matches(&pattern[p.len_utf8()..], &name[n.len_utf8()..]),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn one_star_stays_in_a_folder_and_two_do_not() {
+        assert!(matches("a/*.proto", "a/b.proto"));
+        assert!(!matches("a/*.proto", "a/b/c.proto"));
+        assert!(matches("a/**.proto", "a/b/c.proto"));
+        assert!(matches(".pkg.Foo", ".pkg.Foo"));
+        assert!(!matches(".pkg.Foo", ".pkg.FooBar"));
+    }
+}

@@ -1,0 +1,227 @@
+//! Writers and readers.
+
+use prost_reflect::{Kind, MessageDescriptor};
+
+use crate::generator::Generator;
+use crate::model::Field;
+use crate::names;
+use crate::print::Printer;
+
+/// What every writer has besides the methods of its fields.
+const WRITER_METHODS: &[&str] = &["message", "from", "into"];
+/// What every reader has besides the methods of its fields.
+const READER_METHODS: &[&str] = &["new", "parse", "as_bytes", "fields", "from", "into"];
+
+pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &MessageDescriptor) {
+    let fields = generator.fields(message);
+    writer(generator, p, message, &fields);
+    reader(generator, p, message, &fields);
+}
+
+fn writer(generator: &Generator<'_>, p: &mut Printer, message: &MessageDescriptor, fields: &[Field]) {
+    let name = format!("{}Writer", message.name());
+    p.gap();
+    p.doc(&format!("Appends the fields of a `{}`.", message.full_name()));
+    let comment = generator.comment(&message.parent_file(), message.path());
+    if !comment.is_empty() {
+        p.doc("");
+        p.doc(comment);
+    }
+    p.line("#[derive(Debug)]");
+    p.line(format!("pub struct {name}<'w>(pz::Message<'w>);"));
+    p.gap();
+    p.block(format!("impl<'w> From<pz::Message<'w>> for {name}<'w>"), |p| {
+        p.line("#[inline]");
+        p.block("fn from(message: pz::Message<'w>) -> Self", |p| p.line("Self(message)"));
+    });
+    p.gap();
+    p.block(format!("impl<'w> {name}<'w>"), |p| {
+        p.doc("The untyped message.");
+        p.line("#[inline]");
+        p.block("pub fn message(&mut self) -> &mut pz::Message<'w>", |p| p.line("&mut self.0"));
+        p.gap();
+        for field in fields {
+            let setter = Setter::of(generator, field, WRITER_METHODS);
+            p.doc(&field.doc);
+            generator.cfg_for(p, &message.parent_file(), field);
+            p.line("#[inline]");
+            p.function(&format!("pub fn {}", setter.name), &setter.args, &setter.returns, &setter.body("self.0"));
+            p.gap();
+        }
+    });
+    p.gap();
+}
+
+fn reader(generator: &Generator<'_>, p: &mut Printer, message: &MessageDescriptor, fields: &[Field]) {
+    let name = format!("{}Reader", message.name());
+    p.doc(&format!("The fields of an encoded `{}`.", message.full_name()));
+    p.line("#[derive(Clone, Copy, Debug, Default)]");
+    p.line(format!("pub struct {name}<'a>(&'a [u8]);"));
+    p.gap();
+    p.block(format!("impl<'a> From<&'a [u8]> for {name}<'a>"), |p| {
+        p.line("#[inline]");
+        p.block("fn from(bytes: &'a [u8]) -> Self", |p| p.line("Self(bytes)"));
+    });
+    p.gap();
+    p.block(format!("impl<'a> {name}<'a>"), |p| {
+        p.doc("A view over an encoded message; where it is malformed, it seems to end.");
+        p.line("#[inline]");
+        p.line("#[must_use]");
+        p.block("pub const fn new(bytes: &'a [u8]) -> Self", |p| p.line("Self(bytes)"));
+        p.gap();
+        p.doc("A view over an encoded message whose fields are whole; those of nested messages are not looked at.");
+        p.doc("");
+        p.doc("# Errors");
+        p.doc("");
+        p.doc("If `bytes` is malformed.");
+        p.line("#[inline]");
+        p.block("pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError>", |p| {
+            p.line("pz::Fields::new(bytes).check()?;");
+            p.line("Ok(Self(bytes))");
+        });
+        p.gap();
+        p.doc("The encoded message.");
+        p.line("#[inline]");
+        p.line("#[must_use]");
+        p.block("pub const fn as_bytes(&self) -> &'a [u8]", |p| p.line("self.0"));
+        p.gap();
+        p.doc("All fields, in the order of the bytes.");
+        p.line("#[inline]");
+        p.line("#[must_use]");
+        p.block("pub const fn fields(&self) -> pz::Fields<'a>", |p| p.line("pz::Fields::new(self.0)"));
+        p.gap();
+        for field in fields {
+            let getter = Getter::of(generator, field, READER_METHODS);
+            p.doc(&field.doc);
+            generator.cfg_for(p, &message.parent_file(), field);
+            p.line("#[inline]");
+            if !field.repeated {
+                p.line("#[must_use]");
+            }
+            let args = ["&self".to_owned()];
+            p.function(&format!("pub fn {}", getter.name), &args, &getter.returns, &getter.body("self.0"));
+            p.gap();
+        }
+    });
+    p.gap();
+}
+
+/// The method of a writer that appends a field.
+pub(crate) struct Setter {
+    pub(crate) name: String,
+    pub(crate) args: Vec<String>,
+    /// ` -> T`
+    pub(crate) returns: String,
+    /// The call on the message, without the receiver.
+    call: String,
+    chains: bool,
+}
+
+impl Setter {
+    pub(crate) fn of(generator: &Generator<'_>, field: &Field, taken: &[&str]) -> Self {
+        let name = names::method(&field.name, taken);
+        let id = field.number;
+        if let Kind::Message(target) = &field.kind {
+            let returns = format!(" -> {}Writer<'_>", generator.message_path(target));
+            let call = format!("begin({id}).into()");
+            return Self { name, args: vec!["&mut self".to_owned()], returns, call, chains: false };
+        }
+        let (value, call) = if field.packed {
+            let element = element_type(generator, field);
+            let kind = field.scalar_kind().unwrap_or_default();
+            (
+                format!("values: impl Iterator<Item = {element}> + Clone"),
+                format!("packed::<pz::kind::{kind}>({id}, values)"),
+            )
+        } else {
+            scalar_setter(generator, field)
+        };
+        let args = vec!["&mut self".to_owned(), value];
+        Self { name, args, returns: " -> &mut Self".to_owned(), call, chains: true }
+    }
+
+    /// The lines of the method's body, for a message that is reached by `message`.
+    pub(crate) fn body(&self, message: &str) -> Vec<String> {
+        if self.chains {
+            vec![format!("{message}.{};", self.call), "self".to_owned()]
+        } else {
+            vec![format!("{message}.{}", self.call)]
+        }
+    }
+}
+
+/// The argument and the call that append one scalar value.
+fn scalar_setter(generator: &Generator<'_>, field: &Field) -> (String, String) {
+    let id = field.number;
+    let call = match &field.kind {
+        Kind::Int32 => format!("int({id}, i64::from(value))"),
+        Kind::Int64 => format!("int({id}, value)"),
+        Kind::Uint32 => format!("varint({id}, u64::from(value))"),
+        Kind::Uint64 => format!("varint({id}, value)"),
+        Kind::Sint32 => format!("sint({id}, i64::from(value))"),
+        Kind::Sint64 => format!("sint({id}, value)"),
+        Kind::Fixed32 => format!("fixed32({id}, value)"),
+        Kind::Fixed64 => format!("fixed64({id}, value)"),
+        Kind::Sfixed32 => format!("fixed32({id}, value as u32)"),
+        Kind::Sfixed64 => format!("fixed64({id}, value as u64)"),
+        Kind::Float => format!("float({id}, value)"),
+        Kind::Double => format!("double({id}, value)"),
+        Kind::Bool => format!("bool({id}, value)"),
+        Kind::Enum(_) => format!("int({id}, i64::from(value.0))"),
+        Kind::String => return ("value: impl AsRef<[u8]>".to_owned(), format!("bytes({id}, value.as_ref())")),
+        Kind::Bytes | Kind::Message(_) => return ("value: &[u8]".to_owned(), format!("bytes({id}, value)")),
+    };
+    (format!("value: {}", element_type(generator, field)), call)
+}
+
+/// The method of a reader that finds a field.
+pub(crate) struct Getter {
+    pub(crate) name: String,
+    /// ` -> T`
+    pub(crate) returns: String,
+    function: String,
+    id: u32,
+}
+
+impl Getter {
+    pub(crate) fn of(generator: &Generator<'_>, field: &Field, taken: &[&str]) -> Self {
+        let element = element_type(generator, field);
+        let (function, returns) = match (&field.kind, field.repeated) {
+            (Kind::Message(_), true) => ("messages".to_owned(), format!("pz::Messages<'a, {element}>")),
+            (Kind::Message(_), false) => ("last_message".to_owned(), format!("Option<{element}>")),
+            (kind, repeated) => {
+                let inferred = field.scalar_kind().unwrap_or("Bytes");
+                let spelled = match kind {
+                    Kind::Enum(_) => format!("Enum<{element}>"),
+                    _ => inferred.to_owned(),
+                };
+                if repeated {
+                    (format!("repeated::<pz::kind::{inferred}>"), format!("pz::Repeated<'a, pz::kind::{spelled}>"))
+                } else {
+                    (format!("last::<pz::kind::{inferred}>"), format!("Option<{element}>"))
+                }
+            }
+        };
+        Self {
+            name: names::method(&field.name, taken),
+            returns: format!(" -> {returns}"),
+            function,
+            id: field.number,
+        }
+    }
+
+    /// The lines of the method's body, for a message whose encoding is reached by `bytes`.
+    pub(crate) fn body(&self, bytes: &str) -> Vec<String> {
+        vec![format!("pz::{}({bytes}, {})", self.function, self.id)]
+    }
+}
+
+/// The type that a reader returns for one value, which is also what a writer takes for numbers and enumerations.
+fn element_type(generator: &Generator<'_>, field: &Field) -> String {
+    match &field.kind {
+        Kind::Message(target) => format!("{}Reader<'a>", generator.message_path(target)),
+        Kind::Enum(target) => generator.enum_path(target),
+        Kind::String | Kind::Bytes => "&'a [u8]".to_owned(),
+        _ => field.primitive().unwrap_or_default().to_owned(),
+    }
+}

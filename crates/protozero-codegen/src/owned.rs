@@ -1,0 +1,114 @@
+//! Value types.
+
+use prost_reflect::{Kind, MessageDescriptor};
+
+use crate::generator::Generator;
+use crate::model::Field;
+use crate::names;
+use crate::print::Printer;
+
+/// The field that every value type has besides those of the schema.
+const UNKNOWN_FIELDS: &str = "unknown_fields";
+
+pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &MessageDescriptor) {
+    let fields = generator.fields(message);
+    let name = message.name();
+    let slots: Vec<Slot> = fields.iter().map(|field| Slot::of(generator, message, field)).collect();
+    p.gap();
+    p.doc(&format!("A `{}` as a value.", message.full_name()));
+    p.line("#[derive(Clone, Debug, Default, PartialEq)]");
+    p.block(format!("pub struct {name}"), |p| {
+        for (field, slot) in fields.iter().zip(&slots) {
+            p.doc(&field.doc);
+            generator.cfg_for(p, &message.parent_file(), field);
+            p.line(format!("pub {}: {},", slot.name, slot.type_name));
+        }
+        p.doc("Fields that the schema does not know, encoded.");
+        p.line(format!("pub {UNKNOWN_FIELDS}: pz::rt::Vec<u8>,"));
+    });
+    p.gap();
+    p.block(format!("impl pz::Owned for {name}"), |p| {
+        if slots.is_empty() {
+            let args = ["&mut self".to_owned(), "_: pz::Field<'_>".to_owned(), "_: u32".to_owned()];
+            p.function("fn merge_field", &args, MERGE_RETURNS, &["Ok(false)".to_owned()]);
+        } else {
+            merge_field(p, &slots);
+        }
+        p.gap();
+        p.block("fn write_to(&self, message: &mut pz::Message<'_>)", |p| {
+            slots.iter().for_each(|slot| p.line(format!("{};", slot.put)));
+            p.line(format!("message.raw(&self.{UNKNOWN_FIELDS});"));
+        });
+        p.gap();
+        p.block("fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8>", |p| {
+            p.line(format!("&mut self.{UNKNOWN_FIELDS}"));
+        });
+    });
+    p.gap();
+}
+
+const MERGE_RETURNS: &str = " -> Result<bool, pz::DecodeError>";
+
+fn merge_field(p: &mut Printer, slots: &[Slot]) {
+    let depth = if slots.iter().any(|slot| slot.nests) { "depth: u32" } else { "_: u32" };
+    let head = format!("fn merge_field(&mut self, field: pz::Field<'_>, {depth}){MERGE_RETURNS}");
+    p.block(head, |p| {
+        p.block("match field.id", |p| {
+            slots.iter().for_each(|slot| p.arm(&slot.number.to_string(), &slot.take));
+            p.line("_ => Ok(false),");
+        });
+    });
+}
+
+/// A field of a value type and the calls that fill and write it.
+struct Slot {
+    name: String,
+    number: u32,
+    type_name: String,
+    take: String,
+    put: String,
+    nests: bool,
+}
+
+impl Slot {
+    fn of(generator: &Generator<'_>, owner: &MessageDescriptor, field: &Field) -> Self {
+        let name = names::method(&field.name, &[UNKNOWN_FIELDS]);
+        let number = field.number;
+        let repeated = field.repeated;
+        let plural = if repeated { "s" } else { "" };
+        let (element, take, put) = match &field.kind {
+            Kind::Message(target) => {
+                let path = generator.message_path(target);
+                let boxed = !repeated && generator.is_boxed(owner, field);
+                let element = if boxed { format!("pz::rt::Box<{path}>") } else { path };
+                let take = format!("message{plural}(&mut self.{name}, field, depth)");
+                (element, take, format!("messages(message, {number}, &self.{name})"))
+            }
+            Kind::String => {
+                let take = format!("string{plural}(&mut self.{name}, field)");
+                ("pz::ProtoString".to_owned(), take, format!("bytes(message, {number}, &self.{name})"))
+            }
+            Kind::Bytes => {
+                let take = format!("{}(&mut self.{name}, field)", if repeated { "byte_strings" } else { "bytes" });
+                ("pz::rt::Vec<u8>".to_owned(), take, format!("bytes(message, {number}, &self.{name})"))
+            }
+            scalar => {
+                let element = match scalar {
+                    Kind::Enum(target) => generator.enum_path(target),
+                    _ => field.primitive().unwrap_or_default().to_owned(),
+                };
+                let kind = field.scalar_kind().unwrap_or_default();
+                let take = format!("scalar{plural}::<pz::kind::{kind}>(&mut self.{name}, field)");
+                let put = match (repeated, field.packed) {
+                    (true, true) => format!("packed::<pz::kind::{kind}>(message, {number}, &self.{name})"),
+                    (true, false) => format!("scalars::<pz::kind::{kind}>(message, {number}, &self.{name})"),
+                    (false, _) => format!("scalar::<pz::kind::{kind}>(message, {number}, self.{name})"),
+                };
+                (element, take, put)
+            }
+        };
+        let type_name = if repeated { format!("pz::rt::Vec<{element}>") } else { format!("Option<{element}>") };
+        let nests = matches!(field.kind, Kind::Message(_));
+        Self { name, number, type_name, take: format!("pz::take::{take}"), put: format!("pz::put::{put}"), nests }
+    }
+}

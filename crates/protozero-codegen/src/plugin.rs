@@ -1,0 +1,72 @@
+//! The protocol between protoc and its plugins.
+
+use prost::Message as _;
+use prost_reflect::DescriptorPool;
+use prost_types::compiler::code_generator_response::{Feature, File};
+use prost_types::compiler::{CodeGeneratorRequest, CodeGeneratorResponse};
+use prost_types::FileDescriptorSet;
+
+use crate::{Config, Error};
+
+/// Answers one request of protoc (`CodeGeneratorRequest` in, `CodeGeneratorResponse` out).
+///
+/// Parameters are a comma-separated list of `root=PATH`, `runtime=PATH`, `strip=PREFIX`, `owned=PATTERN` and
+/// `external=PACKAGE:PATH`. What is wrong with the files or the parameters is told in the response.
+///
+/// # Errors
+///
+/// If the request cannot be decoded.
+pub fn run_plugin(request: &[u8]) -> Result<Vec<u8>, Error> {
+    let request = CodeGeneratorRequest::decode(request)?;
+    let mut response = CodeGeneratorResponse::default();
+    response.supported_features = Some(Feature::Proto3Optional as u64);
+    match answer(request) {
+        Ok(files) => response.file = files,
+        Err(message) => response.error = Some(message),
+    }
+    Ok(response.encode_to_vec())
+}
+
+fn answer(request: CodeGeneratorRequest) -> Result<Vec<File>, String> {
+    let config = parameters(request.parameter())?;
+    let pool = DescriptorPool::from_file_descriptor_set(FileDescriptorSet { file: request.proto_file })
+        .map_err(|error| error.to_string())?;
+    let output = config.generate(&pool, &request.file_to_generate).map_err(|error| error.to_string())?;
+    let file = |(name, content): (&String, &String)| File {
+        name: Some(name.clone()),
+        content: Some(content.clone()),
+        ..File::default()
+    };
+    Ok(output.files().iter().map(file).collect())
+}
+
+fn parameters(text: &str) -> Result<Config, String> {
+    text.split(',').filter(|word| !word.is_empty()).try_fold(Config::new(), |config, word| {
+        let unknown = || format!("unknown parameter `{word}`; known are root, runtime, strip, owned and external");
+        let (key, value) = word.split_once('=').ok_or_else(unknown)?;
+        Ok(match key {
+            "root" => config.root(value),
+            "runtime" => config.runtime(value),
+            "strip" => config.strip_prefix(value),
+            "owned" => config.owned(value),
+            "external" => {
+                let (package, path) = value.split_once(':').ok_or_else(unknown)?;
+                config.external(package, path)
+            }
+            _ => return Err(unknown()),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parameters;
+
+    #[test]
+    fn parameters_set_the_config() {
+        let config = parameters("root=crate::p,external=perfetto.protos:::esatto_schema").unwrap();
+        assert_eq!(config.root, "crate::p");
+        assert_eq!(config.external, [("perfetto.protos".to_owned(), "::esatto_schema".to_owned())]);
+        assert!(parameters("rot=crate").unwrap_err().contains("`rot=crate`"));
+    }
+}

@@ -1,0 +1,99 @@
+//! Text that comes out as rustfmt would leave it.
+
+/// Longest line, as in the repository's `rustfmt.toml`.
+pub(crate) const WIDTH: usize = 120;
+
+/// Lines of Rust with the indentation of the place they are written at.
+#[derive(Debug, Default)]
+pub(crate) struct Printer {
+    text: String,
+    depth: usize,
+    /// A blank line is due before the next item.
+    gap: bool,
+}
+
+impl Printer {
+    /// Appends one line.
+    pub(crate) fn line(&mut self, line: impl AsRef<str>) {
+        if core::mem::take(&mut self.gap) {
+            self.text.push('\n');
+        }
+        self.text.push_str(&"    ".repeat(self.depth));
+        self.text.push_str(line.as_ref());
+        self.text.push('\n');
+    }
+
+    /// Asks for a blank line before whatever comes next in this block.
+    pub(crate) fn gap(&mut self) {
+        self.gap = true;
+    }
+
+    /// Appends `head {`, what `body` writes one level deeper, and `}`.
+    pub(crate) fn block(&mut self, head: impl AsRef<str>, body: impl FnOnce(&mut Self)) {
+        self.line(format!("{} {{", head.as_ref()));
+        self.nested(body);
+        self.line("}");
+    }
+
+    /// What `body` writes, one level deeper.
+    fn nested(&mut self, body: impl FnOnce(&mut Self)) {
+        self.depth += 1;
+        body(self);
+        self.depth -= 1;
+        self.gap = false;
+    }
+
+    /// Doc comment lines; nothing for no text.
+    pub(crate) fn doc(&mut self, text: &str) {
+        for line in text.lines() {
+            self.line(if line.is_empty() { "///".to_owned() } else { format!("/// {line}") });
+        }
+    }
+
+    /// The head of a function (or its declaration, with `end` = `;`), arguments one to a line if it is too long.
+    pub(crate) fn signature(&mut self, name: &str, args: &[String], returns: &str, end: &str) {
+        let one_line = format!("{name}({}){returns}{end}", args.join(", "));
+        if self.fits(&one_line) {
+            return self.line(one_line);
+        }
+        self.line(format!("{name}("));
+        self.nested(|p| args.iter().for_each(|arg| p.line(format!("{arg},"))));
+        self.line(format!("){returns}{end}"));
+    }
+
+    /// A function with its body.
+    pub(crate) fn function(&mut self, name: &str, args: &[String], returns: &str, body: &[String]) {
+        self.signature(name, args, returns, " {");
+        self.nested(|p| body.iter().for_each(|line| p.line(line)));
+        self.line("}");
+    }
+
+    /// One arm of a `match`, its value in braces if the line is too long.
+    pub(crate) fn arm(&mut self, pattern: &str, value: &str) {
+        let one_line = format!("{pattern} => {value},");
+        if self.fits(&one_line) {
+            return self.line(one_line);
+        }
+        self.block(format!("{pattern} =>"), |p| p.line(value));
+    }
+
+    /// `head[a, b, c]tail`, elements one to a line if it is too long.
+    pub(crate) fn list(&mut self, head: &str, elements: &[String], tail: &str) {
+        let one_line = format!("{head}[{}]{tail}", elements.join(", "));
+        if self.fits(&one_line) {
+            return self.line(one_line);
+        }
+        self.line(format!("{head}["));
+        self.nested(|p| elements.iter().for_each(|element| p.line(format!("{element},"))));
+        self.line(format!("]{tail}"));
+    }
+
+    fn fits(&self, line: &str) -> bool {
+        self.depth * 4 + line.len() <= WIDTH
+    }
+
+    /// What was written.
+    pub(crate) fn finish(self) -> String {
+        self.text
+    }
+}

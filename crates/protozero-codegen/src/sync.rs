@@ -1,0 +1,146 @@
+//! Keeping checked-in code true to its `.proto` files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::{Config, Error, glob};
+
+/// The file that says what to generate, in the folder handed to [`sync`].
+const CONFIG_FILE: &str = "codegen.conf";
+
+/// Regenerates the code of a crate as its `codegen.conf` says, and returns the files that were not up to date.
+///
+/// With `check` nothing is written. Files in the output folder that the generator would not make count as out of date
+/// and are removed.
+///
+/// The configuration has one directive a line; `#` begins a comment, paths are relative to `root`, patterns are as for
+/// [`Config::owned`]:
+///
+/// | directive | meaning |
+/// |---|---|
+/// | `proto DIR` | folder that `.proto` paths and imports are relative to |
+/// | `strip PREFIX` | see [`Config::strip_prefix`] |
+/// | `out DIR` | folder of the generated files |
+/// | `root PATH`, `runtime PATH` | see [`Config::root`], [`Config::runtime`] |
+/// | `owned PATTERN` | see [`Config::owned`] |
+/// | `feature NAME PATTERN`, `ungated PATTERN` | see [`Config::feature`], [`Config::ungated`] |
+/// | `descriptor FILE` | where to put the serialized descriptors |
+///
+/// # Errors
+///
+/// If the configuration or the `.proto` files are wrong, or a file cannot be read or written.
+pub fn sync(root: &Path, check: bool) -> Result<Vec<PathBuf>, Error> {
+    let job = Job::read(&root.join(CONFIG_FILE))?;
+    let include = root.join(&job.proto);
+    let protos = list(&include, &|path| path.extension().is_some_and(|extension| extension == "proto"))?;
+    let output = job.config.compile(&protos.iter().map(|path| include.join(path)).collect::<Vec<_>>(), &[&include])?;
+    check_patterns(&job.config, &protos)?;
+
+    let out = root.join(&job.out);
+    let mut wanted: BTreeMap<PathBuf, &[u8]> =
+        output.files().iter().map(|(path, text)| (out.join(path), text.as_bytes())).collect();
+    if let Some(path) = &job.descriptor {
+        wanted.insert(root.join(path), output.descriptor_set());
+    }
+    let mut stale = Vec::new();
+    for (path, content) in &wanted {
+        if fs::read(path).is_ok_and(|present| present == *content) {
+            continue;
+        }
+        stale.push(path.clone());
+        if !check {
+            let folder = path.parent().unwrap_or(root);
+            fs::create_dir_all(folder).map_err(|source| Error::Io { path: folder.to_owned(), source })?;
+            fs::write(path, content).map_err(|source| Error::Io { path: path.clone(), source })?;
+        }
+    }
+    for path in list(&out, &|_| true)?.into_iter().map(|path| out.join(path)).filter(|path| !wanted.contains_key(path)) {
+        if !check {
+            fs::remove_file(&path).map_err(|source| Error::Io { path: path.clone(), source })?;
+        }
+        stale.push(path);
+    }
+    Ok(stale)
+}
+
+/// What a configuration file asks for.
+#[derive(Debug)]
+struct Job {
+    config: Config,
+    proto: String,
+    out: String,
+    descriptor: Option<String>,
+}
+
+impl Job {
+    fn read(path: &Path) -> Result<Self, Error> {
+        let text = fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        let mut job =
+            Self { config: Config::new(), proto: "proto".to_owned(), out: "src/gen".to_owned(), descriptor: None };
+        for (index, text) in text.lines().enumerate() {
+            let words: Vec<&str> = text.split('#').next().unwrap_or_default().split_whitespace().collect();
+            let config = job.config.clone();
+            job.config = match words[..] {
+                [] => continue,
+                ["strip", prefix] => config.strip_prefix(prefix),
+                ["root", path] => config.root(path),
+                ["runtime", path] => config.runtime(path),
+                ["owned", pattern] => config.owned(pattern),
+                ["feature", name, pattern] => config.feature(name, pattern),
+                ["ungated", pattern] => config.ungated(pattern),
+                ["proto", folder] => {
+                    job.proto = folder.to_owned();
+                    continue;
+                }
+                ["out", folder] => {
+                    job.out = folder.to_owned();
+                    continue;
+                }
+                ["descriptor", file] => {
+                    job.descriptor = Some(file.to_owned());
+                    continue;
+                }
+                _ => {
+                    let text = text.to_owned();
+                    return Err(Error::Directive { path: path.to_owned(), line: index + 1, text });
+                }
+            };
+        }
+        Ok(job)
+    }
+}
+
+fn check_patterns(config: &Config, protos: &[PathBuf]) -> Result<(), Error> {
+    let patterns = config.features.iter().map(|(_, pattern)| pattern).chain(&config.ungated);
+    for pattern in patterns {
+        if !protos.iter().any(|path| glob::matches(pattern, &path.to_string_lossy())) {
+            return Err(Error::UnusedPattern(pattern.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// The files below `folder` that `wanted` takes, relative to it and sorted; none if there is no such folder.
+fn list(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<PathBuf>, Error> {
+    let mut found = Vec::new();
+    let mut todo = vec![folder.to_owned()];
+    while let Some(dir) = todo.pop() {
+        let io = |source| Error::Io { path: dir.clone(), source };
+        let entries = match fs::read_dir(&dir) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && dir == folder => return Ok(found),
+            entries => entries.map_err(io)?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(io)?;
+            if entry.file_type().map_err(io)?.is_dir() {
+                todo.push(entry.path());
+            } else if wanted(&entry.path()) {
+                let path = entry.path();
+                found.extend(path.strip_prefix(folder).map(Path::to_owned));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
