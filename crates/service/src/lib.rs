@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod buffer;
 pub mod shared_buffer;
 
 pub use api::{

@@ -1,0 +1,98 @@
+//! Packets inside a chunk: size, bytes, size, bytes, … (`docs/spec/shared-memory.md §6`).
+
+/// Size field of a packet that its writer gave up.
+const DROP_MARKER: u64 = 0x0fff_ffff;
+
+/// One fragment within the bytes it was parsed from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fragment {
+    /// Where its bytes begin.
+    pub(super) start: usize,
+    /// How many they are.
+    pub(super) len: usize,
+}
+
+impl Fragment {
+    /// Where the next size field begins.
+    pub(super) fn end(self) -> usize {
+        self.start + self.len
+    }
+}
+
+/// Why there is no fragment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Broken {
+    /// The writer gave the packet up.
+    DropMarker,
+    /// The size field is malformed or runs beyond the bytes.
+    Malformed,
+}
+
+/// Parses the fragment whose size field begins at `at`.
+pub(super) fn parse(bytes: &[u8], at: usize) -> Result<Fragment, Broken> {
+    let mut size = 0u64;
+    for (i, &byte) in bytes.get(at..).unwrap_or_default().iter().take(10).enumerate() {
+        size |= u64::from(byte & 0x7f).checked_shl(7 * u32::try_from(i).unwrap_or(9)).unwrap_or(0);
+        if byte < 0x80 {
+            if size == DROP_MARKER {
+                return Err(Broken::DropMarker);
+            }
+            let start = at + i + 1;
+            return match usize::try_from(size) {
+                Ok(len) if len <= bytes.len() - start => Ok(Fragment { start, len }),
+                _ => Err(Broken::Malformed),
+            };
+        }
+    }
+    Err(Broken::Malformed)
+}
+
+/// What a chunk's payload holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Parsed {
+    /// Bytes of the valid fragments at its start, size fields included.
+    pub(super) valid_bytes: usize,
+    /// Why there are fewer than announced.
+    pub(super) broken: Option<Broken>,
+}
+
+/// Walks up to `count` fragments.
+pub(super) fn parse_all(payload: &[u8], count: u16) -> Parsed {
+    let mut valid_bytes = 0;
+    for _ in 0..count {
+        match parse(payload, valid_bytes) {
+            Ok(fragment) => valid_bytes = fragment.end(),
+            Err(broken) => return Parsed { valid_bytes, broken: Some(broken) },
+        }
+    }
+    Parsed { valid_bytes, broken: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_field_may_be_redundant_but_not_longer_than_ten_bytes() {
+        assert_eq!(parse(b"\x83\x80\x80\x00abc", 0), Ok(Fragment { start: 4, len: 3 }));
+        assert_eq!(parse(b"\x81\x80\x80\x80\x80\x80\x80\x80\x80\x00a", 0), Ok(Fragment { start: 10, len: 1 }));
+        assert_eq!(parse(b"\x81\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00a", 0), Err(Broken::Malformed));
+    }
+
+    #[test]
+    fn a_size_beyond_the_end_is_malformed() {
+        assert_eq!(parse(b"\x03ab", 0), Err(Broken::Malformed));
+        assert_eq!(parse(b"\x82", 0), Err(Broken::Malformed));
+        assert_eq!(parse(b"", 0), Err(Broken::Malformed));
+        assert_eq!(parse(b"a", 7), Err(Broken::Malformed));
+        assert_eq!(parse(&[0xff; 10], 0), Err(Broken::Malformed));
+        assert_eq!(parse(b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 0), Err(Broken::Malformed));
+    }
+
+    #[test]
+    fn the_drop_marker_ends_the_chunk() {
+        assert_eq!(parse(b"\xff\xff\xff\x7f", 0), Err(Broken::DropMarker));
+        let parsed = parse_all(b"\x01a\xff\xff\xff\x7f\x01b", 3);
+        assert_eq!(parsed, Parsed { valid_bytes: 2, broken: Some(Broken::DropMarker) });
+    }
+}

@@ -1,0 +1,295 @@
+//! The central buffer: where chunks wait between commit and reading.
+//!
+//! One fixed piece of memory, used as a ring (or filled once, policy DISCARD). Every committed chunk becomes a
+//! *record*: a 16-byte header and the chunk's fragments, padded to 16 bytes. Records lie back to back from 0 to the
+//! high-water mark; the write position always lies between two records; what is left of a partly covered record, and
+//! what has been read, is a padding record. So the memory can be walked from the write position (oldest) around to it.
+//!
+//! ```text
+//!   0            write                                     used        capacity
+//!   ├ rec ┬ rec ─┤ rec ┬ padding ┬ rec ┬ rec ┬ padding ────┤  untouched │
+//!     newest        oldest
+//! ```
+//!
+//! A *sequence* is what one writer of one producer wrote. It keeps the offsets of its records ordered by chunk id, the
+//! last chunk that was consumed (against duplicates and to see gaps) and the losses not reported yet; it outlives its
+//! records. Reading walks the records, but returns packets of a record's sequence from that sequence's *oldest* chunk
+//! up to the record, so that order within a sequence holds whatever the order of commits was.
+//!
+//! Overwriting a record consumes it, and everything before it in its sequence, without returning packets: the
+//! *erasing read*. What was unread counts as overwritten and the sequence's next packet says so.
+//!
+//! The behaviour is `docs/spec/trace-buffer.md`, V2, with the amendments of its §19: the loss marks WRITER_ABORT and
+//! CHUNK_CORRUPTED stay with the chunk and are reported behind the packets in front of the loss; READ_GAP is seen in
+//! every order of commits; a fragmented packet of empty fragments is not returned.
+//!
+//! Chunk contents are untrusted: sizes are checked when a chunk is copied and again whenever it is read.
+
+mod fragment;
+mod read;
+mod record;
+mod sequence;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use sequence::{HISTOGRAM_BUCKETS, HISTOGRAM_LIMITS};
+
+use crate::shared_buffer::ChunkHeader;
+use sequence::Sequences;
+
+/// The largest buffer, in KiB: sizes are rounded up to 4096 and must stay below 2^32 bytes.
+pub const MAX_SIZE_KB: u32 = 4_194_300;
+
+/// Bits of `TracePacket.previous_packet_dropped` (`docs/spec/trace-buffer.md §12`).
+pub mod loss {
+    /// Something was lost; set together with any other bit.
+    pub const PRESENT: u32 = 1;
+    /// A chunk id is not the successor of the one consumed before.
+    pub const READ_GAP: u32 = 2;
+    /// A fragment could not be parsed.
+    pub const CHUNK_CORRUPTED: u32 = 4;
+    /// A continuation without its beginning.
+    pub const ORPHAN_CONTINUATION: u32 = 8;
+    /// A chunk is missing inside a packet.
+    pub const REASSEMBLY_GAP: u32 = 16;
+    /// The next chunk does not continue the packet.
+    pub const REASSEMBLY_BROKEN_CHAIN: u32 = 32;
+    /// Unread data was overwritten.
+    pub const OVERWRITE: u32 = 64;
+    /// The writer gave a packet up.
+    pub const WRITER_ABORT: u32 = 128;
+}
+
+/// A producer's number within the service; 0 is never used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProducerId(pub u16);
+
+/// A writer's number within its producer; 0 is invalid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WriterId(pub u16);
+
+/// Who a producer is, as its transport vouches for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// User id.
+    pub uid: i32,
+    /// Process id, where known.
+    pub pid: Option<i32>,
+    /// 0 is the host.
+    pub machine_id: u32,
+}
+
+/// What happens when the buffer is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FillPolicy {
+    /// The oldest records are overwritten.
+    Ring,
+    /// Nothing more is accepted, for ever.
+    Discard,
+}
+
+/// A chunk on its way into the buffer; everything but the first two fields is untrusted.
+#[derive(Clone, Copy, Debug)]
+pub struct Chunk<'a> {
+    /// Who committed it.
+    pub producer: ProducerId,
+    /// That producer's identity.
+    pub identity: Identity,
+    /// The header as it was loaded.
+    pub header: ChunkHeader,
+    /// False: the chunk was still being written when it was copied; its last fragment is not to be trusted.
+    pub complete: bool,
+    /// The chunk without its header, used or not.
+    pub payload: &'a [u8],
+}
+
+/// The four bytes that a patch puts at an offset of a chunk's payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patch {
+    /// From the start of the payload.
+    pub offset: u32,
+    /// The bytes.
+    pub data: [u8; 4],
+}
+
+/// A packet that leaves the buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// Whose packet it is.
+    pub producer: ProducerId,
+    /// Which of its writers wrote it.
+    pub writer: WriterId,
+    /// The producer's identity.
+    pub identity: Identity,
+    /// [`loss`] bits: what was lost on this sequence directly before this packet, 0 = nothing.
+    pub loss: u32,
+    data: &'a [u8],
+    ranges: &'a [(u32, u32)],
+}
+
+impl<'a> Packet<'a> {
+    /// The packet's bytes, one slice per non-empty fragment.
+    pub fn slices(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
+        let data = self.data;
+        self.ranges.iter().map(move |&(offset, len)| &data[offset as usize..][..len as usize])
+    }
+
+    /// Bytes of all slices.
+    pub fn size_bytes(&self) -> usize {
+        self.ranges.iter().map(|&(_, len)| len as usize).sum()
+    }
+}
+
+/// Counters of one buffer, named as in `TraceStats.BufferStats` (`docs/spec/trace-buffer.md §14`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of the protocol, explained there")]
+pub struct Stats {
+    pub bytes_written: u64,
+    pub chunks_written: u64,
+    pub chunks_rewritten: u64,
+    pub chunks_relocated: u64,
+    pub chunks_overwritten: u64,
+    pub bytes_overwritten: u64,
+    pub chunks_read: u64,
+    pub bytes_read: u64,
+    pub padding_bytes_written: u64,
+    pub padding_bytes_cleared: u64,
+    pub chunks_committed_out_of_order: u64,
+    pub write_wrap_count: u64,
+    pub patches_succeeded: u64,
+    pub patches_failed: u64,
+    pub readaheads_succeeded: u64,
+    pub readaheads_failed: u64,
+    pub abi_violations: u64,
+    pub chunks_discarded: u64,
+    pub trace_writer_packet_loss: u64,
+}
+
+/// What is known of one writer's chunks.
+#[derive(Clone, Copy, Debug)]
+pub struct WriterStats<'a> {
+    /// The producer.
+    pub producer: ProducerId,
+    /// Its writer.
+    pub writer: WriterId,
+    /// The producer's identity.
+    pub identity: Identity,
+    /// Chunks per bucket of fragment bytes.
+    pub counts: &'a [u64; HISTOGRAM_BUCKETS],
+    /// Sum of the fragment bytes per bucket.
+    pub sums: &'a [u64; HISTOGRAM_BUCKETS],
+}
+
+/// Why there is no buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllocateError {
+    /// The size is 0 or above [`MAX_SIZE_KB`].
+    Size {
+        /// What was asked for.
+        size_kb: u32,
+    },
+    /// The memory cannot be reserved.
+    Memory {
+        /// What was asked for.
+        size_kb: u32,
+    },
+}
+
+/// One central buffer.
+#[derive(Debug)]
+pub struct CentralBuffer {
+    /// All records; its length is the high-water mark, its capacity is reserved from the start.
+    data: Vec<u8>,
+    /// Bytes that may be used; a multiple of 4096.
+    capacity: usize,
+    /// Where the next record goes; ≤ data.len().
+    write: usize,
+    policy: FillPolicy,
+    /// DISCARD only: a chunk did not fit.
+    closed: bool,
+    read_only: bool,
+    sequences: Sequences,
+    stats: Stats,
+    /// Number of the current reading pass.
+    pass: u64,
+    /// Where the pass is; none before `begin_read` and after a copy.
+    cursor: Option<read::Cursor>,
+    /// Offset and length of each fragment of the packet returned last.
+    ranges: Vec<(u32, u32)>,
+}
+
+impl CentralBuffer {
+    /// Reserves a buffer. Memory is touched only as data arrives.
+    ///
+    /// # Errors
+    ///
+    /// The size is out of range, or the memory cannot be reserved.
+    pub fn new(size_kb: u32, policy: FillPolicy) -> Result<Self, AllocateError> {
+        if size_kb == 0 || size_kb > MAX_SIZE_KB {
+            return Err(AllocateError::Size { size_kb });
+        }
+        let memory = AllocateError::Memory { size_kb };
+        let size = usize::try_from(size_kb).map_err(|_| memory)?;
+        let capacity = size.checked_mul(1024).and_then(|bytes| bytes.checked_next_multiple_of(4096)).ok_or(memory)?;
+        let mut data = Vec::new();
+        data.try_reserve_exact(capacity).map_err(|_| memory)?;
+        Ok(Self::over(data, capacity, policy))
+    }
+
+    fn over(data: Vec<u8>, capacity: usize, policy: FillPolicy) -> Self {
+        Self {
+            data,
+            capacity,
+            write: 0,
+            policy,
+            closed: false,
+            read_only: false,
+            sequences: Sequences::default(),
+            stats: Stats::default(),
+            pass: 0,
+            cursor: None,
+            ranges: Vec::new(),
+        }
+    }
+
+    /// Bytes of the buffer, rounded up to 4096.
+    pub fn size_bytes(&self) -> usize {
+        self.capacity
+    }
+
+    /// The counters.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Every writer the buffer remembers, in no particular order.
+    pub fn writers(&self) -> impl Iterator<Item = WriterStats<'_>> {
+        self.sequences.iter().map(|sequence| WriterStats {
+            producer: sequence.producer,
+            writer: sequence.writer,
+            identity: sequence.identity,
+            counts: &sequence.counts,
+            sums: &sequence.sums,
+        })
+    }
+
+    /// Copies what is stored into an independent buffer that can only be read; `None` when the memory cannot be had.
+    ///
+    /// Packets that were read here are not in the copy, pending loss marks are.
+    pub fn try_clone(&self) -> Option<Self> {
+        let mut data = Vec::new();
+        data.try_reserve_exact(self.data.len()).ok()?;
+        data.extend_from_slice(&self.data);
+        let mut copy = Self::over(data, self.capacity, self.policy);
+        copy.write = self.write;
+        copy.closed = self.closed;
+        copy.read_only = true;
+        copy.sequences = self.sequences.clone();
+        copy.sequences.clear_histograms();
+        copy.stats =
+            Stats { chunks_read: 0, bytes_read: 0, readaheads_succeeded: 0, readaheads_failed: 0, ..self.stats };
+        Some(copy)
+    }
+}

@@ -1,0 +1,211 @@
+//! Sequences: what the buffer knows of each writer.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::{Identity, ProducerId, WriterId};
+
+/// Upper limits (inclusive) of the buckets of fragment bytes per chunk; the last bucket has none.
+pub const HISTOGRAM_LIMITS: [u64; 10] = [8, 32, 128, 512, 1024, 2048, 4096, 8192, 12288, 16384];
+
+/// How many buckets there are.
+pub const HISTOGRAM_BUCKETS: usize = HISTOGRAM_LIMITS.len() + 1;
+
+/// Sequences without chunks that are remembered (`docs/spec/trace-buffer.md §11`).
+const KEPT_EMPTY_SEQUENCES: usize = 1024;
+
+/// Above so many the oldest are forgotten.
+const MAX_EMPTY_SEQUENCES: usize = 1152;
+
+/// Whether chunk id `a` comes before `b`, modulo 2^32.
+pub(super) fn is_before(a: u32, b: u32) -> bool {
+    a != b && b.wrapping_sub(a) < 1 << 31
+}
+
+/// A stored chunk of a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stored {
+    pub(super) id: u32,
+    pub(super) offset: u32,
+}
+
+/// The last chunk of a sequence that was read and left, or overwritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Consumed {
+    pub(super) id: u32,
+    /// Bytes of its fragments, all consumed.
+    pub(super) bytes: u16,
+    pub(super) incomplete: bool,
+}
+
+/// One writer's chunks and state.
+#[derive(Clone, Debug)]
+pub(super) struct Sequence {
+    pub(super) producer: ProducerId,
+    pub(super) writer: WriterId,
+    pub(super) identity: Identity,
+    /// Stored chunks, ordered by id; they span less than 2^31.
+    pub(super) chunks: VecDeque<Stored>,
+    pub(super) consumed: Option<Consumed>,
+    /// Loss bits for the next packet.
+    pub(super) loss: u32,
+    /// The pass in which it met an obstacle.
+    pub(super) stalled_in: u64,
+    pub(super) counts: [u64; HISTOGRAM_BUCKETS],
+    pub(super) sums: [u64; HISTOGRAM_BUCKETS],
+    /// When it was used last, in copies.
+    last_used: u64,
+}
+
+impl Sequence {
+    /// Where a chunk is in the list, or would have to be inserted.
+    pub(super) fn position(&self, id: u32) -> Result<usize, usize> {
+        // Most chunks arrive in order.
+        if self.chunks.back().is_none_or(|last| is_before(last.id, id)) {
+            return Err(self.chunks.len());
+        }
+        let at = self.chunks.partition_point(|stored| is_before(stored.id, id));
+        match self.chunks.get(at) {
+            Some(stored) if stored.id == id => Ok(at),
+            _ => Err(at),
+        }
+    }
+
+    /// Whether the list would still span less than 2^31 ids with this one.
+    pub(super) fn is_within_span(&self, id: u32) -> bool {
+        match (self.chunks.front(), self.chunks.back()) {
+            (Some(first), Some(last)) => {
+                let (first, last) = if is_before(id, first.id) { (id, last.id) } else { (first.id, id) };
+                first == last || is_before(first, last)
+            }
+            _ => true,
+        }
+    }
+
+    pub(super) fn sample(&mut self, fragment_bytes: usize) {
+        let bytes = fragment_bytes as u64;
+        let bucket = HISTOGRAM_LIMITS.iter().position(|&limit| bytes <= limit).unwrap_or(HISTOGRAM_LIMITS.len());
+        self.counts[bucket] += 1;
+        self.sums[bucket] += bytes;
+    }
+}
+
+/// All sequences of a buffer, in slots that records can name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sequences {
+    slots: Vec<Option<Sequence>>,
+    free: Vec<u32>,
+    by_writer: HashMap<(ProducerId, WriterId), u32>,
+    /// How many have no chunk.
+    empty: usize,
+    copies: u64,
+}
+
+impl Sequences {
+    pub(super) fn find(&self, producer: ProducerId, writer: WriterId) -> Option<u32> {
+        self.by_writer.get(&(producer, writer)).copied()
+    }
+
+    /// The sequence of a writer that commits a chunk; new ones are made, old empty ones forgotten.
+    pub(super) fn touch(&mut self, producer: ProducerId, writer: WriterId, identity: Identity) -> u32 {
+        self.copies += 1;
+        if self.empty > MAX_EMPTY_SEQUENCES {
+            self.forget_oldest();
+        }
+        let slot = match self.find(producer, writer) {
+            Some(slot) => slot,
+            None => self.insert(producer, writer, identity),
+        };
+        self.get_mut(slot).last_used = self.copies;
+        slot
+    }
+
+    #[cold]
+    fn insert(&mut self, producer: ProducerId, writer: WriterId, identity: Identity) -> u32 {
+        let sequence = Sequence {
+            producer,
+            writer,
+            identity,
+            chunks: VecDeque::new(),
+            consumed: None,
+            loss: 0,
+            stalled_in: 0,
+            counts: [0; HISTOGRAM_BUCKETS],
+            sums: [0; HISTOGRAM_BUCKETS],
+            last_used: 0,
+        };
+        self.empty += 1;
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = Some(sequence);
+                slot
+            }
+            None => {
+                self.slots.push(Some(sequence));
+                u32::try_from(self.slots.len() - 1).expect("a sequence has 16 bytes in the buffer, or is one of 1152")
+            }
+        };
+        self.by_writer.insert((producer, writer), slot);
+        slot
+    }
+
+    #[cold]
+    fn forget_oldest(&mut self) {
+        let mut empty: Vec<(u64, u32)> = Vec::with_capacity(self.empty);
+        for (slot, sequence) in (0u32..).zip(&self.slots) {
+            if let Some(sequence) = sequence.as_ref().filter(|sequence| sequence.chunks.is_empty()) {
+                empty.push((sequence.last_used, slot));
+            }
+        }
+        empty.sort_unstable();
+        let surplus = empty.len().saturating_sub(KEPT_EMPTY_SEQUENCES);
+        for &(_, slot) in &empty[..surplus] {
+            if let Some(sequence) = self.slots[slot as usize].take() {
+                self.by_writer.remove(&(sequence.producer, sequence.writer));
+                self.free.push(slot);
+                self.empty -= 1;
+            }
+        }
+    }
+
+    pub(super) fn get(&self, slot: u32) -> &Sequence {
+        self.slots[slot as usize].as_ref().expect("records name sequences that exist")
+    }
+
+    pub(super) fn get_mut(&mut self, slot: u32) -> &mut Sequence {
+        self.slots[slot as usize].as_mut().expect("records name sequences that exist")
+    }
+
+    /// Puts a chunk into a sequence's list.
+    pub(super) fn insert_chunk(&mut self, slot: u32, at: usize, stored: Stored) {
+        let sequence = self.get_mut(slot);
+        sequence.chunks.insert(at, stored);
+        if sequence.chunks.len() == 1 {
+            self.empty -= 1;
+        }
+    }
+
+    /// Takes the oldest chunk out of a sequence's list.
+    pub(super) fn pop_chunk(&mut self, slot: u32) {
+        let sequence = self.get_mut(slot);
+        sequence.chunks.pop_front();
+        if sequence.chunks.is_empty() {
+            self.empty += 1;
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Sequence> {
+        self.slots.iter().flatten()
+    }
+
+    pub(super) fn clear_histograms(&mut self) {
+        for sequence in self.slots.iter_mut().flatten() {
+            sequence.counts = [0; HISTOGRAM_BUCKETS];
+            sequence.sums = [0; HISTOGRAM_BUCKETS];
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.by_writer.len()
+    }
+}

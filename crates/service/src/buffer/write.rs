@@ -1,0 +1,305 @@
+//! Chunks and patches go in (`docs/spec/trace-buffer.md §3-§8`).
+
+use super::fragment::{self, Broken};
+use super::record::{self, ChunkRecord, HEADER, INCOMPLETE, LAST_CONTINUES, NEEDS_PATCHING, Record, WIRE_FLAGS};
+use super::sequence::{Consumed, Stored, is_before};
+use super::{CentralBuffer, Chunk, FillPolicy, Patch, ProducerId, WriterId, loss};
+
+/// A chunk after its fragments were checked.
+#[derive(Clone, Copy)]
+struct Checked<'a> {
+    chunk_id: u32,
+    /// The valid fragments.
+    fragments: &'a [u8],
+    available: u16,
+    reserved: u16,
+    flags: u8,
+    broken: Option<Broken>,
+}
+
+impl CentralBuffer {
+    /// Stores a chunk, or replaces its earlier copy.
+    ///
+    /// Never fails: what cannot be stored is counted in [`stats`](Self::stats). Ends the current reading pass.
+    pub fn copy(&mut self, chunk: &Chunk<'_>) {
+        debug_assert!(!self.read_only, "a clone is not written to");
+        if self.read_only {
+            return;
+        }
+        self.cursor = None;
+        if self.closed {
+            self.stats.chunks_discarded += 1;
+            return;
+        }
+        let Some(checked) = check(chunk) else {
+            self.stats.abi_violations += 1;
+            return;
+        };
+        if record::size_for(checked.reserved.into()) > self.capacity {
+            self.stats.abi_violations += 1;
+            return;
+        }
+        let slot = self.sequences.touch(chunk.producer, WriterId(chunk.header.writer_id), chunk.identity);
+        let sequence = self.sequences.get_mut(slot);
+        sequence.sample(checked.fragments.len());
+
+        let mut already_consumed = 0;
+        match sequence.consumed {
+            Some(last) if last.id == checked.chunk_id && last.incomplete && checked.available > last.bytes => {
+                already_consumed = last.bytes;
+            }
+            Some(last) if !is_before(last.id, checked.chunk_id) => {
+                self.stats.chunks_discarded += 1;
+                return;
+            }
+            _ => {}
+        }
+        match sequence.position(checked.chunk_id) {
+            Ok(at) => self.copy_again(slot, at, &checked),
+            Err(at) => {
+                let too_late = at == 0
+                    && sequence
+                        .chunks
+                        .front()
+                        .is_some_and(|&first| record::load_chunk(&self.data, first.offset).read > 0);
+                if too_late {
+                    // Its successor was already returned.
+                    self.stats.chunks_discarded += 1;
+                } else if !sequence.is_within_span(checked.chunk_id) {
+                    self.stats.abi_violations += 1;
+                } else {
+                    self.count_broken(checked.broken);
+                    self.store(slot, &checked, already_consumed);
+                }
+            }
+        }
+    }
+
+    /// Applies patches to a stored chunk; false if there is none, or an offset is out of range.
+    ///
+    /// `more` keeps the chunk waiting for further patches.
+    pub fn patch(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        chunk_id: u32,
+        patches: impl Iterator<Item = Patch>,
+        more: bool,
+    ) -> bool {
+        debug_assert!(!self.read_only, "a clone is not written to");
+        let found = self.sequences.find(producer, writer).filter(|_| !self.read_only).and_then(|slot| {
+            let sequence = self.sequences.get(slot);
+            sequence.position(chunk_id).ok().map(|at| sequence.chunks[at].offset)
+        });
+        let Some(offset) = found else {
+            self.stats.patches_failed += 1;
+            return false;
+        };
+        let mut chunk = record::load_chunk(&self.data, offset);
+        let start = offset as usize + HEADER;
+        let payload = &mut self.data[start..start + usize::from(chunk.available)];
+        let mut applied = 0;
+        for patch in patches {
+            let target = usize::try_from(patch.offset)
+                .ok()
+                .and_then(|at| Some(at..at.checked_add(patch.data.len())?))
+                .and_then(|range| payload.get_mut(range));
+            let Some(target) = target else {
+                self.stats.patches_failed += 1;
+                return false;
+            };
+            target.copy_from_slice(&patch.data);
+            applied += 1;
+        }
+        self.stats.patches_succeeded += applied;
+        if !more {
+            chunk.flags &= !NEEDS_PATCHING;
+            record::store_chunk(&mut self.data, offset as usize, &chunk);
+        }
+        true
+    }
+
+    /// A chunk that is not stored (any more) becomes a new record.
+    fn store(&mut self, slot: u32, checked: &Checked<'_>, already_consumed: u16) {
+        let size = record::size_for(checked.reserved.into());
+        let Some(offset) = self.make_room(size) else {
+            self.stats.chunks_discarded += 1;
+            return;
+        };
+        // Making room may have consumed chunks of the same sequence that follow this one.
+        let sequence = self.sequences.get_mut(slot);
+        let overtaken = sequence.consumed.is_some_and(|last| {
+            let is_continued = last.id == checked.chunk_id && last.incomplete && checked.available > last.bytes;
+            !is_continued && !is_before(last.id, checked.chunk_id)
+        });
+        if overtaken {
+            sequence.loss |= loss::PRESENT | loss::OVERWRITE;
+            self.stats.chunks_discarded += 1;
+            self.pad(offset, size);
+            self.write = offset + size;
+            return;
+        }
+
+        let record = ChunkRecord {
+            slot,
+            chunk_id: checked.chunk_id,
+            reserved: checked.reserved,
+            available: checked.available,
+            read: already_consumed,
+            flags: checked.flags,
+        };
+        record::store_chunk(&mut self.data, offset, &record);
+        self.put_fragments(offset, checked.fragments);
+        self.write = offset + size;
+        self.stats.chunks_written += 1;
+        self.stats.bytes_written += size as u64;
+
+        let sequence = self.sequences.get(slot);
+        let at = sequence.position(checked.chunk_id).unwrap_or_else(|at| at);
+        if at != sequence.chunks.len() {
+            self.stats.chunks_committed_out_of_order += 1;
+        }
+        let offset = u32::try_from(offset).expect("a buffer is smaller than 2^32 bytes");
+        self.sequences.insert_chunk(slot, at, Stored { id: checked.chunk_id, offset });
+    }
+
+    /// A chunk whose earlier copy is stored, at `at` in its sequence.
+    #[cold]
+    fn copy_again(&mut self, slot: u32, at: usize, checked: &Checked<'_>) {
+        let offset = self.sequences.get(slot).chunks[at].offset;
+        let mut stored = record::load_chunk(&self.data, offset);
+        let is_complete = checked.flags & INCOMPLETE == 0;
+        let was_incomplete = stored.has(INCOMPLETE);
+
+        // A producer that patches in shared memory clears NeedsPatching before it commits.
+        let was_patched = is_complete && stored.has(NEEDS_PATCHING) && checked.flags & NEEDS_PATCHING == 0;
+        let missing = stored.flags & WIRE_FLAGS & !checked.flags & if was_patched { !NEEDS_PATCHING } else { !0 };
+        if checked.available < stored.available || checked.available > stored.reserved || missing != 0 {
+            self.stats.abi_violations += 1;
+            return;
+        }
+        if checked.available == stored.available && !was_patched && !(is_complete && was_incomplete) {
+            return;
+        }
+        let is_larger = checked.available > stored.available;
+        let is_relocated = is_larger
+            && self.policy == FillPolicy::Ring
+            && was_incomplete
+            && is_complete
+            && stored.is_read()
+            && at == 0;
+        self.count_broken(checked.broken);
+        if is_relocated {
+            self.sequences.pop_chunk(slot);
+            record::store_padding(&mut self.data, offset as usize, stored.size());
+            self.stats.chunks_relocated += 1;
+            self.store(slot, checked, stored.read);
+            return;
+        }
+        if is_larger {
+            self.stats.chunks_rewritten += 1;
+        }
+        if is_larger || was_patched {
+            self.put_fragments(offset as usize, checked.fragments);
+        }
+        stored.available = checked.available;
+        stored.flags = if is_complete || !was_incomplete { checked.flags & !INCOMPLETE } else { checked.flags };
+        record::store_chunk(&mut self.data, offset as usize, &stored);
+    }
+
+    fn put_fragments(&mut self, offset: usize, fragments: &[u8]) {
+        self.data[offset + HEADER..][..fragments.len()].copy_from_slice(fragments);
+    }
+
+    fn count_broken(&mut self, broken: Option<Broken>) {
+        match broken {
+            Some(Broken::DropMarker) => self.stats.trace_writer_packet_loss += 1,
+            Some(Broken::Malformed) => self.stats.abi_violations += 1,
+            None => {}
+        }
+    }
+
+    /// Clears `size` bytes at the write position, wrapping if they do not fit behind it. `None`: DISCARD, and they do not fit.
+    ///
+    /// `size` is at most the capacity. Afterwards the bytes up to the next record are padding, except the cleared ones,
+    /// which the caller fills.
+    fn make_room(&mut self, size: usize) -> Option<usize> {
+        if self.write + size > self.capacity {
+            if self.policy == FillPolicy::Discard {
+                self.closed = true;
+                return None;
+            }
+            let used = self.data.len();
+            self.clear_records(self.write, used);
+            if used > self.write {
+                self.pad(self.write, used - self.write);
+            }
+            self.write = 0;
+            self.stats.write_wrap_count += 1;
+        }
+        let (start, end) = (self.write, self.write + size);
+        let cleared_to = self.clear_records(start, end);
+        if end > self.data.len() {
+            self.data.resize(end, 0);
+        } else if cleared_to > end {
+            self.pad(end, cleared_to - end);
+        }
+        Some(start)
+    }
+
+    /// Consumes every record that begins in `from..to`; returns where the last one ended.
+    fn clear_records(&mut self, from: usize, to: usize) -> usize {
+        let to = to.min(self.data.len());
+        let mut at = from;
+        while at < to {
+            let record = record::load(&self.data, at);
+            match record {
+                Record::Chunk(chunk) => self.erase_through(chunk.slot, at),
+                Record::Padding { size } => self.stats.padding_bytes_cleared += size as u64,
+            }
+            at += record.size();
+        }
+        at
+    }
+
+    fn pad(&mut self, offset: usize, size: usize) {
+        record::store_padding(&mut self.data, offset, size);
+        self.stats.padding_bytes_written += size as u64;
+    }
+}
+
+/// Finds the valid fragments of a chunk; `None` if it is larger than any chunk can be.
+fn check<'a>(chunk: &Chunk<'a>) -> Option<Checked<'a>> {
+    let payload_bytes = u16::try_from(chunk.payload.len()).ok()?;
+    let (count, mut flags, reserved) = if chunk.complete {
+        (chunk.header.count, chunk.header.flags & WIRE_FLAGS, None)
+    } else {
+        let flags = chunk.header.flags & WIRE_FLAGS & !(LAST_CONTINUES | NEEDS_PATCHING);
+        (chunk.header.count.saturating_sub(1), flags | INCOMPLETE, Some(payload_bytes))
+    };
+    let parsed = fragment::parse_all(chunk.payload, count);
+    if let Some(broken) = parsed.broken {
+        // What would continue or be patched is behind the break.
+        flags &= !(LAST_CONTINUES | NEEDS_PATCHING);
+        flags |= match broken {
+            Broken::DropMarker => record::ABORTED,
+            Broken::Malformed => record::CORRUPTED,
+        };
+    }
+    let available = u16::try_from(parsed.valid_bytes).ok()?;
+    Some(Checked {
+        chunk_id: chunk.header.chunk_id,
+        fragments: &chunk.payload[..parsed.valid_bytes],
+        available,
+        reserved: reserved.unwrap_or(available),
+        flags,
+        broken: parsed.broken,
+    })
+}
+
+impl Consumed {
+    /// What remains of a record that is consumed to its end.
+    pub(super) fn of(chunk: &ChunkRecord) -> Self {
+        Self { id: chunk.chunk_id, bytes: chunk.available, incomplete: chunk.has(INCOMPLETE) }
+    }
+}
