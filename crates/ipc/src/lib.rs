@@ -9,6 +9,7 @@
 //! | [`frame`] | bytes ↔ frames, without I/O and without copies |
 //! | [`client`], [`host`] | the two sides of the RPC layer, without I/O |
 //! | [`peer`] | who is at the other end |
+//! | [`ports`] | names of the services and their methods |
 //! | [`connection`] | a stream with its buffers, for event loops; bounds and back-pressure |
 //! | [`blocking`] | a client that waits |
 //! | [`hooks`] | where calls can be observed |
@@ -26,6 +27,7 @@ pub mod frame;
 pub mod hooks;
 pub mod host;
 pub mod peer;
+pub mod ports;
 pub mod sys;
 
 pub use address::{Address, AddressError, Family};

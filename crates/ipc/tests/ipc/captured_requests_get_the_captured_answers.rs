@@ -1,0 +1,128 @@
+//! The reply tables of three service versions: what the transport answers alone is equal, and where a method answered, its
+//! answer written by us has the very same bytes.
+
+use std::collections::HashMap;
+use std::fs;
+use std::sync::Arc;
+
+use esatto_ipc::ports::{CONSUMER_PORT, PRODUCER_PORT};
+use esatto_ipc::{Frame, FrameBody, FrameDecoder, Host, HostEvent, Peer, Port};
+
+use crate::captures::{CAPTURES, hex, unhex};
+
+struct Connection {
+    decoder: FrameDecoder,
+    host: Host,
+}
+
+#[test]
+fn of_v58() {
+    replay("v58.2", PRODUCER_PORT.methods.len(), CONSUMER_PORT.methods.len(), 75);
+}
+
+#[test]
+fn of_v56() {
+    replay("v56.0", PRODUCER_PORT.methods.len(), CONSUMER_PORT.methods.len(), 75);
+}
+
+#[test]
+fn of_v15() {
+    replay("v15.0", 11, 14, 60);
+}
+
+fn replay(version: &str, producer_methods: usize, consumer_methods: usize, at_least: usize) {
+    let producer = Port { methods: &PRODUCER_PORT.methods[..producer_methods], ..PRODUCER_PORT };
+    let consumer = Port { methods: &CONSUMER_PORT.methods[..consumer_methods], ..CONSUMER_PORT };
+    let table = fs::read_to_string(format!("{CAPTURES}/replies/{version}.tsv")).unwrap();
+    let mut connections: HashMap<&str, Connection> = HashMap::new();
+    let mut rows = 0;
+    for row in table.lines().skip(1) {
+        let columns: Vec<_> = row.split('\t').collect();
+        let [name, step, sent, received, closed] = columns[..] else { panic!("{row}") };
+        let connection = connections.entry(name).or_insert_with(|| {
+            let port = if name.starts_with("producer") { producer } else { consumer };
+            Connection { decoder: FrameDecoder::new(), host: Host::new(Arc::from([port]), Peer::local(0, None)) }
+        });
+        rows += 1;
+        if version == "v15.0" && step.starts_with("SetPeerIdentity") {
+            // That service did not know the frame.
+            continue;
+        }
+        let context = format!("{version} {name}: {step}");
+        let (answered, closes) = answer(connection, &unhex(sent), &unhex(received));
+        assert_same_frames(&answered, &unhex(received), version != "v15.0", &context);
+        assert_eq!(closes, closed == "yes", "{context}");
+    }
+    assert!(rows >= at_least, "{rows} rows");
+}
+
+/// Feeds a request. Calls of methods are answered as the service in the capture did, but with our writers.
+fn answer(connection: &mut Connection, sent: &[u8], received: &[u8]) -> (Vec<u8>, bool) {
+    let Connection { decoder, host } = connection;
+    let mut out = Vec::new();
+    assert_eq!(decoder.push(sent), sent.len());
+    loop {
+        match decoder.next_frame() {
+            Ok(Some(frame)) => {
+                if let Some(HostEvent::Invoke(_)) = host.handle(&frame, &mut out) {
+                    for_each_frame(received, |reply| match reply.body {
+                        FrameBody::InvokeMethodReply { success: true, has_more, body } => {
+                            host.reply_ok(reply.request_id, body, has_more, &mut out).unwrap();
+                        }
+                        FrameBody::InvokeMethodReply { success: false, .. } => {
+                            host.reply_rejected(reply.request_id, &mut out);
+                        }
+                        other => panic!("{other:?}"),
+                    });
+                }
+            }
+            Ok(None) => return (out, false),
+            Err(_) => return (out, true),
+        }
+    }
+}
+
+fn for_each_frame(bytes: &[u8], mut visit: impl FnMut(Frame<'_>)) {
+    let mut decoder = FrameDecoder::new();
+    assert_eq!(decoder.push(bytes), bytes.len());
+    while let Some(frame) = decoder.next_frame().unwrap() {
+        visit(frame);
+    }
+}
+
+/// Equal bytes, except where a length has four bytes: that of every nested message up to v37, those over 127 later.
+fn assert_same_frames(ours: &[u8], theirs: &[u8], compact: bool, context: &str) {
+    let (ours, theirs) = (split(ours), split(theirs));
+    assert_eq!(ours.len(), theirs.len(), "{context}");
+    for (ours, theirs) in ours.iter().zip(&theirs) {
+        let context = format!("{context}: ours {}, theirs {}", hex(ours), hex(theirs));
+        if compact && theirs.len() <= 4 + 127 {
+            assert_eq!(ours, theirs, "{context}");
+        }
+        let (ours, theirs) = (Frame::parse(&ours[4..]).unwrap(), Frame::parse(&theirs[4..]).unwrap());
+        match (ours.body, theirs.body) {
+            (
+                FrameBody::BindServiceReply { success, service_id, methods },
+                FrameBody::BindServiceReply { success: s, service_id: id, methods: m },
+            ) => {
+                assert_eq!((ours.request_id, success, service_id), (theirs.request_id, s, id), "{context}");
+                assert!(methods.iter().eq(m.iter()), "{context}");
+            }
+            _ => assert_eq!(ours, theirs, "{context}"),
+        }
+    }
+}
+
+/// The frames of a stream as they are.
+fn split(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut decoder = FrameDecoder::new();
+    assert_eq!(decoder.push(bytes), bytes.len());
+    let (mut list, mut at) = (Vec::new(), 0);
+    while decoder.next_frame().unwrap().is_some() {
+        let end = decoder.consumed() as usize;
+        list.push(bytes[at..end].to_vec());
+        at = end;
+    }
+    assert_eq!(at, bytes.len());
+    list
+}

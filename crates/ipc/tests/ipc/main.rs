@@ -1,0 +1,16 @@
+//! Promises of the transport, one module each.
+
+mod back_pressure_and_bounds_hold;
+mod calls_over_a_socket;
+mod captured_conversations_can_be_replayed;
+mod captured_requests_get_the_captured_answers;
+mod captures;
+mod captures_decode_in_pieces_of_any_size;
+mod clients_tolerate_odd_services;
+mod descriptors_never_leak;
+mod frames_are_bounded;
+mod garbage_never_panics;
+mod hooks_see_every_call;
+mod hosts_answer_by_the_table;
+mod identities_cannot_be_forged_locally;
+mod listeners_do_not_steal_sockets;
