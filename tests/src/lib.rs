@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bystander;
 mod lab;
 mod peers;
 mod program;

@@ -101,6 +101,26 @@ impl Program {
         });
     }
 
+    /// How many descriptors it has open.
+    ///
+    /// # Panics
+    ///
+    /// It has ended.
+    #[must_use]
+    pub fn descriptors(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.pid())).expect("it runs").count()
+    }
+
+    /// Waits until it has no more than `count` descriptors open.
+    ///
+    /// # Panics
+    ///
+    /// It keeps them longer than [`DEADLINE`].
+    pub fn wait_for_descriptors(&mut self, count: usize) {
+        let what = format!("{} has at most {count} descriptors open", self.name);
+        wait_until(&what, || (self.descriptors() <= count).then_some(()));
+    }
+
     fn poll(&mut self) -> Option<ExitStatus> {
         if self.ended.is_none() {
             self.ended = self.child.try_wait().expect("the child is ours");

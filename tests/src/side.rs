@@ -12,6 +12,23 @@ pub enum Side {
     Theirs,
 }
 
+impl Side {
+    /// Whose programs the tests of a single service are about: ours, unless `ESATTO_UNDER_TEST` is
+    /// `theirs`, to see what the reference does (of some nonsense it dies).
+    ///
+    /// # Panics
+    ///
+    /// The variable holds something else.
+    #[must_use]
+    pub fn under_test() -> Self {
+        match std::env::var("ESATTO_UNDER_TEST").as_deref() {
+            Err(_) | Ok("ours") => Self::Ours,
+            Ok("theirs") => Self::Theirs,
+            Ok(other) => panic!("ESATTO_UNDER_TEST={other}"),
+        }
+    }
+}
+
 impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -4,12 +4,15 @@
 
 use crate::Lab;
 use crate::program::DEADLINE;
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
-use std::io::{IoSlice, Read, Write};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+};
+use std::io::{IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 /// The largest payload of a frame (§2).
 pub const MAX_PAYLOAD: u32 = 131_068;
@@ -173,6 +176,10 @@ pub struct State {
 #[derive(Debug)]
 pub struct Peer {
     stream: UnixStream,
+    /// Read, but not handed out yet.
+    received: Vec<u8>,
+    /// Descriptors that came along.
+    descriptors: Vec<OwnedFd>,
     request_id: u64,
     /// Names and ids of the methods of the bound service.
     methods: Vec<(String, u64)>,
@@ -189,7 +196,7 @@ impl Peer {
         let stream = UnixStream::connect(socket).unwrap_or_else(|error| panic!("{}: {error}", socket.display()));
         stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
         stream.set_write_timeout(Some(DEADLINE)).expect("a timeout");
-        Self { stream, request_id: 0, methods: Vec::new() }
+        Self { stream, received: Vec::new(), descriptors: Vec::new(), request_id: 0, methods: Vec::new() }
     }
 
     /// Connects to the consumer socket and binds its service.
@@ -326,18 +333,69 @@ impl Peer {
         }
     }
 
+    /// The descriptor that came with the last frames, if one did.
+    pub fn take_descriptor(&mut self) -> Option<OwnedFd> {
+        self.descriptors.pop()
+    }
+
+    /// Sends one byte sequence after the other until the service stops taking them; whether it did so
+    /// before `limit` bytes.
+    pub fn flood(&mut self, bytes: &[u8], limit: usize) -> bool {
+        self.stream.set_write_timeout(Some(Duration::from_secs(1))).expect("a timeout");
+        (0..limit).step_by(bytes.len()).any(|_| self.stream.write_all(bytes).is_err())
+    }
+
     /// The payload of the next frame; none at the end of the stream.
-    fn read_frame(&mut self) -> Option<Vec<u8>> {
-        let mut header = [0; 4];
-        match self.stream.read_exact(&mut header) {
-            Ok(()) => {}
-            Err(error) if matches!(error.kind(), std::io::ErrorKind::WouldBlock) => panic!("no answer: {error}"),
-            Err(_) => return None,
+    ///
+    /// # Panics
+    ///
+    /// The service sends nothing, or a frame that is too long.
+    pub fn read_frame(&mut self) -> Option<Vec<u8>> {
+        loop {
+            if let Some((header, rest)) = self.received.split_first_chunk::<4>() {
+                let length = u32::from_le_bytes(*header);
+                assert!(length <= MAX_PAYLOAD, "the service sends a frame of {length} bytes");
+                if rest.len() >= length as usize {
+                    let payload = rest[..length as usize].to_vec();
+                    self.received.drain(..4 + length as usize);
+                    return Some(payload);
+                }
+            }
+            self.receive()?;
         }
-        let length = u32::from_le_bytes(header);
-        assert!(length <= MAX_PAYLOAD, "the service sends a frame of {length} bytes");
-        let mut payload = vec![0; length as usize];
-        self.stream.read_exact(&mut payload).ok()?;
-        Some(payload)
+    }
+
+    /// As [`read_frame`](Self::read_frame), but a service that says nothing for a while is none to wait for.
+    pub fn read_frame_soon(&mut self) -> Option<Vec<u8>> {
+        let mut poll = [rustix::event::PollFd::new(&self.stream, rustix::event::PollFlags::IN)];
+        let timeout = rustix::time::Timespec { tv_sec: 5, tv_nsec: 0 };
+        if self.received.is_empty() && rustix::event::poll(&mut poll, Some(&timeout)) == Ok(0) {
+            return None;
+        }
+        self.read_frame()
+    }
+
+    fn receive(&mut self) -> Option<()> {
+        let mut bytes = [0; 65536];
+        let mut space = [MaybeUninit::uninit(); 256];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let message = rustix::net::recvmsg(
+            self.stream.as_fd(),
+            &mut [IoSliceMut::new(&mut bytes)],
+            &mut control,
+            RecvFlags::CMSG_CLOEXEC,
+        );
+        let count = match message {
+            Ok(message) => message.bytes,
+            Err(rustix::io::Errno::AGAIN) => panic!("no answer within {DEADLINE:?}"),
+            Err(_) => return None,
+        };
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+                self.descriptors.extend(descriptors);
+            }
+        }
+        self.received.extend_from_slice(&bytes[..count]);
+        (count > 0).then_some(())
     }
 }

@@ -1,0 +1,135 @@
+//! Calls of methods that do not exist, at the wrong time, with the wrong arguments, with descriptors
+//! that nobody asked for.
+
+use esatto_tests::bystander::{self, Logged};
+use esatto_tests::skip;
+use esatto_tests::wire::{Peer, Proto};
+use std::os::fd::AsFd;
+
+#[test]
+fn unknown_services_and_methods_are_rejected() {
+    skip(|| {
+        bystander::attack(|lab, _| {
+            for mut peer in [Peer::producer(lab), Peer::consumer(lab)] {
+                for (service, method) in [(1, 0), (1, 99), (1, u64::MAX), (0, 1), (77, 1), (u64::MAX, u64::MAX)] {
+                    let (id, frame) = peer.raw_call_frame(service, method, &[]);
+                    peer.send(&frame);
+                    let reply = peer.reply_to(id);
+                    assert!(!reply.success && reply.error.is_none(), "service {service}, method {method}: {reply:?}");
+                }
+                // Arguments that are no protobuf.
+                let (id, frame) = peer.raw_call_frame(1, 1, &[0xff; 3]);
+                peer.send(&frame);
+                assert!(!peer.reply_to(id).success);
+            }
+            Logged::No
+        })
+    });
+}
+
+#[test]
+fn a_service_of_the_other_socket_is_not_bound() {
+    skip(|| {
+        bystander::attack(|lab, _| {
+            for (socket, name) in [
+                (lab.producer_socket(), "ConsumerPort"),
+                (lab.producer_socket(), "RelayPort"),
+                (lab.producer_socket(), ""),
+                (lab.consumer_socket(), "ProducerPort"),
+            ] {
+                let mut peer = Peer::connect(&socket);
+                peer.send(&Proto::new().int(2, 9).message(3, &Proto::new().bytes(1, name)).frame());
+                let frame = peer.read_frame().expect("an answer");
+                let reply = esatto_tests::wire::last(&frame, 4).expect("BindServiceReply");
+                assert_eq!(esatto_tests::wire::int(reply, 1), 0, "{name} is bound");
+            }
+            Logged::No
+        })
+    });
+}
+
+#[test]
+fn a_producer_must_introduce_itself_first_and_only_once() {
+    skip(|| {
+        bystander::attack(|lab, _| {
+            let mut peer = Peer::producer(lab);
+            for method in ["RegisterDataSource", "GetAsyncCommand", "Sync", "CommitData", "ActivateTriggers"] {
+                assert!(!peer.call(method, &Proto::new()).success, "{method} before InitializeConnection");
+            }
+            assert!(peer.call("InitializeConnection", &Proto::new().bytes(3, "twice")).success);
+            assert!(!peer.call("InitializeConnection", &Proto::new().bytes(3, "twice")).success);
+            assert!(peer.call("Sync", &Proto::new()).success);
+            Logged::No
+        })
+    });
+}
+
+#[test]
+fn a_producer_cannot_fill_the_service_with_registrations() {
+    skip(|| {
+        bystander::attack(|lab, _| {
+            let mut peer = Peer::producer(lab);
+            assert!(peer.call("InitializeConnection", &Proto::new().bytes(3, vec![b'n'; 100_000])).success);
+            for id in 1..2000 {
+                let descriptor = Proto::new().bytes(1, format!("source-{id}")).int(7, id).bytes(6, vec![0; 1000]);
+                let (_, frame) = peer.call_frame("RegisterDataSource", &Proto::new().message(1, &descriptor));
+                peer.send(&frame);
+                let (_, frame) =
+                    peer.call_frame("RegisterTraceWriter", &Proto::new().int(1, id << 20).int(2, id << 16));
+                peer.send(&frame);
+                // The answers must go somewhere.
+                if id % 50 == 0 {
+                    let _ = peer.call("Sync", &Proto::new());
+                }
+            }
+            // Whoever asks still gets an answer.
+            let _ = lab.state();
+            Logged::No
+        })
+    });
+}
+
+#[test]
+fn descriptors_nobody_asked_for_are_closed() {
+    skip(|| {
+        bystander::attack(|lab, service| {
+            let before = service.descriptors();
+            let file = std::fs::File::open("/dev/null").expect("/dev/null");
+            for socket in [lab.producer_socket(), lab.consumer_socket()] {
+                let mut peer = Peer::connect(&socket);
+                let frame = Proto::new().int(2, 1).message(3, &Proto::new().bytes(1, "NoSuchService")).frame();
+                for _ in 0..200 {
+                    peer.send_with_fds(&frame, &[file.as_fd()]);
+                    assert!(peer.read().is_some(), "the connection stands");
+                }
+                // Two fit into the control buffer of a peer that expects one; three do not.
+                Peer::connect(&socket).send_with_fds(&frame, &[file.as_fd(); 2]);
+                let mut peer = Peer::connect(&socket);
+                peer.send_with_fds(&frame, &[file.as_fd(); 8]);
+                assert!(peer.is_closed(), "eight descriptors in one message");
+            }
+            service.wait_for_descriptors(before);
+            Logged::No
+        })
+    });
+}
+
+#[test]
+fn flushes_of_nothing_and_unknown_instances_are_harmless() {
+    skip(|| {
+        bystander::attack(|lab, _| {
+            let mut peer = Peer::producer(lab);
+            assert!(peer.call("InitializeConnection", &Proto::new().bytes(3, "liar")).success);
+            for id in [0, 1, 2, 3, u64::MAX] {
+                for method in ["NotifyDataSourceStarted", "NotifyDataSourceStopped"] {
+                    let _ = peer.call(method, &Proto::new().int(1, id));
+                }
+                let _ = peer.call("UnregisterTraceWriter", &Proto::new().int(1, id));
+                let _ = peer.call("CommitData", &Proto::new().int(3, id));
+            }
+            let _ = peer.call("UnregisterDataSource", &Proto::new().bytes(1, "track_event"));
+            assert!(peer.call("Sync", &Proto::new()).success);
+            Logged::No
+        })
+    });
+}
