@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::{
     Error,
-    abi::{CHUNK_HEADER_SIZE, ChunkFlags, ChunkHeader, ChunkState, FRAGMENT_SIZE_LEN, PageSize, PageWord},
+    abi::{CHUNK_HEADER_SIZE, ChunkFlags, ChunkHeader, ChunkState, FRAGMENT_SIZE_LEN, Packets, PageSize, PageWord},
     fragments::{SizeField, parse_size},
     region::Region,
     smb::{Skip, Smb},
@@ -59,6 +59,15 @@ impl ChunkInfo {
                 Ok((Self::new(page, chunk, header, complete), payload))
             }
             _ => Err(Skip::DataSize { len: data.len() }),
+        }
+    }
+
+    /// The header as it stood in memory.
+    pub fn header(&self) -> ChunkHeader {
+        ChunkHeader {
+            chunk_id: self.chunk_id,
+            writer_id: self.writer_id,
+            packets: Packets::new(self.count, self.flags),
         }
     }
 

@@ -1,0 +1,539 @@
+//! The producer's side of a region: hands out chunks to writers, collects finished ones
+//! (`docs/spec/shared-memory.md` §8–§15).
+//!
+//! One arbiter per connection. Writers come to it only at chunk boundaries, where one short lock
+//! is taken; the compare-exchanges on the page words would suffice for correctness, the lock is for the search position
+//! and the pending request. Commits leave through a [`CommitSink`], on the thread that owns the connection:
+//!
+//! ```text
+//! writer thread                      connection's thread
+//!   chunk full → queue it, wake() ─────► send_pending() → CommitSink::commit
+//! ```
+
+use core::{fmt, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::{
+    Error,
+    abi::{ChunkHeader, PageLayout, PageSize, PageWord},
+    commit::{ChunkToMove, CommitSink, FlushCallback},
+    ids::WriterIds,
+    patches::PatchList,
+    pending::{Finished, FinishedChunk, Pending, Reservations, Splitter, Target, Urgency},
+    region::Memory,
+    service,
+    smb::{Chunk, Smb, state::BeingWritten},
+    sync::{AtomicBool, Ordering},
+    writer::TraceWriter,
+};
+
+/// Attempts of a stalling writer before it gives up: about 29 seconds (§12).
+const STALL_ATTEMPTS: u32 = 300;
+/// Longest wait between two attempts.
+const MAX_STALL: Duration = Duration::from_millis(100);
+/// Pages that a writer which is dropping already looks at for each packet. Keeps dropping cheap in a large
+/// buffer; the search goes on where it stopped, so each page is looked at in turn.
+const PROBES_WHILE_DROPPING: u32 = 64;
+
+/// What a writer does when it needs a chunk and none is free (§12).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExhaustedPolicy {
+    /// Drops packets until a chunk is free.
+    #[default]
+    Drop,
+    /// Waits up to 29 seconds, then calls [`CommitSink::on_stalled_too_long`] and drops.
+    StallThenAbort,
+    /// Waits up to 29 seconds, then drops without waiting again until a chunk is free.
+    StallThenDrop,
+}
+
+/// What an arbiter does beyond the ordinary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Options {
+    /// How pages are divided. Everybody uses [`PageLayout::Div1`].
+    pub layout: PageLayout,
+    /// How long the first finished chunk may wait for others (§10).
+    pub batch_delay: Duration,
+    /// Write length fields in place while their chunk was not sent yet (§11). Only if the service said
+    /// that it knows this, and useful only with a delay.
+    pub direct_patching: bool,
+    /// Memory is not shared: send the bytes of each chunk (§17).
+    pub emulation: bool,
+    /// With `emulation`: send unfinished chunks before a flush is acknowledged, as a service would scrape them.
+    pub self_scraping: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            layout: PageLayout::Div1,
+            batch_delay: Duration::ZERO,
+            direct_patching: false,
+            emulation: false,
+            self_scraping: false,
+        }
+    }
+}
+
+/// Hands out the chunks of one region to the writers of one connection.
+pub struct Arbiter {
+    smb: Smb<Arc<dyn Memory>>,
+    sink: Arc<dyn CommitSink>,
+    options: Options,
+    shutdown: AtomicBool,
+    state: Mutex<State>,
+    /// Held while something is sent, so that requests leave in order. Taken before `state`, never after.
+    sending: Mutex<()>,
+}
+
+struct State {
+    /// Where the search for a free chunk begins.
+    next_page: u32,
+    ids: WriterIds,
+    /// Buffer of each writer that the service was told of.
+    registered: HashMap<u16, u16>,
+    reservations: Reservations,
+    pending: Pending,
+}
+
+impl Arbiter {
+    /// Takes over a region. Chunks that are in use in it stay so.
+    ///
+    /// # Errors
+    /// [`Error::Size`] if the region has not a single page.
+    pub fn new(
+        region: Arc<dyn Memory>,
+        page_size: PageSize,
+        sink: Arc<dyn CommitSink>,
+    ) -> Result<Arc<Self>, Error> {
+        Self::with_options(region, page_size, sink, Options::default())
+    }
+
+    /// Like [`Arbiter::new`], for those with wishes.
+    ///
+    /// # Errors
+    /// [`Error::Size`] if the region has not a single page.
+    pub fn with_options(
+        region: Arc<dyn Memory>,
+        page_size: PageSize,
+        sink: Arc<dyn CommitSink>,
+        options: Options,
+    ) -> Result<Arc<Self>, Error> {
+        Ok(Arc::new(Self {
+            smb: Smb::new(region, page_size)?,
+            sink,
+            options,
+            shutdown: AtomicBool::new(false),
+            state: Mutex::new(State {
+                next_page: 0,
+                ids: WriterIds::new(),
+                registered: HashMap::new(),
+                reservations: Reservations::default(),
+                pending: Pending::default(),
+            }),
+            sending: Mutex::new(()),
+        }))
+    }
+
+    /// The memory.
+    pub fn region(&self) -> &Arc<dyn Memory> {
+        self.smb.region()
+    }
+
+    /// Size of a page.
+    pub fn page_size(&self) -> PageSize {
+        self.smb.page_size()
+    }
+
+    /// Makes a writer for a buffer of the service (global id, 1 to 65535). Allocates.
+    ///
+    /// The writer drops everything ([`TraceWriter::is_null`]) if the buffer is 0, the arbiter was shut
+    /// down, or 32767 writers are alive.
+    pub fn create_writer(
+        self: &Arc<Self>,
+        target_buffer: u16,
+        policy: ExhaustedPolicy,
+    ) -> TraceWriter {
+        if target_buffer == 0 {
+            return TraceWriter::null();
+        }
+        self.create(Target::Buffer(target_buffer), policy)
+    }
+
+    /// Makes a writer whose buffer is not known yet (§14): it drops if the memory is full.
+    ///
+    /// Until [`bind_reservation`](Self::bind_reservation) or [`abort_reservation`](Self::abort_reservation) is called
+    /// with this number (1 to 65535, the caller's choice), *nothing* is committed for the whole arbiter.
+    pub fn create_startup_writer(self: &Arc<Self>, reservation: u16) -> TraceWriter {
+        if reservation == 0 {
+            return TraceWriter::null();
+        }
+        self.create(Target::Reservation(reservation), ExhaustedPolicy::Drop)
+    }
+
+    /// Tells the buffer of a reservation. Its writers are registered, and what was held back is sent.
+    ///
+    /// Only the first call for a reservation has an effect.
+    pub fn bind_reservation(&self, reservation: u16, target_buffer: u16) {
+        self.resolve(reservation, target_buffer);
+    }
+
+    /// The session of a reservation never came: what was written for it is given to the service to be discarded.
+    pub fn abort_reservation(&self, reservation: u16) {
+        self.resolve(reservation, 0);
+    }
+
+    /// Sends what is pending. To be called on the connection's thread, soon after [`CommitSink::wake`].
+    pub fn send_pending(&self) {
+        let turn = lock(&self.sending);
+        self.send(&turn);
+    }
+
+    /// Acknowledges flush requests up to `flush_request_id` behind everything queued so far, and sends all of it.
+    ///
+    /// To be called on the connection's thread, after the writers concerned were flushed.
+    pub fn flush_pending(&self, flush_request_id: Option<u64>) {
+        let turn = lock(&self.sending);
+        if let Some(id) = flush_request_id {
+            if self.options.emulation && self.options.self_scraping {
+                self.send(&turn);
+                self.scrape_self();
+            }
+            self.state().pending.acknowledge_flush(id);
+        }
+        self.send(&turn);
+    }
+
+    /// The connection is gone: nothing is sent any more, and writers drop everything from their next
+    /// packet on. The memory stays mapped as long as one of them lives.
+    ///
+    /// Flush callbacks that did not run yet are dropped.
+    pub fn shutdown(&self) {
+        self.shutdown.store(true, Ordering::Relaxed);
+        let pending = std::mem::take(&mut self.state().pending);
+        // Outside of the lock: callbacks are dropped here, whatever that does.
+        drop(pending);
+    }
+
+    /// True after [`Arbiter::shutdown`].
+    #[inline]
+    pub fn is_shutdown(&self) -> bool {
+        self.shutdown.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn smb(&self) -> &Smb<Arc<dyn Memory>> {
+        &self.smb
+    }
+
+    /// A chunk with this header, or none according to the policy. `dropping` writers neither wait nor search long.
+    pub(crate) fn acquire_chunk(
+        &self,
+        header: ChunkHeader,
+        policy: ExhaustedPolicy,
+        dropping: bool,
+    ) -> Option<Chunk<BeingWritten>> {
+        if self.is_shutdown() {
+            return None;
+        }
+        let probes = if dropping { PROBES_WHILE_DROPPING } else { u32::MAX };
+        let (found, half_pending) = self.search(header, probes);
+        match found {
+            Some(chunk) => {
+                if half_pending
+                    && policy != ExhaustedPolicy::Drop
+                    && self.sink.is_connection_thread()
+                {
+                    self.send_now();
+                }
+                Some(chunk)
+            }
+            None if dropping || policy == ExhaustedPolicy::Drop => None,
+            None => self.stall(header, policy),
+        }
+    }
+
+    /// Queues a finished chunk, and what is ready of its writer's patches.
+    pub(crate) fn return_chunk(
+        &self,
+        chunk: Chunk<BeingWritten>,
+        needs_patching: bool,
+        writer: WriterRef,
+        chunk_id: u32,
+        patches: &mut PatchList,
+    ) {
+        if self.is_shutdown() {
+            return;
+        }
+        let chunk = if needs_patching && self.options.direct_patching {
+            FinishedChunk::Unpatched(chunk)
+        } else {
+            match self.smb.complete(chunk) {
+                Ok(chunk) => FinishedChunk::Complete(chunk),
+                Err(_) => FinishedChunk::Lost,
+            }
+        };
+        let mut state = self.state();
+        let WriterRef { writer_id, target } = writer;
+        let target = state.reservations.resolved(target);
+        state.pending.push_chunk(Finished { chunk, target, writer_id, chunk_id });
+        let patched = state.pending.take_ready(&self.smb, target, writer_id, patches);
+        let urgent = patched || self.options.emulation || self.half_pending(&state);
+        self.announce(state, if urgent { Urgency::Now } else { Urgency::Batched });
+    }
+
+    /// Queues what is ready of a writer's patches.
+    pub(crate) fn send_patches(&self, writer: WriterRef, patches: &mut PatchList) {
+        if self.is_shutdown() {
+            patches.clear();
+            return;
+        }
+        let mut state = self.state();
+        let target = state.reservations.resolved(writer.target);
+        if state.pending.take_ready(&self.smb, target, writer.writer_id, patches) {
+            self.announce(state, Urgency::Now);
+        }
+    }
+
+    /// Sends everything soon; `callback` runs when the service has it.
+    pub(crate) fn flush_writer(&self, callback: Option<FlushCallback>) {
+        if self.is_shutdown() {
+            return;
+        }
+        let mut state = self.state();
+        if let Some(callback) = callback {
+            state.pending.push_callback(callback);
+        }
+        if !state.pending.is_empty() {
+            self.announce(state, Urgency::Now);
+        }
+    }
+
+    /// A writer is gone. The service is told after its last chunk was sent.
+    pub(crate) fn retire_writer(&self, writer: WriterRef) {
+        if self.is_shutdown() {
+            return;
+        }
+        let mut state = self.state();
+        if let Target::Reservation(number) = writer.target {
+            state.reservations.remove_writer(number, writer.writer_id);
+        }
+        state.pending.retired.push(writer.writer_id);
+        self.announce(state, Urgency::Now);
+    }
+
+    fn create(self: &Arc<Self>, target: Target, policy: ExhaustedPolicy) -> TraceWriter {
+        if self.is_shutdown() {
+            return TraceWriter::null();
+        }
+        let mut state = self.state();
+        let Some(writer_id) = state.ids.allocate() else { return TraceWriter::null() };
+        let buffer = match target {
+            Target::Buffer(buffer) => Some(buffer),
+            Target::Reservation(number) => state.reservations.add_writer(number, writer_id),
+        };
+        let target = buffer.map_or(target, Target::Buffer);
+        if let Some(buffer @ 1..) = buffer {
+            state.register(writer_id, buffer);
+            self.announce(state, Urgency::Now);
+        } else {
+            drop(state);
+        }
+        TraceWriter::new(Arc::clone(self), WriterRef { writer_id, target }, policy)
+    }
+
+    fn resolve(&self, reservation: u16, buffer: u16) {
+        let mut state = self.state();
+        let Some(writers) = state.reservations.resolve(reservation, buffer) else { return };
+        state.pending.resolve(reservation, buffer);
+        if buffer != 0 {
+            for writer_id in writers {
+                state.register(writer_id, buffer);
+            }
+        }
+        self.announce(state, Urgency::Now);
+    }
+
+    /// One round over the pages, beginning where the last one ended, and whether half of the memory is pending.
+    fn search(&self, header: ChunkHeader, probes: u32) -> (Option<Chunk<BeingWritten>>, bool) {
+        let mut state = self.state();
+        let pages = self.smb.pages();
+        let begin = state.next_page;
+        let probes = probes.min(pages);
+        for i in 0..probes {
+            let page = (begin + i) % pages;
+            if let Some(chunk) = self.try_page(page, header) {
+                state.next_page = page;
+                let half = self.half_pending(&state);
+                return (Some(chunk), half);
+            }
+        }
+        state.next_page = (begin + probes) % pages;
+        (None, self.half_pending(&state))
+    }
+
+    fn try_page(&self, page: u32, header: ChunkHeader) -> Option<Chunk<BeingWritten>> {
+        let mut word = self.smb.page_word(page);
+        if word == PageWord::FREE {
+            self.smb.try_partition(page, self.options.layout);
+            word = self.smb.page_word(page);
+        }
+        let free = word.first_free_chunk()?;
+        self.smb.acquire_for_writing(page, free as u32, header).ok()
+    }
+
+    #[cold]
+    fn stall(&self, header: ChunkHeader, policy: ExhaustedPolicy) -> Option<Chunk<BeingWritten>> {
+        let on_connection_thread = self.sink.is_connection_thread();
+        let mut pause = Duration::ZERO;
+        for attempt in 1..STALL_ATTEMPTS {
+            if on_connection_thread && attempt % 2 == 1 {
+                self.send_now();
+            } else {
+                self.sink.stall(pause);
+                pause = (pause * 8 + Duration::from_micros(8)).min(MAX_STALL);
+            }
+            if self.is_shutdown() {
+                return None;
+            }
+            if let (Some(chunk), _) = self.search(header, u32::MAX) {
+                return Some(chunk);
+            }
+        }
+        if policy == ExhaustedPolicy::StallThenAbort {
+            self.sink.on_stalled_too_long(header.writer_id);
+        }
+        None
+    }
+
+    /// Sends what is pending, unless somebody is at it: this may be a trace point inside of the sink.
+    fn send_now(&self) {
+        match self.sending.try_lock() {
+            Ok(turn) => self.send(&turn),
+            Err(std::sync::TryLockError::Poisoned(turn)) => self.send(&turn.into_inner()),
+            Err(std::sync::TryLockError::WouldBlock) => {}
+        }
+    }
+
+    fn send(&self, _turn: &MutexGuard<'_, ()>) {
+        if self.is_shutdown() {
+            return;
+        }
+        let batch = {
+            let mut state = self.state();
+            let held = state.reservations.hold();
+            state.pending.take(&self.smb, held, self.options.emulation)
+        };
+        for (writer_id, target_buffer) in batch.registrations {
+            self.sink.register_writer(writer_id, target_buffer);
+        }
+        for request in batch.requests {
+            self.sink.commit(request);
+        }
+        if batch.retired.is_empty() {
+            return;
+        }
+        // Ids are free again only now, so that a new writer is not unregistered in place of the old one.
+        let mut told = Vec::with_capacity(batch.retired.len());
+        {
+            let mut state = self.state();
+            for writer_id in batch.retired {
+                state.ids.release(writer_id);
+                if state.registered.remove(&writer_id).is_some() {
+                    told.push(writer_id);
+                }
+            }
+        }
+        for writer_id in told {
+            self.sink.unregister_writer(writer_id);
+        }
+    }
+
+    /// Sends copies of the chunks that are being written (§17).
+    fn scrape_self(&self) {
+        let registered = self.state().registered.clone();
+        let mut splitter = Splitter::new(true);
+        let mut found_any = false;
+        service::scrape(
+            &self.smb,
+            &mut Vec::new(),
+            // Complete ones are pending, and leave in front of the acknowledgement anyway.
+            &mut |info| !info.complete && registered.contains_key(&info.writer_id),
+            &mut |info, payload| {
+                found_any = true;
+                let mut data = info.header().to_bytes().to_vec();
+                data.extend_from_slice(payload);
+                splitter.push_move(ChunkToMove {
+                    page: info.page,
+                    chunk: info.chunk,
+                    target_buffer: registered.get(&info.writer_id).copied().unwrap_or(0),
+                    data: Some(data),
+                    incomplete: !info.complete,
+                });
+            },
+        );
+        if found_any {
+            for request in splitter.finish(0, Vec::new()) {
+                self.sink.commit(request);
+            }
+        }
+    }
+
+    fn half_pending(&self, state: &State) -> bool {
+        state.pending.bytes >= self.smb.region().size() / 2
+    }
+
+    /// Wakes the connection's thread if it does not know yet. Takes the lock away first.
+    fn announce(&self, mut state: MutexGuard<'_, State>, urgency: Urgency) {
+        let urgency = match urgency {
+            Urgency::Batched if self.options.batch_delay.is_zero() => Urgency::Now,
+            other => other,
+        };
+        if urgency <= state.pending.announced {
+            return;
+        }
+        state.pending.announced = urgency;
+        drop(state);
+        match urgency {
+            Urgency::Idle => {}
+            Urgency::Batched => self.sink.wake_after(self.options.batch_delay),
+            Urgency::Now => self.sink.wake(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+}
+
+impl State {
+    fn register(&mut self, writer_id: u16, buffer: u16) {
+        self.registered.insert(writer_id, buffer);
+        self.pending.registrations.push((writer_id, buffer));
+    }
+}
+
+/// Who a writer is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WriterRef {
+    pub(crate) writer_id: u16,
+    pub(crate) target: Target,
+}
+
+impl fmt::Debug for Arbiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arbiter")
+            .field("region", self.smb.region())
+            .field("page_size", &self.smb.page_size())
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A panic elsewhere leaves nothing half done here.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

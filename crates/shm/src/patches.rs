@@ -1,0 +1,86 @@
+//! The patch list of a writer (`docs/spec/shared-memory.md` §11).
+
+use std::collections::VecDeque;
+
+use crate::abi::PATCH_SIZE;
+
+/// A length that stands in a chunk which its writer has given away already.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PatchRecord {
+    pub(crate) chunk_id: u32,
+    /// From the start of the payload.
+    pub(crate) offset: u16,
+    /// The redundant varint. Its first byte has bit 7 set, so zero means "not known yet".
+    value: [u8; PATCH_SIZE],
+}
+
+impl PatchRecord {
+    /// The value, if it is known.
+    pub(crate) fn value(&self) -> Option<[u8; PATCH_SIZE]> {
+        (self.value[0] != 0).then_some(self.value)
+    }
+}
+
+/// The records of one writer in the order in which they were made: by chunk, then by offset.
+///
+/// They are sent in that order too, so a record with a value waits for those before it. Numbers
+/// of records ([`PatchList::push`]) stay valid while others are taken from the front.
+#[derive(Debug, Default)]
+pub(crate) struct PatchList {
+    records: VecDeque<PatchRecord>,
+    /// Number of the record at the front; wraps.
+    first: u32,
+}
+
+impl PatchList {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Adds a record without value, and returns its number.
+    pub(crate) fn push(&mut self, chunk_id: u32, offset: u16) -> u32 {
+        let number = self.first.wrapping_add(self.records.len() as u32);
+        self.records.push_back(PatchRecord { chunk_id, offset, value: [0; PATCH_SIZE] });
+        number
+    }
+
+    /// Sets the value of a record that was not taken yet.
+    pub(crate) fn fill(&mut self, number: u32, value: [u8; PATCH_SIZE]) {
+        debug_assert!(value[0] != 0);
+        if let Some(record) = self.records.get_mut(number.wrapping_sub(self.first) as usize) {
+            record.value = value;
+        }
+    }
+
+    /// Gives every record that has none this value.
+    pub(crate) fn fill_all(&mut self, value: [u8; PATCH_SIZE]) {
+        for record in &mut self.records {
+            if record.value().is_none() {
+                record.value = value;
+            }
+        }
+    }
+
+    /// The record at the front, if its value is known.
+    pub(crate) fn ready(&self) -> Option<(PatchRecord, [u8; PATCH_SIZE])> {
+        let record = *self.records.front()?;
+        Some((record, record.value()?))
+    }
+
+    /// Removes the record at the front.
+    pub(crate) fn pop(&mut self) {
+        if self.records.pop_front().is_some() {
+            self.first = self.first.wrapping_add(1);
+        }
+    }
+
+    /// Chunk of the record at the front, with or without value.
+    pub(crate) fn front_chunk(&self) -> Option<u32> {
+        self.records.front().map(|r| r.chunk_id)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.first = self.first.wrapping_add(self.records.len() as u32);
+        self.records.clear();
+    }
+}

@@ -1,0 +1,382 @@
+//! What waits to be sent: the one pending request of an arbiter.
+
+use std::collections::HashMap;
+
+use crate::{
+    abi::{CHUNK_HEADER_SIZE, ChunkFlags, PATCH_SIZE, Packets},
+    commit::{
+        ChunkToMove, ChunkToPatch, CommitRequest, FlushCallback, MAX_PATCHES_PER_ENTRY, Patch,
+    },
+    patches::PatchList,
+    region::Region,
+    smb::{
+        Chunk, Smb,
+        state::{BeingWritten, Complete},
+    },
+    sync::Ordering,
+};
+
+/// Largest estimate of an emulated request; one that would reach it is split (§17).
+const EMULATED_REQUEST_LIMIT: usize = 131072 - 512;
+/// What a chunk adds to the estimate beside its data, and a patch entry beside its patches.
+const ENTRY_OVERHEAD: usize = 32;
+/// What a patch adds.
+const PATCH_OVERHEAD: usize = PATCH_SIZE + 16;
+
+/// Where a writer's chunks go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A buffer of the service; 0 has the chunks discarded.
+    Buffer(u16),
+    /// A reservation made before the buffer is known (§14). Never sent.
+    Reservation(u16),
+}
+
+/// A finished chunk.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) chunk: FinishedChunk,
+    pub(crate) target: Target,
+    pub(crate) writer_id: u16,
+    pub(crate) chunk_id: u32,
+}
+
+#[derive(Debug)]
+pub(crate) enum FinishedChunk {
+    Complete(Chunk<Complete>),
+    /// Kept back so that length fields can be written in place (§11, direct patching).
+    Unpatched(Chunk<BeingWritten>),
+    /// The peer changed the page word: there is nothing to send.
+    Lost,
+}
+
+/// How soon something has to be sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Urgency {
+    #[default]
+    Idle,
+    /// When the batching delay is over.
+    Batched,
+    Now,
+}
+
+/// Entries that were not sent yet, in the order in which they came.
+///
+/// Bounded by the memory: a chunk that is not sent is not freed, each chunk has a bounded number of
+/// length fields, and writers without chunks add nothing.
+#[derive(Default)]
+pub(crate) struct Pending {
+    moves: Vec<Finished>,
+    patches: Vec<(Target, ChunkToPatch)>,
+    flush_request_id: u64,
+    callbacks: Vec<FlushCallback>,
+    pub(crate) registrations: Vec<(u16, u16)>,
+    pub(crate) retired: Vec<u16>,
+    /// Bytes of the chunks in `moves`.
+    pub(crate) bytes: usize,
+    /// What was asked of the sink already.
+    pub(crate) announced: Urgency,
+}
+
+/// Something taken out to be sent.
+pub(crate) struct Batch {
+    pub(crate) registrations: Vec<(u16, u16)>,
+    pub(crate) requests: Vec<CommitRequest>,
+    pub(crate) retired: Vec<u16>,
+}
+
+impl Pending {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.moves.is_empty()
+            && self.patches.is_empty()
+            && self.flush_request_id == 0
+            && self.callbacks.is_empty()
+    }
+
+    pub(crate) fn push_chunk(&mut self, finished: Finished) {
+        self.bytes += match &finished.chunk {
+            FinishedChunk::Complete(chunk) => chunk.size(),
+            FinishedChunk::Unpatched(chunk) => chunk.size(),
+            FinishedChunk::Lost => return,
+        };
+        self.moves.push(finished);
+    }
+
+    pub(crate) fn acknowledge_flush(&mut self, flush_request_id: u64) {
+        self.flush_request_id = self.flush_request_id.max(flush_request_id);
+    }
+
+    pub(crate) fn push_callback(&mut self, callback: FlushCallback) {
+        self.callbacks.push(callback);
+    }
+
+    /// Takes the records at the head of a writer's list that have values: into chunks that are still kept back, or as
+    /// patches to be sent. True if there are some to be sent.
+    pub(crate) fn take_ready<R: Region>(
+        &mut self,
+        smb: &Smb<R>,
+        target: Target,
+        writer_id: u16,
+        list: &mut PatchList,
+    ) -> bool {
+        let mut sent = false;
+        while let Some((record, value)) = list.ready() {
+            list.pop();
+            let last = list.front_chunk() != Some(record.chunk_id);
+            if self.patch_in_place(smb, writer_id, record.chunk_id, record.offset, value, last) {
+                continue;
+            }
+            sent = true;
+            let patch = Patch { offset: record.offset, data: value };
+            let entry = self.patch_entry(target, writer_id, record.chunk_id);
+            entry.patches.push(patch);
+            entry.has_more_patches = !last;
+        }
+        sent
+    }
+
+    /// The last entry if it is for this chunk and has room, else a new one.
+    fn patch_entry(&mut self, target: Target, writer_id: u16, chunk_id: u32) -> &mut ChunkToPatch {
+        let fits = self.patches.last().is_some_and(|(_, e)| {
+            e.writer_id == writer_id
+                && e.chunk_id == chunk_id
+                && e.patches.len() < MAX_PATCHES_PER_ENTRY
+        });
+        if !fits {
+            let entry = ChunkToPatch {
+                target_buffer: 0,
+                writer_id,
+                chunk_id,
+                patches: Vec::new(),
+                has_more_patches: false,
+            };
+            self.patches.push((target, entry));
+        }
+        let (_, entry) = self.patches.last_mut().expect("an entry was pushed if there was none");
+        entry
+    }
+
+    fn patch_in_place<R: Region>(
+        &mut self,
+        smb: &Smb<R>,
+        writer_id: u16,
+        chunk_id: u32,
+        offset: u16,
+        value: [u8; PATCH_SIZE],
+        last: bool,
+    ) -> bool {
+        let found = self.moves.iter_mut().rev().find(|f| {
+            matches!(f.chunk, FinishedChunk::Unpatched(_))
+                && f.writer_id == writer_id
+                && f.chunk_id == chunk_id
+        });
+        let Some(finished) = found else { return false };
+        let FinishedChunk::Unpatched(chunk) = &finished.chunk else { return false };
+        // SAFETY: an unpatched chunk is BeingWritten, and its writer gave it to us.
+        unsafe { smb.region().write_from(chunk.payload_offset() + usize::from(offset), &value) };
+        if last {
+            let field = smb.packets_field(chunk);
+            let packets = Packets(field.load(Ordering::Relaxed));
+            let flags = packets.flags().without(ChunkFlags::NEEDS_PATCHING);
+            field.store(Packets::new(packets.count(), flags).0, Ordering::Release);
+            finished.chunk.complete(smb);
+        }
+        true
+    }
+
+    /// Gives the entries of a reservation their buffer.
+    pub(crate) fn resolve(&mut self, reservation: u16, buffer: u16) {
+        let targets = (self.moves.iter_mut().map(|m| &mut m.target))
+            .chain(self.patches.iter_mut().map(|(target, _)| target));
+        for target in targets {
+            if *target == Target::Reservation(reservation) {
+                *target = Target::Buffer(buffer);
+            }
+        }
+    }
+
+    /// Takes out what can be sent. With `held`, that is only registrations. With `emulation`, chunks are
+    /// copied into the requests and freed.
+    pub(crate) fn take<R: Region>(&mut self, smb: &Smb<R>, held: bool, emulation: bool) -> Batch {
+        self.announced = Urgency::Idle;
+        let registrations = std::mem::take(&mut self.registrations);
+        if held {
+            return Batch { registrations, requests: Vec::new(), retired: Vec::new() };
+        }
+        let retired = std::mem::take(&mut self.retired);
+        if self.is_empty() {
+            return Batch { registrations, requests: Vec::new(), retired };
+        }
+        self.bytes = 0;
+        let mut splitter = Splitter::new(emulation);
+        for mut finished in self.moves.drain(..) {
+            finished.chunk.complete(smb);
+            let FinishedChunk::Complete(chunk) = finished.chunk else { continue };
+            let mut entry = ChunkToMove {
+                page: chunk.page(),
+                chunk: chunk.index(),
+                target_buffer: finished.target.buffer(),
+                data: None,
+                incomplete: false,
+            };
+            if emulation {
+                entry.data = Some(copy_chunk(smb, &chunk));
+                // Only we touch this memory, so it cannot fail.
+                let _ = smb.free_unread(chunk);
+            }
+            splitter.push_move(entry);
+        }
+        for (target, mut entry) in self.patches.drain(..) {
+            entry.target_buffer = target.buffer();
+            splitter.push_patch(entry);
+        }
+        let flush_request_id = std::mem::take(&mut self.flush_request_id);
+        let requests = splitter.finish(flush_request_id, std::mem::take(&mut self.callbacks));
+        Batch { registrations, requests, retired }
+    }
+}
+
+impl Target {
+    fn buffer(self) -> u16 {
+        match self {
+            Self::Buffer(id) => id,
+            // Nothing is taken while a reservation is unresolved; 0 would have the chunk discarded.
+            Self::Reservation(_) => 0,
+        }
+    }
+}
+
+impl FinishedChunk {
+    fn complete<R: Region>(&mut self, smb: &Smb<R>) {
+        *self = match std::mem::replace(self, Self::Lost) {
+            Self::Unpatched(chunk) => match smb.complete(chunk) {
+                Ok(chunk) => Self::Complete(chunk),
+                Err(_) => Self::Lost,
+            },
+            other => other,
+        };
+    }
+}
+
+/// The whole chunk, header included.
+fn copy_chunk<R: Region>(smb: &Smb<R>, chunk: &Chunk<Complete>) -> Vec<u8> {
+    let mut data = vec![0; chunk.size()];
+    data[..CHUNK_HEADER_SIZE].copy_from_slice(&smb.header(chunk).to_bytes());
+    smb.region().read_into(chunk.payload_offset(), &mut data[CHUNK_HEADER_SIZE..]);
+    data
+}
+
+/// Puts entries into one request, or for emulation into as many as it takes.
+pub(crate) struct Splitter {
+    done: Vec<CommitRequest>,
+    current: CommitRequest,
+    estimate: usize,
+    limit: usize,
+}
+
+impl Splitter {
+    pub(crate) fn new(emulation: bool) -> Self {
+        let limit = if emulation { EMULATED_REQUEST_LIMIT } else { usize::MAX };
+        Self { done: Vec::new(), current: CommitRequest::default(), estimate: 0, limit }
+    }
+
+    pub(crate) fn push_move(&mut self, entry: ChunkToMove) {
+        self.make_room(ENTRY_OVERHEAD + entry.data.as_ref().map_or(0, Vec::len));
+        self.current.moves.push(entry);
+    }
+
+    pub(crate) fn push_patch(&mut self, entry: ChunkToPatch) {
+        self.make_room(ENTRY_OVERHEAD + entry.patches.len() * PATCH_OVERHEAD);
+        self.current.patches.push(entry);
+    }
+
+    /// The flush id and the callbacks go into the last part.
+    pub(crate) fn finish(
+        mut self,
+        flush_request_id: u64,
+        callbacks: Vec<FlushCallback>,
+    ) -> Vec<CommitRequest> {
+        self.current.flush_request_id = flush_request_id;
+        self.current.callbacks = callbacks;
+        self.done.push(self.current);
+        self.done
+    }
+
+    fn make_room(&mut self, size: usize) {
+        if self.estimate != 0 && self.estimate + size >= self.limit {
+            self.done.push(std::mem::take(&mut self.current));
+            self.estimate = 0;
+        }
+        self.estimate += size;
+    }
+}
+
+/// Reservations of startup tracing (§14).
+#[derive(Debug, Default)]
+pub(crate) struct Reservations {
+    known: HashMap<u16, Reservation>,
+    unresolved: usize,
+}
+
+#[derive(Debug)]
+enum Reservation {
+    /// The writers that were made for it.
+    Open(Vec<u16>),
+    Resolved(u16),
+}
+
+impl Reservations {
+    /// True while nothing may be sent.
+    pub(crate) fn hold(&self) -> bool {
+        self.unresolved > 0
+    }
+
+    /// Notes a writer for a reservation; returns its buffer if that is known already.
+    pub(crate) fn add_writer(&mut self, reservation: u16, writer_id: u16) -> Option<u16> {
+        let unresolved = &mut self.unresolved;
+        let entry = self.known.entry(reservation).or_insert_with(|| {
+            *unresolved += 1;
+            Reservation::Open(Vec::new())
+        });
+        match entry {
+            Reservation::Open(writers) => {
+                writers.push(writer_id);
+                None
+            }
+            Reservation::Resolved(buffer) => Some(*buffer),
+        }
+    }
+
+    pub(crate) fn remove_writer(&mut self, reservation: u16, writer_id: u16) {
+        if let Some(Reservation::Open(writers)) = self.known.get_mut(&reservation) {
+            writers.retain(|id| *id != writer_id);
+        }
+    }
+
+    /// What is to be sent for a target.
+    pub(crate) fn resolved(&self, target: Target) -> Target {
+        match target {
+            Target::Reservation(number) => match self.known.get(&number) {
+                Some(Reservation::Resolved(buffer)) => Target::Buffer(*buffer),
+                _ => target,
+            },
+            Target::Buffer(_) => target,
+        }
+    }
+
+    /// Resolves a reservation, once; returns its writers.
+    pub(crate) fn resolve(&mut self, reservation: u16, buffer: u16) -> Option<Vec<u16>> {
+        match self.known.insert(reservation, Reservation::Resolved(buffer)) {
+            Some(Reservation::Open(writers)) => {
+                self.unresolved -= 1;
+                Some(writers)
+            }
+            Some(Reservation::Resolved(before)) => {
+                self.known.insert(reservation, Reservation::Resolved(before));
+                None
+            }
+            None => Some(Vec::new()),
+        }
+    }
+}
+

@@ -1,0 +1,357 @@
+//! What applications write packets with (`docs/spec/shared-memory.md` §9).
+
+use core::{fmt, ptr::NonNull};
+use std::sync::Arc;
+
+use esatto_protozero::{
+    Message,
+    cursor::{Range, Stream},
+    wire,
+};
+
+use crate::{
+    abi::FRAGMENT_SIZE_LEN,
+    arbiter::{Arbiter, ExhaustedPolicy, WriterRef},
+    chunk_writer::{ChunkWriter, MAX_PACKETS_PER_CHUNK, write_size},
+    commit::FlushCallback,
+};
+
+/// A packet is not begun where fewer bytes are left (§9).
+const MIN_BYTES_FOR_PACKET: usize = 12;
+/// Fragments shorter than this get a one-byte size.
+const ONE_BYTE_SIZE_LIMIT: usize = 127;
+/// `TracePacket.previous_packet_dropped`.
+const PREVIOUS_PACKET_DROPPED: u32 = 42;
+/// `TracePacket.first_packet_on_sequence`.
+const FIRST_PACKET_ON_SEQUENCE: u32 = 87;
+
+const _: () = assert!(MIN_BYTES_FOR_PACKET > FRAGMENT_SIZE_LEN);
+
+/// Writes the packets of one sequence, straight into shared memory.
+///
+/// Used by one thread at a time. A packet is written between [`new_packet`](Self::new_packet) and the end of the [`Packet`]. Between
+/// chunk boundaries nothing allocates, locks or calls the kernel; at a boundary one short lock is taken.
+///
+/// A writer never fails: without memory it drops packets, and says so in the first one that gets through
+/// (`previous_packet_dropped`).
+///
+/// Dropping the writer flushes it.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use esatto_shm::{Arbiter, CommitRequest, CommitSink, ExhaustedPolicy, PrivateRegion, abi::PageSize};
+/// # struct Sink;
+/// # impl CommitSink for Sink {
+/// #     fn commit(&self, _: CommitRequest) {}
+/// #     fn register_writer(&self, _: u16, _: u16) {}
+/// #     fn unregister_writer(&self, _: u16) {}
+/// #     fn wake(&self) {}
+/// # }
+/// let region = Arc::new(PrivateRegion::new(16384));
+/// let arbiter = Arbiter::new(region, PageSize::DEFAULT, Arc::new(Sink)).unwrap();
+/// let mut writer = arbiter.create_writer(1, ExhaustedPolicy::Drop);
+/// {
+///     let mut packet = writer.new_packet();
+///     packet.message().varint(8, 123); // timestamp
+/// } // the packet ends here
+/// writer.flush();
+/// ```
+pub struct TraceWriter {
+    stream: Stream,
+    /// The stream's delegate. From `Box::leak`, freed on drop. Accessed here only between calls on the stream.
+    chunk: NonNull<ChunkWriter>,
+}
+
+// SAFETY: a writer owns all it points to, or shares it through `Arc<Arbiter>`, which is `Send` and `Sync`; its chunk is
+// its own, whichever thread it lives on.
+unsafe impl Send for TraceWriter {}
+
+impl TraceWriter {
+    pub(crate) fn new(arbiter: Arc<Arbiter>, writer: WriterRef, policy: ExhaustedPolicy) -> Self {
+        Self::from_chunk_writer(ChunkWriter::new(Some((arbiter, writer)), policy))
+    }
+
+    /// A writer that drops everything: for the time when there is no connection.
+    pub fn null() -> Self {
+        Self::from_chunk_writer(ChunkWriter::new(None, ExhaustedPolicy::Drop))
+    }
+
+    fn from_chunk_writer(chunk: ChunkWriter) -> Self {
+        let chunk = NonNull::from(Box::leak(Box::new(chunk)));
+        // SAFETY: the chunk writer lives until the writer is dropped, and is never accessed during a call on the stream: the
+        // methods here take care, and `Packet` and `Message` borrow the writer.
+        let stream = unsafe { Stream::new(chunk) };
+        Self { stream, chunk }
+    }
+
+    /// Begins a packet. The previous one has ended, by the borrow; if it was leaked it is dropped.
+    #[inline]
+    pub fn new_packet(&mut self) -> Packet<'_> {
+        let chunk = self.chunk();
+        if chunk.in_packet
+            || chunk.dropping
+            || chunk.begun >= MAX_PACKETS_PER_CHUNK
+            || chunk.is_null()
+            || self.stream.available() < MIN_BYTES_FOR_PACKET
+        {
+            self.prepare();
+        }
+        if self.chunk().has_chunk() {
+            let header = self.stream.reserve(FRAGMENT_SIZE_LEN).as_ptr();
+            // SAFETY: `prepare` left at least 12 bytes in the range, which is the payload of our chunk.
+            unsafe { write_size(header, [0; FRAGMENT_SIZE_LEN]) };
+            let chunk = self.chunk();
+            chunk.header = header;
+            chunk.begun += 1;
+            if chunk.advanced {
+                // Counted when the previous packet ended.
+                chunk.advanced = false;
+            } else {
+                chunk.publish_count();
+            }
+            chunk.in_packet = true;
+            if chunk.first_due || chunk.loss_due != 0 {
+                self.write_dues();
+            }
+        } else {
+            self.chunk().in_packet = true;
+        }
+        Packet { writer: self }
+    }
+
+    /// Gives the current chunk to the service, even if it is not full, and has everything sent soon.
+    pub fn flush(&mut self) {
+        self.flush_inner(None);
+    }
+
+    /// As [`flush`](Self::flush); `callback` runs when the service has copied the data. It never runs if the connection ends before, or if
+    /// this writer is a null writer.
+    pub fn flush_with(&mut self, callback: impl FnOnce() + Send + 'static) {
+        self.flush_inner(Some(Box::new(callback)));
+    }
+
+    /// Bytes written since the writer was made, those of dropped packets included.
+    pub fn written(&self) -> u64 {
+        self.stream.position() as u64
+    }
+
+    /// Times that the writer began to drop packets for want of a chunk.
+    pub fn drop_count(&self) -> u64 {
+        self.chunk_ref().drop_count
+    }
+
+    /// Packets that were dropped because a guard of theirs was leaked, or a length exceeded 2^28 − 1.
+    pub fn abandoned_count(&self) -> u64 {
+        self.chunk_ref().abandoned_count
+    }
+
+    /// Whether the writer has no chunk because none was free when it last looked.
+    pub fn is_dropping(&self) -> bool {
+        self.chunk_ref().dropping
+    }
+
+    /// The id in the chunk headers; 0 for a null writer.
+    pub fn writer_id(&self) -> u16 {
+        self.chunk_ref().writer.writer_id
+    }
+
+    /// True if nothing written here will ever leave: there was no connection when the writer was made, or it is gone.
+    pub fn is_null(&self) -> bool {
+        self.chunk_ref().is_null()
+    }
+
+    #[inline]
+    fn chunk(&mut self) -> &mut ChunkWriter {
+        // SAFETY: valid until drop. The stream's calls are over when we are here, and `self` is borrowed while the
+        // reference lives, so that no other can begin.
+        unsafe { self.chunk.as_mut() }
+    }
+
+    fn chunk_ref(&self) -> &ChunkWriter {
+        // SAFETY: as in `chunk`.
+        unsafe { self.chunk.as_ref() }
+    }
+
+    /// What is rare at the begin of a packet: a chunk is full, missing, or a packet was leaked.
+    #[cold]
+    #[inline(never)]
+    fn prepare(&mut self) {
+        if self.chunk().in_packet {
+            self.abandon();
+        }
+        let available = self.stream.available();
+        let chunk = self.chunk();
+        if chunk.has_chunk()
+            && chunk.begun < MAX_PACKETS_PER_CHUNK
+            && !chunk.is_null()
+            && available >= MIN_BYTES_FOR_PACKET
+        {
+            return;
+        }
+        let end = self.stream.ptr();
+        let range = self.chunk().next_packet_range(end);
+        // SAFETY: a range of our delegate; no message is open.
+        unsafe { self.stream.reset(range) };
+    }
+
+    /// The fields that the writer itself puts into a packet (§9).
+    #[cold]
+    #[inline(never)]
+    fn write_dues(&mut self) {
+        let (first, loss) = (self.chunk().first_due, self.chunk().loss_due);
+        let mut message = self.stream.root();
+        if loss != 0 {
+            message.varint(PREVIOUS_PACKET_DROPPED, loss.into());
+        }
+        if first {
+            message.bool(FIRST_PACKET_ON_SEQUENCE, true);
+        }
+    }
+
+    #[inline]
+    fn end_packet(&mut self) {
+        if self.stream.is_poisoned() {
+            return self.abandon();
+        }
+        let end = self.stream.ptr();
+        let chunk = self.chunk();
+        chunk.in_packet = false;
+        let header = core::mem::replace(&mut chunk.header, core::ptr::null_mut());
+        if header.is_null() {
+            // Dropped. Its parts in earlier chunks still wait for lengths.
+            if !chunk.patches.is_empty() {
+                chunk.send_patches();
+            }
+            return;
+        }
+        let size = end.addr() - header.addr() - FRAGMENT_SIZE_LEN;
+        if size < ONE_BYTE_SIZE_LIMIT && !chunk.continuation {
+            // SAFETY: the size field is in the current range, as the packet began there, and `size` bytes follow it up to
+            // the write position.
+            unsafe { self.stream.compact(header, size) };
+        } else {
+            // SAFETY: the size field of the fragment being written, in the chunk that we hold.
+            unsafe { write_size(header, wire::redundant_varint4(size as u32)) };
+        }
+        let end = self.stream.ptr();
+        let room = self.stream.available() > 0;
+        let chunk = self.chunk();
+        chunk.continuation = false;
+        chunk.first_due = false;
+        chunk.loss_due = 0;
+        if !room {
+            chunk.close(end);
+            self.detach();
+        } else {
+            chunk.advanced = true;
+            chunk.publish_count();
+            if !chunk.patches.is_empty() {
+                chunk.send_patches();
+            }
+        }
+    }
+
+    /// The packet being written is void: as if it had never begun, or, if parts of it are gone already, marked as dropped.
+    #[cold]
+    #[inline(never)]
+    fn abandon(&mut self) {
+        self.stream.clear_poison();
+        let begin = self.stream.begin().addr();
+        let chunk = self.chunk();
+        chunk.in_packet = false;
+        let header = core::mem::replace(&mut chunk.header, core::ptr::null_mut());
+        if header.is_null() {
+            chunk.settle_patches();
+            return;
+        }
+        chunk.note_abandoned();
+        if chunk.continuation {
+            chunk.header = header;
+            chunk.abandon_continuation();
+            chunk.settle_patches();
+            self.detach();
+        } else {
+            // The count stays: it now announces the next packet.
+            chunk.begun -= 1;
+            chunk.advanced = true;
+            self.stream.rewind_to(header.addr() - begin);
+        }
+    }
+
+    fn flush_inner(&mut self, callback: Option<FlushCallback>) {
+        if self.chunk().in_packet {
+            self.abandon();
+        }
+        let end = self.stream.ptr();
+        self.chunk().close(end);
+        self.detach();
+        if let Some(arbiter) = self.chunk().arbiter() {
+            arbiter.flush_writer(callback);
+        }
+    }
+
+    /// The stream's memory was given away.
+    fn detach(&mut self) {
+        // SAFETY: nothing can be written to no bytes; no message is open.
+        unsafe { self.stream.reset(Range::EMPTY) };
+    }
+}
+
+impl Drop for TraceWriter {
+    fn drop(&mut self) {
+        self.flush_inner(None);
+        let chunk = self.chunk();
+        let writer = chunk.writer;
+        if let Some(arbiter) = chunk.arbiter() {
+            arbiter.retire_writer(writer);
+        }
+        // SAFETY: leaked from a box in `from_chunk_writer`; the stream is not used any more.
+        drop(unsafe { Box::from_raw(self.chunk.as_ptr()) });
+    }
+}
+
+impl fmt::Debug for TraceWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TraceWriter")
+            .field("writer_id", &self.writer_id())
+            .field("dropping", &self.is_dropping())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A packet being written; ends when it is dropped.
+///
+/// If it, or a message in it, is leaked (`core::mem::forget`), the packet is dropped and counted
+/// ([`TraceWriter::abandoned_count`]); nothing wrong gets into the trace.
+#[derive(Debug)]
+pub struct Packet<'w> {
+    writer: &'w mut TraceWriter,
+}
+
+impl Packet<'_> {
+    /// The packet's fields. May be called again when the message was dropped; what is written then is appended.
+    #[inline]
+    pub fn message(&mut self) -> Message<'_> {
+        self.writer.stream.root()
+    }
+
+    /// The packet as a generated writer, such as `TracePacketWriter`.
+    #[inline]
+    pub fn typed<'a, W: From<Message<'a>>>(&'a mut self) -> W {
+        W::from(self.message())
+    }
+}
+
+impl<'a> From<&'a mut Packet<'_>> for Message<'a> {
+    #[inline]
+    fn from(packet: &'a mut Packet<'_>) -> Self {
+        packet.message()
+    }
+}
+
+impl Drop for Packet<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.writer.end_packet();
+    }
+}
