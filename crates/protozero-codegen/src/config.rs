@@ -10,8 +10,15 @@ use crate::generator::Generator;
 use crate::names;
 
 /// Lints that generated code cannot heed: names come from the schema, paths are spelled in full.
-pub(crate) const ALLOW: &str =
-    "non_snake_case, unused_qualifications, clippy::should_implement_trait, clippy::use_self, clippy::wrong_self_convention";
+pub(crate) const ALLOW: &[&str] = &[
+    "non_snake_case",
+    "unused_qualifications",
+    "clippy::len_without_is_empty",
+    "clippy::module_inception",
+    "clippy::should_implement_trait",
+    "clippy::use_self",
+    "clippy::wrong_self_convention",
+];
 
 /// What to generate and how the result is placed.
 #[derive(Clone, Debug)]
@@ -138,9 +145,9 @@ impl Output {
     pub fn bundle(&self) -> String {
         let mut text = String::new();
         for (path, code) in self.files.iter().filter(|(path, _)| *path != "mod.rs") {
-            let module = names::file_module(&path.replace(".rs", ".proto"));
+            let module = names::file_module(path);
             // Writing to a string cannot fail.
-            let _ = write!(text, "#[allow({ALLOW})]\nmod {module} {{\n{code}}}\npub use {module}::*;\n");
+            let _ = write!(text, "#[allow({})]\nmod {module} {{\n{code}}}\npub use {module}::*;\n", ALLOW.join(", "));
         }
         text
     }

@@ -55,7 +55,7 @@ fn writer(generator: &Generator<'_>, p: &mut Printer, extended: &MessageDescript
         }
     });
     p.gap();
-    p.block(format!("impl {name} for {}Writer<'_>", generator.message_path(extended)), |p| {
+    p.block(format!("impl {name} for {}Writer<'_>", generator.message_path(extended, None)), |p| {
         for setter in &setters {
             p.line("#[inline]");
             p.function(&format!("fn {}", setter.name), &setter.args, &setter.returns, &setter.body("self.message()"));
@@ -78,7 +78,7 @@ fn reader(generator: &Generator<'_>, p: &mut Printer, extended: &MessageDescript
         }
     });
     p.gap();
-    p.block(format!("impl<'a> {name}<'a> for {}Reader<'a>", generator.message_path(extended)), |p| {
+    p.block(format!("impl<'a> {name}<'a> for {}Reader<'a>", generator.message_path(extended, None)), |p| {
         for getter in &getters {
             p.line("#[inline]");
             p.function(&format!("fn {}", getter.name), &args, &getter.returns, &getter.body("self.as_bytes()"));

@@ -14,91 +14,38 @@ const READER_METHODS: &[&str] = &["new", "parse", "as_bytes", "fields", "from", 
 
 pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &MessageDescriptor) {
     let fields = generator.fields(message);
-    writer(generator, p, message, &fields);
-    reader(generator, p, message, &fields);
-}
-
-fn writer(generator: &Generator<'_>, p: &mut Printer, message: &MessageDescriptor, fields: &[Field]) {
-    let name = format!("{}Writer", message.name());
+    let file = message.parent_file();
     p.gap();
-    p.doc(&format!("Appends the fields of a `{}`.", message.full_name()));
-    let comment = generator.comment(&message.parent_file(), message.path());
-    if !comment.is_empty() {
-        p.doc("");
-        p.doc(comment);
-    }
-    p.line("#[derive(Debug)]");
-    p.line(format!("pub struct {name}<'w>(pz::Message<'w>);"));
-    p.gap();
-    p.block(format!("impl<'w> From<pz::Message<'w>> for {name}<'w>"), |p| {
-        p.line("#[inline]");
-        p.block("fn from(message: pz::Message<'w>) -> Self", |p| p.line("Self(message)"));
+    p.block("pz::message!", |p| {
+        p.doc(&format!("Appends the fields of a `{}`.", message.full_name()));
+        p.remark(generator.comment(&file, message.path()));
+        p.line(format!("writer {}Writer;", message.name()));
+        p.doc(&format!("The fields of an encoded `{}`.", message.full_name()));
+        p.remark(generator.comment(&file, message.path()));
+        p.line(format!("reader {}Reader;", message.name()));
     });
     p.gap();
-    p.block(format!("impl<'w> {name}<'w>"), |p| {
-        p.doc("The untyped message.");
-        p.line("#[inline]");
-        p.block("pub fn message(&mut self) -> &mut pz::Message<'w>", |p| p.line("&mut self.0"));
-        p.gap();
-        for field in fields {
+    if fields.is_empty() {
+        return;
+    }
+    p.block(format!("impl {}Writer<'_>", message.name()), |p| {
+        for field in &fields {
             let setter = Setter::of(generator, field, WRITER_METHODS);
             p.doc(&field.doc);
-            generator.cfg_for(p, &message.parent_file(), field);
+            generator.cfg_for(p, &file, field);
             p.line("#[inline]");
             p.function(&format!("pub fn {}", setter.name), &setter.args, &setter.returns, &setter.body("self.0"));
             p.gap();
         }
     });
     p.gap();
-}
-
-fn reader(generator: &Generator<'_>, p: &mut Printer, message: &MessageDescriptor, fields: &[Field]) {
-    let name = format!("{}Reader", message.name());
-    p.doc(&format!("The fields of an encoded `{}`.", message.full_name()));
-    p.line("#[derive(Clone, Copy, Debug, Default)]");
-    p.line(format!("pub struct {name}<'a>(&'a [u8]);"));
-    p.gap();
-    p.block(format!("impl<'a> From<&'a [u8]> for {name}<'a>"), |p| {
-        p.line("#[inline]");
-        p.block("fn from(bytes: &'a [u8]) -> Self", |p| p.line("Self(bytes)"));
-    });
-    p.gap();
-    p.block(format!("impl<'a> {name}<'a>"), |p| {
-        p.doc("A view over an encoded message; where it is malformed, it seems to end.");
-        p.line("#[inline]");
-        p.line("#[must_use]");
-        p.block("pub const fn new(bytes: &'a [u8]) -> Self", |p| p.line("Self(bytes)"));
-        p.gap();
-        p.doc("A view over an encoded message whose fields are whole; those of nested messages are not looked at.");
-        p.doc("");
-        p.doc("# Errors");
-        p.doc("");
-        p.doc("If `bytes` is malformed.");
-        p.line("#[inline]");
-        p.block("pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError>", |p| {
-            p.line("pz::Fields::new(bytes).check()?;");
-            p.line("Ok(Self(bytes))");
-        });
-        p.gap();
-        p.doc("The encoded message.");
-        p.line("#[inline]");
-        p.line("#[must_use]");
-        p.block("pub const fn as_bytes(&self) -> &'a [u8]", |p| p.line("self.0"));
-        p.gap();
-        p.doc("All fields, in the order of the bytes.");
-        p.line("#[inline]");
-        p.line("#[must_use]");
-        p.block("pub const fn fields(&self) -> pz::Fields<'a>", |p| p.line("pz::Fields::new(self.0)"));
-        p.gap();
-        for field in fields {
+    p.block(format!("impl<'a> {}Reader<'a>", message.name()), |p| {
+        for field in &fields {
             let getter = Getter::of(generator, field, READER_METHODS);
-            p.doc(&field.doc);
-            generator.cfg_for(p, &message.parent_file(), field);
-            p.line("#[inline]");
-            if !field.repeated {
-                p.line("#[must_use]");
-            }
             let args = ["&self".to_owned()];
+            p.doc(&field.doc);
+            generator.cfg_for(p, &file, field);
+            p.line("#[inline]");
             p.function(&format!("pub fn {}", getter.name), &args, &getter.returns, &getter.body("self.0"));
             p.gap();
         }
@@ -122,7 +69,7 @@ impl Setter {
         let name = names::method(&field.name, taken);
         let id = field.number;
         if let Kind::Message(target) = &field.kind {
-            let returns = format!(" -> {}Writer<'_>", generator.message_path(target));
+            let returns = format!(" -> {}Writer<'_>", generator.message_path(target, field.owner.as_ref()));
             let call = format!("begin({id}).into()");
             return Self { name, args: vec!["&mut self".to_owned()], returns, call, chains: false };
         }
@@ -202,12 +149,7 @@ impl Getter {
                 }
             }
         };
-        Self {
-            name: names::method(&field.name, taken),
-            returns: format!(" -> {returns}"),
-            function,
-            id: field.number,
-        }
+        Self { name: names::method(&field.name, taken), returns: format!(" -> {returns}"), function, id: field.number }
     }
 
     /// The lines of the method's body, for a message whose encoding is reached by `bytes`.
@@ -219,8 +161,8 @@ impl Getter {
 /// The type that a reader returns for one value, which is also what a writer takes for numbers and enumerations.
 fn element_type(generator: &Generator<'_>, field: &Field) -> String {
     match &field.kind {
-        Kind::Message(target) => format!("{}Reader<'a>", generator.message_path(target)),
-        Kind::Enum(target) => generator.enum_path(target),
+        Kind::Message(target) => format!("{}Reader<'a>", generator.message_path(target, field.owner.as_ref())),
+        Kind::Enum(target) => generator.enum_path(target, field.owner.as_ref()),
         Kind::String | Kind::Bytes => "&'a [u8]".to_owned(),
         _ => field.primitive().unwrap_or_default().to_owned(),
     }

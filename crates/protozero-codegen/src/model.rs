@@ -1,6 +1,6 @@
 //! What the printers need to know of a field, whether declared in a message or as an extension.
 
-use prost_reflect::{Cardinality, ExtensionDescriptor, FieldDescriptor, FileDescriptor, Kind};
+use prost_reflect::{Cardinality, ExtensionDescriptor, FieldDescriptor, FileDescriptor, Kind, MessageDescriptor};
 
 /// One field.
 #[derive(Clone, Debug)]
@@ -10,6 +10,8 @@ pub(crate) struct Field {
     pub(crate) kind: Kind,
     pub(crate) repeated: bool,
     pub(crate) packed: bool,
+    /// The message that declares it; `None` for an extension.
+    pub(crate) owner: Option<MessageDescriptor>,
     /// Documentation: the declaration, then the comment if there is one.
     pub(crate) doc: String,
 }
@@ -35,6 +37,7 @@ impl Field {
             kind: field.kind(),
             repeated,
             packed: field.is_packed(),
+            owner: Some(field.parent_message().clone()),
             doc: with_remarks(doc, options.is_some_and(|options| options.deprecated()), comment),
         }
     }
@@ -49,6 +52,7 @@ impl Field {
             kind: field.kind(),
             repeated,
             packed: field.is_packed(),
+            owner: None,
             doc: with_remarks(doc, false, comment),
         }
     }

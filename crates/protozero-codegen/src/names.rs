@@ -48,10 +48,11 @@ fn snake_case(name: &str) -> String {
     out
 }
 
-/// The module of a file: its path without the ending, `/` as `_`, ending in `_proto` to stay clear of message modules.
+/// The module of a generated file: its path without the ending, `/` as `_`, ending in `_proto` to stay clear of message modules.
 pub(crate) fn file_module(path: &str) -> String {
-    let stem = path.strip_suffix(".proto").unwrap_or(path);
-    let mut name: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
+    let stem = path.strip_suffix(".rs").unwrap_or(path);
+    let mut name: String =
+        stem.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
     if name.starts_with(|c: char| c.is_ascii_digit()) {
         name.insert(0, '_');
     }
@@ -74,7 +75,7 @@ mod tests {
         ] {
             assert_eq!(module(name), module_name);
         }
-        assert_eq!(file_module("trace/v8.proto"), "trace_v8_proto");
+        assert_eq!(file_module("trace/v8.rs"), "trace_v8_proto");
     }
 
     #[test]

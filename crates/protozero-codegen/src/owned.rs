@@ -21,7 +21,7 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &Messag
         for (field, slot) in fields.iter().zip(&slots) {
             p.doc(&field.doc);
             generator.cfg_for(p, &message.parent_file(), field);
-            p.line(format!("pub {}: {},", slot.name, slot.type_name));
+            p.field(&format!("pub {}", slot.name), &slot.type_name);
         }
         p.doc("Fields that the schema does not know, encoded.");
         p.line(format!("pub {UNKNOWN_FIELDS}: pz::rt::Vec<u8>,"));
@@ -78,7 +78,7 @@ impl Slot {
         let plural = if repeated { "s" } else { "" };
         let (element, take, put) = match &field.kind {
             Kind::Message(target) => {
-                let path = generator.message_path(target);
+                let path = generator.message_path(target, field.owner.as_ref());
                 let boxed = !repeated && generator.is_boxed(owner, field);
                 let element = if boxed { format!("pz::rt::Box<{path}>") } else { path };
                 let take = format!("message{plural}(&mut self.{name}, field, depth)");
@@ -94,7 +94,7 @@ impl Slot {
             }
             scalar => {
                 let element = match scalar {
-                    Kind::Enum(target) => generator.enum_path(target),
+                    Kind::Enum(target) => generator.enum_path(target, field.owner.as_ref()),
                     _ => field.primitive().unwrap_or_default().to_owned(),
                 };
                 let kind = field.scalar_kind().unwrap_or_default();

@@ -2,9 +2,9 @@
 
 use prost::Message as _;
 use prost_reflect::DescriptorPool;
+use prost_types::FileDescriptorSet;
 use prost_types::compiler::code_generator_response::{Feature, File};
 use prost_types::compiler::{CodeGeneratorRequest, CodeGeneratorResponse};
-use prost_types::FileDescriptorSet;
 
 use crate::{Config, Error};
 
@@ -18,12 +18,11 @@ use crate::{Config, Error};
 /// If the request cannot be decoded.
 pub fn run_plugin(request: &[u8]) -> Result<Vec<u8>, Error> {
     let request = CodeGeneratorRequest::decode(request)?;
-    let mut response = CodeGeneratorResponse::default();
-    response.supported_features = Some(Feature::Proto3Optional as u64);
-    match answer(request) {
-        Ok(files) => response.file = files,
-        Err(message) => response.error = Some(message),
-    }
+    let supported_features = Some(Feature::Proto3Optional as u64);
+    let response = match answer(request) {
+        Ok(file) => CodeGeneratorResponse { file, supported_features, ..CodeGeneratorResponse::default() },
+        Err(error) => CodeGeneratorResponse { error: Some(error), ..CodeGeneratorResponse::default() },
+    };
     Ok(response.encode_to_vec())
 }
 

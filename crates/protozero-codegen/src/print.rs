@@ -50,6 +50,13 @@ impl Printer {
         }
     }
 
+    /// A further paragraph of a doc comment; nothing for no text.
+    pub(crate) fn remark(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.doc(&format!("\n{text}"));
+        }
+    }
+
     /// The head of a function (or its declaration, with `end` = `;`), arguments one to a line if it is too long.
     pub(crate) fn signature(&mut self, name: &str, args: &[String], returns: &str, end: &str) {
         let one_line = format!("{name}({}){returns}{end}", args.join(", "));
@@ -58,7 +65,14 @@ impl Printer {
         }
         self.line(format!("{name}("));
         self.nested(|p| args.iter().for_each(|arg| p.line(format!("{arg},"))));
-        self.line(format!("){returns}{end}"));
+        let close = format!("){returns}{end}");
+        match close.strip_suffix(" {") {
+            Some(close) if !self.fits(&format!("{close} {{")) => {
+                self.line(close);
+                self.line("{");
+            }
+            _ => self.line(close),
+        }
     }
 
     /// A function with its body.
@@ -75,6 +89,16 @@ impl Printer {
             return self.line(one_line);
         }
         self.block(format!("{pattern} =>"), |p| p.line(value));
+    }
+
+    /// `name: type`, the type on a line of its own if the line is too long.
+    pub(crate) fn field(&mut self, name: &str, type_name: &str) {
+        let one_line = format!("{name}: {type_name},");
+        if self.fits(&one_line) {
+            return self.line(one_line);
+        }
+        self.line(format!("{name}:"));
+        self.nested(|p| p.line(format!("{type_name},")));
     }
 
     /// `head[a, b, c]tail`, elements one to a line if it is too long.

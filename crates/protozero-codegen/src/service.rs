@@ -10,11 +10,7 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, service: &Servic
     let methods: Vec<_> = service.methods().collect();
     p.gap();
     p.doc(&format!("Service `{}`.", service.full_name()));
-    let comment = generator.comment(&service.parent_file(), service.path());
-    if !comment.is_empty() {
-        p.doc("");
-        p.doc(comment);
-    }
+    p.remark(generator.comment(&service.parent_file(), service.path()));
     p.block(format!("pub mod {}", names::module(service.name())), |p| {
         p.doc("The name of the service, without its package.");
         p.line(format!("pub const SERVICE: &str = {:?};", service.name()));
@@ -40,7 +36,7 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, service: &Servic
             p.block("pub const fn name(self) -> &'static str", |p| {
                 p.block("match self", |p| {
                     for method in &methods {
-                        p.line(format!("Self::{} => {:?},", names::ident(method.name()), method.name()));
+                        p.arm(&format!("Self::{}", names::ident(method.name())), &format!("{:?}", method.name()));
                     }
                 });
             });

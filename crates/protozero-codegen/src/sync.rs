@@ -55,7 +55,8 @@ pub fn sync(root: &Path, check: bool) -> Result<Vec<PathBuf>, Error> {
             fs::write(path, content).map_err(|source| Error::Io { path: path.clone(), source })?;
         }
     }
-    for path in list(&out, &|_| true)?.into_iter().map(|path| out.join(path)).filter(|path| !wanted.contains_key(path)) {
+    for path in list(&out, &|_| true)?.into_iter().map(|path| out.join(path)).filter(|path| !wanted.contains_key(path))
+    {
         if !check {
             fs::remove_file(&path).map_err(|source| Error::Io { path: path.clone(), source })?;
         }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.AndroidEnergyConsumer`.
-#[derive(Debug)]
-pub struct AndroidEnergyConsumerWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidEnergyConsumerWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidEnergyConsumer`.
+    writer AndroidEnergyConsumerWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidEnergyConsumer`.
+    reader AndroidEnergyConsumerReader;
 }
 
-impl<'w> AndroidEnergyConsumerWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidEnergyConsumerWriter<'_> {
     /// `optional int32 energy_consumer_id = 1`
     #[inline]
     pub fn energy_consumer_id(&mut self, value: i32) -> &mut Self {
@@ -49,72 +39,27 @@ impl<'w> AndroidEnergyConsumerWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidEnergyConsumer`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidEnergyConsumerReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidEnergyConsumerReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidEnergyConsumerReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 energy_consumer_id = 1`
     #[inline]
-    #[must_use]
     pub fn energy_consumer_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 ordinal = 2`
     #[inline]
-    #[must_use]
     pub fn ordinal(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional string type = 3`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional string name = 4`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
@@ -132,76 +77,25 @@ pub mod android_energy_consumer {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.AndroidEnergyConsumerDescriptor`.
-#[derive(Debug)]
-pub struct AndroidEnergyConsumerDescriptorWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidEnergyConsumerDescriptorWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidEnergyConsumerDescriptor`.
+    writer AndroidEnergyConsumerDescriptorWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidEnergyConsumerDescriptor`.
+    reader AndroidEnergyConsumerDescriptorReader;
 }
 
-impl<'w> AndroidEnergyConsumerDescriptorWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidEnergyConsumerDescriptorWriter<'_> {
     /// `repeated AndroidEnergyConsumer energy_consumers = 1`
     #[inline]
-    pub fn energy_consumers(&mut self) -> crate::AndroidEnergyConsumerWriter<'_> {
+    pub fn energy_consumers(&mut self) -> AndroidEnergyConsumerWriter<'_> {
         self.0.begin(1).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidEnergyConsumerDescriptor`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidEnergyConsumerDescriptorReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidEnergyConsumerDescriptorReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidEnergyConsumerDescriptorReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated AndroidEnergyConsumer energy_consumers = 1`
     #[inline]
-    pub fn energy_consumers(&self) -> pz::Messages<'a, crate::AndroidEnergyConsumerReader<'a>> {
+    pub fn energy_consumers(&self) -> pz::Messages<'a, AndroidEnergyConsumerReader<'a>> {
         pz::messages(self.0, 1)
     }
 }

@@ -2,122 +2,30 @@
 
 use ::esatto_protozero as pz;
 
-/// Enumeration `perfetto.protos.AndroidLogId`; numbers without a name are values too.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AndroidLogId(pub i32);
-
-#[allow(missing_docs)]
-impl AndroidLogId {
-    pub const LID_DEFAULT: Self = Self(0);
-    pub const LID_RADIO: Self = Self(1);
-    pub const LID_EVENTS: Self = Self(2);
-    pub const LID_SYSTEM: Self = Self(3);
-    pub const LID_CRASH: Self = Self(4);
-    pub const LID_STATS: Self = Self(5);
-    pub const LID_SECURITY: Self = Self(6);
-    pub const LID_KERNEL: Self = Self(7);
-}
-
-impl AndroidLogId {
-    /// The name of the value, if the schema has one.
-    #[must_use]
-    pub const fn name(self) -> Option<&'static str> {
-        Some(match self {
-            Self::LID_DEFAULT => "LID_DEFAULT",
-            Self::LID_RADIO => "LID_RADIO",
-            Self::LID_EVENTS => "LID_EVENTS",
-            Self::LID_SYSTEM => "LID_SYSTEM",
-            Self::LID_CRASH => "LID_CRASH",
-            Self::LID_STATS => "LID_STATS",
-            Self::LID_SECURITY => "LID_SECURITY",
-            Self::LID_KERNEL => "LID_KERNEL",
-            _ => return None,
-        })
+pz::open_enum! {
+    /// Enumeration `perfetto.protos.AndroidLogId`; numbers without a name are values too.
+    enum AndroidLogId, default 0 {
+        LID_DEFAULT = 0, "LID_DEFAULT";
+        LID_RADIO = 1, "LID_RADIO";
+        LID_EVENTS = 2, "LID_EVENTS";
+        LID_SYSTEM = 3, "LID_SYSTEM";
+        LID_CRASH = 4, "LID_CRASH";
+        LID_STATS = 5, "LID_STATS";
+        LID_SECURITY = 6, "LID_SECURITY";
+        LID_KERNEL = 7, "LID_KERNEL";
     }
 }
 
-impl Default for AndroidLogId {
-    fn default() -> Self {
-        Self(0)
-    }
-}
-
-impl From<i32> for AndroidLogId {
-    #[inline]
-    fn from(number: i32) -> Self {
-        Self(number)
-    }
-}
-
-impl From<AndroidLogId> for i32 {
-    #[inline]
-    fn from(value: AndroidLogId) -> Self {
-        value.0
-    }
-}
-
-impl core::fmt::Debug for AndroidLogId {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        pz::debug_enum(f, self.name(), self.0)
-    }
-}
-
-/// Enumeration `perfetto.protos.AndroidLogPriority`; numbers without a name are values too.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AndroidLogPriority(pub i32);
-
-#[allow(missing_docs)]
-impl AndroidLogPriority {
-    pub const PRIO_UNSPECIFIED: Self = Self(0);
-    pub const PRIO_UNUSED: Self = Self(1);
-    pub const PRIO_VERBOSE: Self = Self(2);
-    pub const PRIO_DEBUG: Self = Self(3);
-    pub const PRIO_INFO: Self = Self(4);
-    pub const PRIO_WARN: Self = Self(5);
-    pub const PRIO_ERROR: Self = Self(6);
-    pub const PRIO_FATAL: Self = Self(7);
-}
-
-impl AndroidLogPriority {
-    /// The name of the value, if the schema has one.
-    #[must_use]
-    pub const fn name(self) -> Option<&'static str> {
-        Some(match self {
-            Self::PRIO_UNSPECIFIED => "PRIO_UNSPECIFIED",
-            Self::PRIO_UNUSED => "PRIO_UNUSED",
-            Self::PRIO_VERBOSE => "PRIO_VERBOSE",
-            Self::PRIO_DEBUG => "PRIO_DEBUG",
-            Self::PRIO_INFO => "PRIO_INFO",
-            Self::PRIO_WARN => "PRIO_WARN",
-            Self::PRIO_ERROR => "PRIO_ERROR",
-            Self::PRIO_FATAL => "PRIO_FATAL",
-            _ => return None,
-        })
-    }
-}
-
-impl Default for AndroidLogPriority {
-    fn default() -> Self {
-        Self(0)
-    }
-}
-
-impl From<i32> for AndroidLogPriority {
-    #[inline]
-    fn from(number: i32) -> Self {
-        Self(number)
-    }
-}
-
-impl From<AndroidLogPriority> for i32 {
-    #[inline]
-    fn from(value: AndroidLogPriority) -> Self {
-        value.0
-    }
-}
-
-impl core::fmt::Debug for AndroidLogPriority {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        pz::debug_enum(f, self.name(), self.0)
+pz::open_enum! {
+    /// Enumeration `perfetto.protos.AndroidLogPriority`; numbers without a name are values too.
+    enum AndroidLogPriority, default 0 {
+        PRIO_UNSPECIFIED = 0, "PRIO_UNSPECIFIED";
+        PRIO_UNUSED = 1, "PRIO_UNUSED";
+        PRIO_VERBOSE = 2, "PRIO_VERBOSE";
+        PRIO_DEBUG = 3, "PRIO_DEBUG";
+        PRIO_INFO = 4, "PRIO_INFO";
+        PRIO_WARN = 5, "PRIO_WARN";
+        PRIO_ERROR = 6, "PRIO_ERROR";
+        PRIO_FATAL = 7, "PRIO_FATAL";
     }
 }

@@ -2,68 +2,19 @@
 
 use ::esatto_protozero as pz;
 
-/// Enumeration `perfetto.protos.BuiltinClock`; numbers without a name are values too.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BuiltinClock(pub i32);
-
-#[allow(missing_docs)]
-impl BuiltinClock {
-    pub const BUILTIN_CLOCK_UNKNOWN: Self = Self(0);
-    pub const BUILTIN_CLOCK_REALTIME: Self = Self(1);
-    pub const BUILTIN_CLOCK_REALTIME_COARSE: Self = Self(2);
-    pub const BUILTIN_CLOCK_MONOTONIC: Self = Self(3);
-    pub const BUILTIN_CLOCK_MONOTONIC_COARSE: Self = Self(4);
-    pub const BUILTIN_CLOCK_MONOTONIC_RAW: Self = Self(5);
-    pub const BUILTIN_CLOCK_BOOTTIME: Self = Self(6);
-    pub const BUILTIN_CLOCK_TSC: Self = Self(9);
-    pub const BUILTIN_CLOCK_PERF: Self = Self(10);
-    pub const BUILTIN_CLOCK_TRACE_FILE: Self = Self(11);
-    pub const BUILTIN_CLOCK_MAX_ID: Self = Self(63);
-}
-
-impl BuiltinClock {
-    /// The name of the value, if the schema has one.
-    #[must_use]
-    pub const fn name(self) -> Option<&'static str> {
-        Some(match self {
-            Self::BUILTIN_CLOCK_UNKNOWN => "BUILTIN_CLOCK_UNKNOWN",
-            Self::BUILTIN_CLOCK_REALTIME => "BUILTIN_CLOCK_REALTIME",
-            Self::BUILTIN_CLOCK_REALTIME_COARSE => "BUILTIN_CLOCK_REALTIME_COARSE",
-            Self::BUILTIN_CLOCK_MONOTONIC => "BUILTIN_CLOCK_MONOTONIC",
-            Self::BUILTIN_CLOCK_MONOTONIC_COARSE => "BUILTIN_CLOCK_MONOTONIC_COARSE",
-            Self::BUILTIN_CLOCK_MONOTONIC_RAW => "BUILTIN_CLOCK_MONOTONIC_RAW",
-            Self::BUILTIN_CLOCK_BOOTTIME => "BUILTIN_CLOCK_BOOTTIME",
-            Self::BUILTIN_CLOCK_TSC => "BUILTIN_CLOCK_TSC",
-            Self::BUILTIN_CLOCK_PERF => "BUILTIN_CLOCK_PERF",
-            Self::BUILTIN_CLOCK_TRACE_FILE => "BUILTIN_CLOCK_TRACE_FILE",
-            Self::BUILTIN_CLOCK_MAX_ID => "BUILTIN_CLOCK_MAX_ID",
-            _ => return None,
-        })
-    }
-}
-
-impl Default for BuiltinClock {
-    fn default() -> Self {
-        Self(0)
-    }
-}
-
-impl From<i32> for BuiltinClock {
-    #[inline]
-    fn from(number: i32) -> Self {
-        Self(number)
-    }
-}
-
-impl From<BuiltinClock> for i32 {
-    #[inline]
-    fn from(value: BuiltinClock) -> Self {
-        value.0
-    }
-}
-
-impl core::fmt::Debug for BuiltinClock {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        pz::debug_enum(f, self.name(), self.0)
+pz::open_enum! {
+    /// Enumeration `perfetto.protos.BuiltinClock`; numbers without a name are values too.
+    enum BuiltinClock, default 0 {
+        BUILTIN_CLOCK_UNKNOWN = 0, "BUILTIN_CLOCK_UNKNOWN";
+        BUILTIN_CLOCK_REALTIME = 1, "BUILTIN_CLOCK_REALTIME";
+        BUILTIN_CLOCK_REALTIME_COARSE = 2, "BUILTIN_CLOCK_REALTIME_COARSE";
+        BUILTIN_CLOCK_MONOTONIC = 3, "BUILTIN_CLOCK_MONOTONIC";
+        BUILTIN_CLOCK_MONOTONIC_COARSE = 4, "BUILTIN_CLOCK_MONOTONIC_COARSE";
+        BUILTIN_CLOCK_MONOTONIC_RAW = 5, "BUILTIN_CLOCK_MONOTONIC_RAW";
+        BUILTIN_CLOCK_BOOTTIME = 6, "BUILTIN_CLOCK_BOOTTIME";
+        BUILTIN_CLOCK_TSC = 9, "BUILTIN_CLOCK_TSC";
+        BUILTIN_CLOCK_PERF = 10, "BUILTIN_CLOCK_PERF";
+        BUILTIN_CLOCK_TRACE_FILE = 11, "BUILTIN_CLOCK_TRACE_FILE";
+        BUILTIN_CLOCK_MAX_ID = 63, "BUILTIN_CLOCK_MAX_ID";
     }
 }

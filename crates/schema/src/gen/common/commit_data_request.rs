@@ -2,33 +2,23 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.CommitDataRequest`.
-#[derive(Debug)]
-pub struct CommitDataRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CommitDataRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CommitDataRequest`.
+    writer CommitDataRequestWriter;
+    /// The fields of an encoded `perfetto.protos.CommitDataRequest`.
+    reader CommitDataRequestReader;
 }
 
-impl<'w> CommitDataRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CommitDataRequestWriter<'_> {
     /// `repeated ChunksToMove chunks_to_move = 1`
     #[inline]
-    pub fn chunks_to_move(&mut self) -> crate::commit_data_request::ChunksToMoveWriter<'_> {
+    pub fn chunks_to_move(&mut self) -> commit_data_request::ChunksToMoveWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `repeated ChunkToPatch chunks_to_patch = 2`
     #[inline]
-    pub fn chunks_to_patch(&mut self) -> crate::commit_data_request::ChunkToPatchWriter<'_> {
+    pub fn chunks_to_patch(&mut self) -> commit_data_request::ChunkToPatchWriter<'_> {
         self.0.begin(2).into()
     }
 
@@ -40,63 +30,21 @@ impl<'w> CommitDataRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CommitDataRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CommitDataRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CommitDataRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CommitDataRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated ChunksToMove chunks_to_move = 1`
     #[inline]
-    pub fn chunks_to_move(&self) -> pz::Messages<'a, crate::commit_data_request::ChunksToMoveReader<'a>> {
+    pub fn chunks_to_move(&self) -> pz::Messages<'a, commit_data_request::ChunksToMoveReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `repeated ChunkToPatch chunks_to_patch = 2`
     #[inline]
-    pub fn chunks_to_patch(&self) -> pz::Messages<'a, crate::commit_data_request::ChunkToPatchReader<'a>> {
+    pub fn chunks_to_patch(&self) -> pz::Messages<'a, commit_data_request::ChunkToPatchReader<'a>> {
         pz::messages(self.0, 2)
     }
 
     /// `optional uint64 flush_request_id = 3`
     #[inline]
-    #[must_use]
     pub fn flush_request_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -106,9 +54,9 @@ impl<'a> CommitDataRequestReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CommitDataRequest {
     /// `repeated ChunksToMove chunks_to_move = 1`
-    pub chunks_to_move: pz::rt::Vec<crate::commit_data_request::ChunksToMove>,
+    pub chunks_to_move: pz::rt::Vec<commit_data_request::ChunksToMove>,
     /// `repeated ChunkToPatch chunks_to_patch = 2`
-    pub chunks_to_patch: pz::rt::Vec<crate::commit_data_request::ChunkToPatch>,
+    pub chunks_to_patch: pz::rt::Vec<commit_data_request::ChunkToPatch>,
     /// `optional uint64 flush_request_id = 3`
     pub flush_request_id: Option<u64>,
     /// Fields that the schema does not know, encoded.
@@ -149,24 +97,14 @@ pub mod commit_data_request {
         pub const FLUSH_REQUEST_ID: u32 = 3;
     }
 
-    /// Appends the fields of a `perfetto.protos.CommitDataRequest.ChunksToMove`.
-    #[derive(Debug)]
-    pub struct ChunksToMoveWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ChunksToMoveWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.CommitDataRequest.ChunksToMove`.
+        writer ChunksToMoveWriter;
+        /// The fields of an encoded `perfetto.protos.CommitDataRequest.ChunksToMove`.
+        reader ChunksToMoveReader;
     }
 
-    impl<'w> ChunksToMoveWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ChunksToMoveWriter<'_> {
         /// `optional uint32 page = 1`
         #[inline]
         pub fn page(&mut self, value: u32) -> &mut Self {
@@ -203,79 +141,33 @@ pub mod commit_data_request {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.CommitDataRequest.ChunksToMove`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ChunksToMoveReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ChunksToMoveReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ChunksToMoveReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 page = 1`
         #[inline]
-        #[must_use]
         pub fn page(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional uint32 chunk = 2`
         #[inline]
-        #[must_use]
         pub fn chunk(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 2)
         }
 
         /// `optional uint32 target_buffer = 3`
         #[inline]
-        #[must_use]
         pub fn target_buffer(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 3)
         }
 
         /// `optional bytes data = 4`
         #[inline]
-        #[must_use]
         pub fn data(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 4)
         }
 
         /// `optional bool chunk_incomplete = 5`
         #[inline]
-        #[must_use]
         pub fn chunk_incomplete(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 5)
         }
@@ -337,24 +229,14 @@ pub mod commit_data_request {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.CommitDataRequest.ChunkToPatch`.
-    #[derive(Debug)]
-    pub struct ChunkToPatchWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ChunkToPatchWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.CommitDataRequest.ChunkToPatch`.
+        writer ChunkToPatchWriter;
+        /// The fields of an encoded `perfetto.protos.CommitDataRequest.ChunkToPatch`.
+        reader ChunkToPatchReader;
     }
 
-    impl<'w> ChunkToPatchWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ChunkToPatchWriter<'_> {
         /// `optional uint32 target_buffer = 1`
         #[inline]
         pub fn target_buffer(&mut self, value: u32) -> &mut Self {
@@ -378,7 +260,7 @@ pub mod commit_data_request {
 
         /// `repeated Patch patches = 4`
         #[inline]
-        pub fn patches(&mut self) -> crate::commit_data_request::chunk_to_patch::PatchWriter<'_> {
+        pub fn patches(&mut self) -> chunk_to_patch::PatchWriter<'_> {
             self.0.begin(4).into()
         }
 
@@ -390,78 +272,33 @@ pub mod commit_data_request {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.CommitDataRequest.ChunkToPatch`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ChunkToPatchReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ChunkToPatchReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ChunkToPatchReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 target_buffer = 1`
         #[inline]
-        #[must_use]
         pub fn target_buffer(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional uint32 writer_id = 2`
         #[inline]
-        #[must_use]
         pub fn writer_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 2)
         }
 
         /// `optional uint32 chunk_id = 3`
         #[inline]
-        #[must_use]
         pub fn chunk_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 3)
         }
 
         /// `repeated Patch patches = 4`
         #[inline]
-        pub fn patches(&self) -> pz::Messages<'a, crate::commit_data_request::chunk_to_patch::PatchReader<'a>> {
+        pub fn patches(&self) -> pz::Messages<'a, chunk_to_patch::PatchReader<'a>> {
             pz::messages(self.0, 4)
         }
 
         /// `optional bool has_more_patches = 5`
         #[inline]
-        #[must_use]
         pub fn has_more_patches(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 5)
         }
@@ -477,7 +314,7 @@ pub mod commit_data_request {
         /// `optional uint32 chunk_id = 3`
         pub chunk_id: Option<u32>,
         /// `repeated Patch patches = 4`
-        pub patches: pz::rt::Vec<crate::commit_data_request::chunk_to_patch::Patch>,
+        pub patches: pz::rt::Vec<chunk_to_patch::Patch>,
         /// `optional bool has_more_patches = 5`
         pub has_more_patches: Option<bool>,
         /// Fields that the schema does not know, encoded.
@@ -524,24 +361,14 @@ pub mod commit_data_request {
             pub const HAS_MORE_PATCHES: u32 = 5;
         }
 
-        /// Appends the fields of a `perfetto.protos.CommitDataRequest.ChunkToPatch.Patch`.
-        #[derive(Debug)]
-        pub struct PatchWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for PatchWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.CommitDataRequest.ChunkToPatch.Patch`.
+            writer PatchWriter;
+            /// The fields of an encoded `perfetto.protos.CommitDataRequest.ChunkToPatch.Patch`.
+            reader PatchReader;
         }
 
-        impl<'w> PatchWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl PatchWriter<'_> {
             /// `optional uint32 offset = 1`
             #[inline]
             pub fn offset(&mut self, value: u32) -> &mut Self {
@@ -557,58 +384,15 @@ pub mod commit_data_request {
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.CommitDataRequest.ChunkToPatch.Patch`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct PatchReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for PatchReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> PatchReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional uint32 offset = 1`
             #[inline]
-            #[must_use]
             pub fn offset(&self) -> Option<u32> {
                 pz::last::<pz::kind::Uint32>(self.0, 1)
             }
 
             /// `optional bytes data = 2`
             #[inline]
-            #[must_use]
             pub fn data(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 2)
             }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.DataSourceDescriptor`.
-#[derive(Debug)]
-pub struct DataSourceDescriptorWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DataSourceDescriptorWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DataSourceDescriptor`.
+    writer DataSourceDescriptorWriter;
+    /// The fields of an encoded `perfetto.protos.DataSourceDescriptor`.
+    reader DataSourceDescriptorReader;
 }
 
-impl<'w> DataSourceDescriptorWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DataSourceDescriptorWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -87,114 +77,63 @@ impl<'w> DataSourceDescriptorWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DataSourceDescriptor`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DataSourceDescriptorReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DataSourceDescriptorReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DataSourceDescriptorReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional bool will_notify_on_stop = 2`
     #[inline]
-    #[must_use]
     pub fn will_notify_on_stop(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
 
     /// `optional bool will_notify_on_start = 3`
     #[inline]
-    #[must_use]
     pub fn will_notify_on_start(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }
 
     /// `optional bool handles_incremental_state_clear = 4`
     #[inline]
-    #[must_use]
     pub fn handles_incremental_state_clear(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 4)
     }
 
     /// `optional GpuCounterDescriptor gpu_counter_descriptor = 5`
     #[inline]
-    #[must_use]
     pub fn gpu_counter_descriptor(&self) -> Option<crate::GpuCounterDescriptorReader<'a>> {
         pz::last_message(self.0, 5)
     }
 
     /// `optional TrackEventDescriptor track_event_descriptor = 6`
     #[inline]
-    #[must_use]
     pub fn track_event_descriptor(&self) -> Option<crate::TrackEventDescriptorReader<'a>> {
         pz::last_message(self.0, 6)
     }
 
     /// `optional uint64 id = 7`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional FtraceDescriptor ftrace_descriptor = 8`
     #[inline]
-    #[must_use]
     pub fn ftrace_descriptor(&self) -> Option<crate::FtraceDescriptorReader<'a>> {
         pz::last_message(self.0, 8)
     }
 
     /// `optional bool no_flush = 9`
     #[inline]
-    #[must_use]
     pub fn no_flush(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 9)
     }
 
     /// `optional VmProgram protovm_program = 10`
     #[inline]
-    #[must_use]
     pub fn protovm_program(&self) -> Option<crate::VmProgramReader<'a>> {
         pz::last_message(self.0, 10)
     }

@@ -2,76 +2,25 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.FileDescriptorSet`.
-#[derive(Debug)]
-pub struct FileDescriptorSetWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FileDescriptorSetWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FileDescriptorSet`.
+    writer FileDescriptorSetWriter;
+    /// The fields of an encoded `perfetto.protos.FileDescriptorSet`.
+    reader FileDescriptorSetReader;
 }
 
-impl<'w> FileDescriptorSetWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FileDescriptorSetWriter<'_> {
     /// `repeated FileDescriptorProto file = 1`
     #[inline]
-    pub fn file(&mut self) -> crate::FileDescriptorProtoWriter<'_> {
+    pub fn file(&mut self) -> FileDescriptorProtoWriter<'_> {
         self.0.begin(1).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FileDescriptorSet`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FileDescriptorSetReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FileDescriptorSetReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FileDescriptorSetReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated FileDescriptorProto file = 1`
     #[inline]
-    pub fn file(&self) -> pz::Messages<'a, crate::FileDescriptorProtoReader<'a>> {
+    pub fn file(&self) -> pz::Messages<'a, FileDescriptorProtoReader<'a>> {
         pz::messages(self.0, 1)
     }
 }
@@ -80,7 +29,7 @@ impl<'a> FileDescriptorSetReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileDescriptorSet {
     /// `repeated FileDescriptorProto file = 1`
-    pub file: pz::rt::Vec<crate::FileDescriptorProto>,
+    pub file: pz::rt::Vec<FileDescriptorProto>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -112,24 +61,14 @@ pub mod file_descriptor_set {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FileDescriptorProto`.
-#[derive(Debug)]
-pub struct FileDescriptorProtoWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FileDescriptorProtoWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FileDescriptorProto`.
+    writer FileDescriptorProtoWriter;
+    /// The fields of an encoded `perfetto.protos.FileDescriptorProto`.
+    reader FileDescriptorProtoReader;
 }
 
-impl<'w> FileDescriptorProtoWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FileDescriptorProtoWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -153,19 +92,19 @@ impl<'w> FileDescriptorProtoWriter<'w> {
 
     /// `repeated DescriptorProto message_type = 4`
     #[inline]
-    pub fn message_type(&mut self) -> crate::DescriptorProtoWriter<'_> {
+    pub fn message_type(&mut self) -> DescriptorProtoWriter<'_> {
         self.0.begin(4).into()
     }
 
     /// `repeated EnumDescriptorProto enum_type = 5`
     #[inline]
-    pub fn enum_type(&mut self) -> crate::EnumDescriptorProtoWriter<'_> {
+    pub fn enum_type(&mut self) -> EnumDescriptorProtoWriter<'_> {
         self.0.begin(5).into()
     }
 
     /// `repeated FieldDescriptorProto extension = 7`
     #[inline]
-    pub fn extension(&mut self) -> crate::FieldDescriptorProtoWriter<'_> {
+    pub fn extension(&mut self) -> FieldDescriptorProtoWriter<'_> {
         self.0.begin(7).into()
     }
 
@@ -184,58 +123,15 @@ impl<'w> FileDescriptorProtoWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FileDescriptorProto`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FileDescriptorProtoReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FileDescriptorProtoReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FileDescriptorProtoReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional string package = 2`
     #[inline]
-    #[must_use]
     pub fn package(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
@@ -248,19 +144,19 @@ impl<'a> FileDescriptorProtoReader<'a> {
 
     /// `repeated DescriptorProto message_type = 4`
     #[inline]
-    pub fn message_type(&self) -> pz::Messages<'a, crate::DescriptorProtoReader<'a>> {
+    pub fn message_type(&self) -> pz::Messages<'a, DescriptorProtoReader<'a>> {
         pz::messages(self.0, 4)
     }
 
     /// `repeated EnumDescriptorProto enum_type = 5`
     #[inline]
-    pub fn enum_type(&self) -> pz::Messages<'a, crate::EnumDescriptorProtoReader<'a>> {
+    pub fn enum_type(&self) -> pz::Messages<'a, EnumDescriptorProtoReader<'a>> {
         pz::messages(self.0, 5)
     }
 
     /// `repeated FieldDescriptorProto extension = 7`
     #[inline]
-    pub fn extension(&self) -> pz::Messages<'a, crate::FieldDescriptorProtoReader<'a>> {
+    pub fn extension(&self) -> pz::Messages<'a, FieldDescriptorProtoReader<'a>> {
         pz::messages(self.0, 7)
     }
 
@@ -287,11 +183,11 @@ pub struct FileDescriptorProto {
     /// `repeated string dependency = 3`
     pub dependency: pz::rt::Vec<pz::ProtoString>,
     /// `repeated DescriptorProto message_type = 4`
-    pub message_type: pz::rt::Vec<crate::DescriptorProto>,
+    pub message_type: pz::rt::Vec<DescriptorProto>,
     /// `repeated EnumDescriptorProto enum_type = 5`
-    pub enum_type: pz::rt::Vec<crate::EnumDescriptorProto>,
+    pub enum_type: pz::rt::Vec<EnumDescriptorProto>,
     /// `repeated FieldDescriptorProto extension = 7`
-    pub extension: pz::rt::Vec<crate::FieldDescriptorProto>,
+    pub extension: pz::rt::Vec<FieldDescriptorProto>,
     /// `repeated int32 public_dependency = 10`
     pub public_dependency: pz::rt::Vec<i32>,
     /// `repeated int32 weak_dependency = 11`
@@ -348,24 +244,14 @@ pub mod file_descriptor_proto {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DescriptorProto`.
-#[derive(Debug)]
-pub struct DescriptorProtoWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DescriptorProtoWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DescriptorProto`.
+    writer DescriptorProtoWriter;
+    /// The fields of an encoded `perfetto.protos.DescriptorProto`.
+    reader DescriptorProtoReader;
 }
 
-impl<'w> DescriptorProtoWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DescriptorProtoWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -375,37 +261,37 @@ impl<'w> DescriptorProtoWriter<'w> {
 
     /// `repeated FieldDescriptorProto field = 2`
     #[inline]
-    pub fn field(&mut self) -> crate::FieldDescriptorProtoWriter<'_> {
+    pub fn field(&mut self) -> FieldDescriptorProtoWriter<'_> {
         self.0.begin(2).into()
     }
 
     /// `repeated DescriptorProto nested_type = 3`
     #[inline]
-    pub fn nested_type(&mut self) -> crate::DescriptorProtoWriter<'_> {
+    pub fn nested_type(&mut self) -> DescriptorProtoWriter<'_> {
         self.0.begin(3).into()
     }
 
     /// `repeated EnumDescriptorProto enum_type = 4`
     #[inline]
-    pub fn enum_type(&mut self) -> crate::EnumDescriptorProtoWriter<'_> {
+    pub fn enum_type(&mut self) -> EnumDescriptorProtoWriter<'_> {
         self.0.begin(4).into()
     }
 
     /// `repeated FieldDescriptorProto extension = 6`
     #[inline]
-    pub fn extension(&mut self) -> crate::FieldDescriptorProtoWriter<'_> {
+    pub fn extension(&mut self) -> FieldDescriptorProtoWriter<'_> {
         self.0.begin(6).into()
     }
 
     /// `repeated OneofDescriptorProto oneof_decl = 8`
     #[inline]
-    pub fn oneof_decl(&mut self) -> crate::OneofDescriptorProtoWriter<'_> {
+    pub fn oneof_decl(&mut self) -> OneofDescriptorProtoWriter<'_> {
         self.0.begin(8).into()
     }
 
     /// `repeated ReservedRange reserved_range = 9`
     #[inline]
-    pub fn reserved_range(&mut self) -> crate::descriptor_proto::ReservedRangeWriter<'_> {
+    pub fn reserved_range(&mut self) -> descriptor_proto::ReservedRangeWriter<'_> {
         self.0.begin(9).into()
     }
 
@@ -417,88 +303,46 @@ impl<'w> DescriptorProtoWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DescriptorProto`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DescriptorProtoReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DescriptorProtoReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DescriptorProtoReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `repeated FieldDescriptorProto field = 2`
     #[inline]
-    pub fn field(&self) -> pz::Messages<'a, crate::FieldDescriptorProtoReader<'a>> {
+    pub fn field(&self) -> pz::Messages<'a, FieldDescriptorProtoReader<'a>> {
         pz::messages(self.0, 2)
     }
 
     /// `repeated DescriptorProto nested_type = 3`
     #[inline]
-    pub fn nested_type(&self) -> pz::Messages<'a, crate::DescriptorProtoReader<'a>> {
+    pub fn nested_type(&self) -> pz::Messages<'a, DescriptorProtoReader<'a>> {
         pz::messages(self.0, 3)
     }
 
     /// `repeated EnumDescriptorProto enum_type = 4`
     #[inline]
-    pub fn enum_type(&self) -> pz::Messages<'a, crate::EnumDescriptorProtoReader<'a>> {
+    pub fn enum_type(&self) -> pz::Messages<'a, EnumDescriptorProtoReader<'a>> {
         pz::messages(self.0, 4)
     }
 
     /// `repeated FieldDescriptorProto extension = 6`
     #[inline]
-    pub fn extension(&self) -> pz::Messages<'a, crate::FieldDescriptorProtoReader<'a>> {
+    pub fn extension(&self) -> pz::Messages<'a, FieldDescriptorProtoReader<'a>> {
         pz::messages(self.0, 6)
     }
 
     /// `repeated OneofDescriptorProto oneof_decl = 8`
     #[inline]
-    pub fn oneof_decl(&self) -> pz::Messages<'a, crate::OneofDescriptorProtoReader<'a>> {
+    pub fn oneof_decl(&self) -> pz::Messages<'a, OneofDescriptorProtoReader<'a>> {
         pz::messages(self.0, 8)
     }
 
     /// `repeated ReservedRange reserved_range = 9`
     #[inline]
-    pub fn reserved_range(&self) -> pz::Messages<'a, crate::descriptor_proto::ReservedRangeReader<'a>> {
+    pub fn reserved_range(&self) -> pz::Messages<'a, descriptor_proto::ReservedRangeReader<'a>> {
         pz::messages(self.0, 9)
     }
 
@@ -515,17 +359,17 @@ pub struct DescriptorProto {
     /// `optional string name = 1`
     pub name: Option<pz::ProtoString>,
     /// `repeated FieldDescriptorProto field = 2`
-    pub field: pz::rt::Vec<crate::FieldDescriptorProto>,
+    pub field: pz::rt::Vec<FieldDescriptorProto>,
     /// `repeated DescriptorProto nested_type = 3`
-    pub nested_type: pz::rt::Vec<crate::DescriptorProto>,
+    pub nested_type: pz::rt::Vec<DescriptorProto>,
     /// `repeated EnumDescriptorProto enum_type = 4`
-    pub enum_type: pz::rt::Vec<crate::EnumDescriptorProto>,
+    pub enum_type: pz::rt::Vec<EnumDescriptorProto>,
     /// `repeated FieldDescriptorProto extension = 6`
-    pub extension: pz::rt::Vec<crate::FieldDescriptorProto>,
+    pub extension: pz::rt::Vec<FieldDescriptorProto>,
     /// `repeated OneofDescriptorProto oneof_decl = 8`
-    pub oneof_decl: pz::rt::Vec<crate::OneofDescriptorProto>,
+    pub oneof_decl: pz::rt::Vec<OneofDescriptorProto>,
     /// `repeated ReservedRange reserved_range = 9`
-    pub reserved_range: pz::rt::Vec<crate::descriptor_proto::ReservedRange>,
+    pub reserved_range: pz::rt::Vec<descriptor_proto::ReservedRange>,
     /// `repeated string reserved_name = 10`
     pub reserved_name: pz::rt::Vec<pz::ProtoString>,
     /// Fields that the schema does not know, encoded.
@@ -581,24 +425,14 @@ pub mod descriptor_proto {
         pub const RESERVED_NAME: u32 = 10;
     }
 
-    /// Appends the fields of a `perfetto.protos.DescriptorProto.ReservedRange`.
-    #[derive(Debug)]
-    pub struct ReservedRangeWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ReservedRangeWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.DescriptorProto.ReservedRange`.
+        writer ReservedRangeWriter;
+        /// The fields of an encoded `perfetto.protos.DescriptorProto.ReservedRange`.
+        reader ReservedRangeReader;
     }
 
-    impl<'w> ReservedRangeWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ReservedRangeWriter<'_> {
         /// `optional int32 start = 1`
         #[inline]
         pub fn start(&mut self, value: i32) -> &mut Self {
@@ -614,58 +448,15 @@ pub mod descriptor_proto {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.DescriptorProto.ReservedRange`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ReservedRangeReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ReservedRangeReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ReservedRangeReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional int32 start = 1`
         #[inline]
-        #[must_use]
         pub fn start(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 1)
         }
 
         /// `optional int32 end = 2`
         #[inline]
-        #[must_use]
         pub fn end(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 2)
         }
@@ -713,27 +504,17 @@ pub mod descriptor_proto {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.UninterpretedOption`.
-#[derive(Debug)]
-pub struct UninterpretedOptionWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for UninterpretedOptionWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.UninterpretedOption`.
+    writer UninterpretedOptionWriter;
+    /// The fields of an encoded `perfetto.protos.UninterpretedOption`.
+    reader UninterpretedOptionReader;
 }
 
-impl<'w> UninterpretedOptionWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl UninterpretedOptionWriter<'_> {
     /// `repeated NamePart name = 2`
     #[inline]
-    pub fn name(&mut self) -> crate::uninterpreted_option::NamePartWriter<'_> {
+    pub fn name(&mut self) -> uninterpreted_option::NamePartWriter<'_> {
         self.0.begin(2).into()
     }
 
@@ -780,92 +561,45 @@ impl<'w> UninterpretedOptionWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.UninterpretedOption`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct UninterpretedOptionReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for UninterpretedOptionReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> UninterpretedOptionReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated NamePart name = 2`
     #[inline]
-    pub fn name(&self) -> pz::Messages<'a, crate::uninterpreted_option::NamePartReader<'a>> {
+    pub fn name(&self) -> pz::Messages<'a, uninterpreted_option::NamePartReader<'a>> {
         pz::messages(self.0, 2)
     }
 
     /// `optional string identifier_value = 3`
     #[inline]
-    #[must_use]
     pub fn identifier_value(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional uint64 positive_int_value = 4`
     #[inline]
-    #[must_use]
     pub fn positive_int_value(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional int64 negative_int_value = 5`
     #[inline]
-    #[must_use]
     pub fn negative_int_value(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }
 
     /// `optional double double_value = 6`
     #[inline]
-    #[must_use]
     pub fn double_value(&self) -> Option<f64> {
         pz::last::<pz::kind::Double>(self.0, 6)
     }
 
     /// `optional bytes string_value = 7`
     #[inline]
-    #[must_use]
     pub fn string_value(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
 
     /// `optional string aggregate_value = 8`
     #[inline]
-    #[must_use]
     pub fn aggregate_value(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 8)
     }
@@ -875,7 +609,7 @@ impl<'a> UninterpretedOptionReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UninterpretedOption {
     /// `repeated NamePart name = 2`
-    pub name: pz::rt::Vec<crate::uninterpreted_option::NamePart>,
+    pub name: pz::rt::Vec<uninterpreted_option::NamePart>,
     /// `optional string identifier_value = 3`
     pub identifier_value: Option<pz::ProtoString>,
     /// `optional uint64 positive_int_value = 4`
@@ -938,24 +672,14 @@ pub mod uninterpreted_option {
         pub const AGGREGATE_VALUE: u32 = 8;
     }
 
-    /// Appends the fields of a `perfetto.protos.UninterpretedOption.NamePart`.
-    #[derive(Debug)]
-    pub struct NamePartWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for NamePartWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.UninterpretedOption.NamePart`.
+        writer NamePartWriter;
+        /// The fields of an encoded `perfetto.protos.UninterpretedOption.NamePart`.
+        reader NamePartReader;
     }
 
-    impl<'w> NamePartWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl NamePartWriter<'_> {
         /// `optional string name_part = 1`
         #[inline]
         pub fn name_part(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -971,58 +695,15 @@ pub mod uninterpreted_option {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.UninterpretedOption.NamePart`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct NamePartReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for NamePartReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> NamePartReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string name_part = 1`
         #[inline]
-        #[must_use]
         pub fn name_part(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional bool is_extension = 2`
         #[inline]
-        #[must_use]
         pub fn is_extension(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 2)
         }
@@ -1070,24 +751,14 @@ pub mod uninterpreted_option {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FieldOptions`.
-#[derive(Debug)]
-pub struct FieldOptionsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FieldOptionsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FieldOptions`.
+    writer FieldOptionsWriter;
+    /// The fields of an encoded `perfetto.protos.FieldOptions`.
+    reader FieldOptionsReader;
 }
 
-impl<'w> FieldOptionsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FieldOptionsWriter<'_> {
     /// `optional bool packed = 2`
     #[inline]
     pub fn packed(&mut self, value: bool) -> &mut Self {
@@ -1097,63 +768,21 @@ impl<'w> FieldOptionsWriter<'w> {
 
     /// `repeated UninterpretedOption uninterpreted_option = 999`
     #[inline]
-    pub fn uninterpreted_option(&mut self) -> crate::UninterpretedOptionWriter<'_> {
+    pub fn uninterpreted_option(&mut self) -> UninterpretedOptionWriter<'_> {
         self.0.begin(999).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FieldOptions`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FieldOptionsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FieldOptionsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FieldOptionsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional bool packed = 2`
     #[inline]
-    #[must_use]
     pub fn packed(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
 
     /// `repeated UninterpretedOption uninterpreted_option = 999`
     #[inline]
-    pub fn uninterpreted_option(&self) -> pz::Messages<'a, crate::UninterpretedOptionReader<'a>> {
+    pub fn uninterpreted_option(&self) -> pz::Messages<'a, UninterpretedOptionReader<'a>> {
         pz::messages(self.0, 999)
     }
 }
@@ -1164,7 +793,7 @@ pub struct FieldOptions {
     /// `optional bool packed = 2`
     pub packed: Option<bool>,
     /// `repeated UninterpretedOption uninterpreted_option = 999`
-    pub uninterpreted_option: pz::rt::Vec<crate::UninterpretedOption>,
+    pub uninterpreted_option: pz::rt::Vec<UninterpretedOption>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -1199,24 +828,14 @@ pub mod field_options {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FieldDescriptorProto`.
-#[derive(Debug)]
-pub struct FieldDescriptorProtoWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FieldDescriptorProtoWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FieldDescriptorProto`.
+    writer FieldDescriptorProtoWriter;
+    /// The fields of an encoded `perfetto.protos.FieldDescriptorProto`.
+    reader FieldDescriptorProtoReader;
 }
 
-impl<'w> FieldDescriptorProtoWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FieldDescriptorProtoWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1240,14 +859,14 @@ impl<'w> FieldDescriptorProtoWriter<'w> {
 
     /// `optional Label label = 4`
     #[inline]
-    pub fn label(&mut self, value: crate::field_descriptor_proto::Label) -> &mut Self {
+    pub fn label(&mut self, value: field_descriptor_proto::Label) -> &mut Self {
         self.0.int(4, i64::from(value.0));
         self
     }
 
     /// `optional Type type = 5`
     #[inline]
-    pub fn r#type(&mut self, value: crate::field_descriptor_proto::Type) -> &mut Self {
+    pub fn r#type(&mut self, value: field_descriptor_proto::Type) -> &mut Self {
         self.0.int(5, i64::from(value.0));
         self
     }
@@ -1268,7 +887,7 @@ impl<'w> FieldDescriptorProtoWriter<'w> {
 
     /// `optional FieldOptions options = 8`
     #[inline]
-    pub fn options(&mut self) -> crate::FieldOptionsWriter<'_> {
+    pub fn options(&mut self) -> FieldOptionsWriter<'_> {
         self.0.begin(8).into()
     }
 
@@ -1280,107 +899,57 @@ impl<'w> FieldDescriptorProtoWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FieldDescriptorProto`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FieldDescriptorProtoReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FieldDescriptorProtoReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FieldDescriptorProtoReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional string extendee = 2`
     #[inline]
-    #[must_use]
     pub fn extendee(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional int32 number = 3`
     #[inline]
-    #[must_use]
     pub fn number(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional Label label = 4`
     #[inline]
-    #[must_use]
-    pub fn label(&self) -> Option<crate::field_descriptor_proto::Label> {
+    pub fn label(&self) -> Option<field_descriptor_proto::Label> {
         pz::last::<pz::kind::Enum<_>>(self.0, 4)
     }
 
     /// `optional Type type = 5`
     #[inline]
-    #[must_use]
-    pub fn r#type(&self) -> Option<crate::field_descriptor_proto::Type> {
+    pub fn r#type(&self) -> Option<field_descriptor_proto::Type> {
         pz::last::<pz::kind::Enum<_>>(self.0, 5)
     }
 
     /// `optional string type_name = 6`
     #[inline]
-    #[must_use]
     pub fn type_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
 
     /// `optional string default_value = 7`
     #[inline]
-    #[must_use]
     pub fn default_value(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
 
     /// `optional FieldOptions options = 8`
     #[inline]
-    #[must_use]
-    pub fn options(&self) -> Option<crate::FieldOptionsReader<'a>> {
+    pub fn options(&self) -> Option<FieldOptionsReader<'a>> {
         pz::last_message(self.0, 8)
     }
 
     /// `optional int32 oneof_index = 9`
     #[inline]
-    #[must_use]
     pub fn oneof_index(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 9)
     }
@@ -1396,15 +965,15 @@ pub struct FieldDescriptorProto {
     /// `optional int32 number = 3`
     pub number: Option<i32>,
     /// `optional Label label = 4`
-    pub label: Option<crate::field_descriptor_proto::Label>,
+    pub label: Option<field_descriptor_proto::Label>,
     /// `optional Type type = 5`
-    pub r#type: Option<crate::field_descriptor_proto::Type>,
+    pub r#type: Option<field_descriptor_proto::Type>,
     /// `optional string type_name = 6`
     pub type_name: Option<pz::ProtoString>,
     /// `optional string default_value = 7`
     pub default_value: Option<pz::ProtoString>,
     /// `optional FieldOptions options = 8`
-    pub options: Option<crate::FieldOptions>,
+    pub options: Option<FieldOptions>,
     /// `optional int32 oneof_index = 9`
     pub oneof_index: Option<i32>,
     /// Fields that the schema does not know, encoded.
@@ -1463,155 +1032,48 @@ pub mod field_descriptor_proto {
         pub const ONEOF_INDEX: u32 = 9;
     }
 
-    /// Enumeration `perfetto.protos.FieldDescriptorProto.Type`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Type(pub i32);
-
-    #[allow(missing_docs)]
-    impl Type {
-        pub const TYPE_DOUBLE: Self = Self(1);
-        pub const TYPE_FLOAT: Self = Self(2);
-        pub const TYPE_INT64: Self = Self(3);
-        pub const TYPE_UINT64: Self = Self(4);
-        pub const TYPE_INT32: Self = Self(5);
-        pub const TYPE_FIXED64: Self = Self(6);
-        pub const TYPE_FIXED32: Self = Self(7);
-        pub const TYPE_BOOL: Self = Self(8);
-        pub const TYPE_STRING: Self = Self(9);
-        pub const TYPE_GROUP: Self = Self(10);
-        pub const TYPE_MESSAGE: Self = Self(11);
-        pub const TYPE_BYTES: Self = Self(12);
-        pub const TYPE_UINT32: Self = Self(13);
-        pub const TYPE_ENUM: Self = Self(14);
-        pub const TYPE_SFIXED32: Self = Self(15);
-        pub const TYPE_SFIXED64: Self = Self(16);
-        pub const TYPE_SINT32: Self = Self(17);
-        pub const TYPE_SINT64: Self = Self(18);
-    }
-
-    impl Type {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::TYPE_DOUBLE => "TYPE_DOUBLE",
-                Self::TYPE_FLOAT => "TYPE_FLOAT",
-                Self::TYPE_INT64 => "TYPE_INT64",
-                Self::TYPE_UINT64 => "TYPE_UINT64",
-                Self::TYPE_INT32 => "TYPE_INT32",
-                Self::TYPE_FIXED64 => "TYPE_FIXED64",
-                Self::TYPE_FIXED32 => "TYPE_FIXED32",
-                Self::TYPE_BOOL => "TYPE_BOOL",
-                Self::TYPE_STRING => "TYPE_STRING",
-                Self::TYPE_GROUP => "TYPE_GROUP",
-                Self::TYPE_MESSAGE => "TYPE_MESSAGE",
-                Self::TYPE_BYTES => "TYPE_BYTES",
-                Self::TYPE_UINT32 => "TYPE_UINT32",
-                Self::TYPE_ENUM => "TYPE_ENUM",
-                Self::TYPE_SFIXED32 => "TYPE_SFIXED32",
-                Self::TYPE_SFIXED64 => "TYPE_SFIXED64",
-                Self::TYPE_SINT32 => "TYPE_SINT32",
-                Self::TYPE_SINT64 => "TYPE_SINT64",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.FieldDescriptorProto.Type`; numbers without a name are values too.
+        enum Type, default 1 {
+            TYPE_DOUBLE = 1, "TYPE_DOUBLE";
+            TYPE_FLOAT = 2, "TYPE_FLOAT";
+            TYPE_INT64 = 3, "TYPE_INT64";
+            TYPE_UINT64 = 4, "TYPE_UINT64";
+            TYPE_INT32 = 5, "TYPE_INT32";
+            TYPE_FIXED64 = 6, "TYPE_FIXED64";
+            TYPE_FIXED32 = 7, "TYPE_FIXED32";
+            TYPE_BOOL = 8, "TYPE_BOOL";
+            TYPE_STRING = 9, "TYPE_STRING";
+            TYPE_GROUP = 10, "TYPE_GROUP";
+            TYPE_MESSAGE = 11, "TYPE_MESSAGE";
+            TYPE_BYTES = 12, "TYPE_BYTES";
+            TYPE_UINT32 = 13, "TYPE_UINT32";
+            TYPE_ENUM = 14, "TYPE_ENUM";
+            TYPE_SFIXED32 = 15, "TYPE_SFIXED32";
+            TYPE_SFIXED64 = 16, "TYPE_SFIXED64";
+            TYPE_SINT32 = 17, "TYPE_SINT32";
+            TYPE_SINT64 = 18, "TYPE_SINT64";
         }
     }
 
-    impl Default for Type {
-        fn default() -> Self {
-            Self(1)
-        }
-    }
-
-    impl From<i32> for Type {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Type> for i32 {
-        #[inline]
-        fn from(value: Type) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Type {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.FieldDescriptorProto.Label`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Label(pub i32);
-
-    #[allow(missing_docs)]
-    impl Label {
-        pub const LABEL_OPTIONAL: Self = Self(1);
-        pub const LABEL_REQUIRED: Self = Self(2);
-        pub const LABEL_REPEATED: Self = Self(3);
-    }
-
-    impl Label {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::LABEL_OPTIONAL => "LABEL_OPTIONAL",
-                Self::LABEL_REQUIRED => "LABEL_REQUIRED",
-                Self::LABEL_REPEATED => "LABEL_REPEATED",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for Label {
-        fn default() -> Self {
-            Self(1)
-        }
-    }
-
-    impl From<i32> for Label {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Label> for i32 {
-        #[inline]
-        fn from(value: Label) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Label {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.FieldDescriptorProto.Label`; numbers without a name are values too.
+        enum Label, default 1 {
+            LABEL_OPTIONAL = 1, "LABEL_OPTIONAL";
+            LABEL_REQUIRED = 2, "LABEL_REQUIRED";
+            LABEL_REPEATED = 3, "LABEL_REPEATED";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.OneofDescriptorProto`.
-#[derive(Debug)]
-pub struct OneofDescriptorProtoWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for OneofDescriptorProtoWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.OneofDescriptorProto`.
+    writer OneofDescriptorProtoWriter;
+    /// The fields of an encoded `perfetto.protos.OneofDescriptorProto`.
+    reader OneofDescriptorProtoReader;
 }
 
-impl<'w> OneofDescriptorProtoWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl OneofDescriptorProtoWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1621,64 +1083,21 @@ impl<'w> OneofDescriptorProtoWriter<'w> {
 
     /// `optional OneofOptions options = 2`
     #[inline]
-    pub fn options(&mut self) -> crate::OneofOptionsWriter<'_> {
+    pub fn options(&mut self) -> OneofOptionsWriter<'_> {
         self.0.begin(2).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.OneofDescriptorProto`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct OneofDescriptorProtoReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for OneofDescriptorProtoReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> OneofDescriptorProtoReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional OneofOptions options = 2`
     #[inline]
-    #[must_use]
-    pub fn options(&self) -> Option<crate::OneofOptionsReader<'a>> {
+    pub fn options(&self) -> Option<OneofOptionsReader<'a>> {
         pz::last_message(self.0, 2)
     }
 }
@@ -1689,7 +1108,7 @@ pub struct OneofDescriptorProto {
     /// `optional string name = 1`
     pub name: Option<pz::ProtoString>,
     /// `optional OneofOptions options = 2`
-    pub options: Option<crate::OneofOptions>,
+    pub options: Option<OneofOptions>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -1724,24 +1143,14 @@ pub mod oneof_descriptor_proto {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.EnumDescriptorProto`.
-#[derive(Debug)]
-pub struct EnumDescriptorProtoWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for EnumDescriptorProtoWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.EnumDescriptorProto`.
+    writer EnumDescriptorProtoWriter;
+    /// The fields of an encoded `perfetto.protos.EnumDescriptorProto`.
+    reader EnumDescriptorProtoReader;
 }
 
-impl<'w> EnumDescriptorProtoWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl EnumDescriptorProtoWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1751,7 +1160,7 @@ impl<'w> EnumDescriptorProtoWriter<'w> {
 
     /// `repeated EnumValueDescriptorProto value = 2`
     #[inline]
-    pub fn value(&mut self) -> crate::EnumValueDescriptorProtoWriter<'_> {
+    pub fn value(&mut self) -> EnumValueDescriptorProtoWriter<'_> {
         self.0.begin(2).into()
     }
 
@@ -1763,58 +1172,16 @@ impl<'w> EnumDescriptorProtoWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.EnumDescriptorProto`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct EnumDescriptorProtoReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for EnumDescriptorProtoReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> EnumDescriptorProtoReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `repeated EnumValueDescriptorProto value = 2`
     #[inline]
-    pub fn value(&self) -> pz::Messages<'a, crate::EnumValueDescriptorProtoReader<'a>> {
+    pub fn value(&self) -> pz::Messages<'a, EnumValueDescriptorProtoReader<'a>> {
         pz::messages(self.0, 2)
     }
 
@@ -1831,7 +1198,7 @@ pub struct EnumDescriptorProto {
     /// `optional string name = 1`
     pub name: Option<pz::ProtoString>,
     /// `repeated EnumValueDescriptorProto value = 2`
-    pub value: pz::rt::Vec<crate::EnumValueDescriptorProto>,
+    pub value: pz::rt::Vec<EnumValueDescriptorProto>,
     /// `repeated string reserved_name = 5`
     pub reserved_name: pz::rt::Vec<pz::ProtoString>,
     /// Fields that the schema does not know, encoded.
@@ -1871,24 +1238,14 @@ pub mod enum_descriptor_proto {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.EnumValueDescriptorProto`.
-#[derive(Debug)]
-pub struct EnumValueDescriptorProtoWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for EnumValueDescriptorProtoWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.EnumValueDescriptorProto`.
+    writer EnumValueDescriptorProtoWriter;
+    /// The fields of an encoded `perfetto.protos.EnumValueDescriptorProto`.
+    reader EnumValueDescriptorProtoReader;
 }
 
-impl<'w> EnumValueDescriptorProtoWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl EnumValueDescriptorProtoWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1904,58 +1261,15 @@ impl<'w> EnumValueDescriptorProtoWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.EnumValueDescriptorProto`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct EnumValueDescriptorProtoReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for EnumValueDescriptorProtoReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> EnumValueDescriptorProtoReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 number = 2`
     #[inline]
-    #[must_use]
     pub fn number(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
@@ -2002,66 +1316,11 @@ pub mod enum_value_descriptor_proto {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.OneofOptions`.
-#[derive(Debug)]
-pub struct OneofOptionsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for OneofOptionsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> OneofOptionsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.OneofOptions`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct OneofOptionsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for OneofOptionsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> OneofOptionsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.OneofOptions`.
+    writer OneofOptionsWriter;
+    /// The fields of an encoded `perfetto.protos.OneofOptions`.
+    reader OneofOptionsReader;
 }
 
 /// A `perfetto.protos.OneofOptions` as a value.

@@ -2,76 +2,25 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.FtraceDescriptor`.
-#[derive(Debug)]
-pub struct FtraceDescriptorWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FtraceDescriptorWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FtraceDescriptor`.
+    writer FtraceDescriptorWriter;
+    /// The fields of an encoded `perfetto.protos.FtraceDescriptor`.
+    reader FtraceDescriptorReader;
 }
 
-impl<'w> FtraceDescriptorWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FtraceDescriptorWriter<'_> {
     /// `repeated AtraceCategory atrace_categories = 1`
     #[inline]
-    pub fn atrace_categories(&mut self) -> crate::ftrace_descriptor::AtraceCategoryWriter<'_> {
+    pub fn atrace_categories(&mut self) -> ftrace_descriptor::AtraceCategoryWriter<'_> {
         self.0.begin(1).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FtraceDescriptor`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FtraceDescriptorReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FtraceDescriptorReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FtraceDescriptorReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated AtraceCategory atrace_categories = 1`
     #[inline]
-    pub fn atrace_categories(&self) -> pz::Messages<'a, crate::ftrace_descriptor::AtraceCategoryReader<'a>> {
+    pub fn atrace_categories(&self) -> pz::Messages<'a, ftrace_descriptor::AtraceCategoryReader<'a>> {
         pz::messages(self.0, 1)
     }
 }
@@ -80,7 +29,7 @@ impl<'a> FtraceDescriptorReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FtraceDescriptor {
     /// `repeated AtraceCategory atrace_categories = 1`
-    pub atrace_categories: pz::rt::Vec<crate::ftrace_descriptor::AtraceCategory>,
+    pub atrace_categories: pz::rt::Vec<ftrace_descriptor::AtraceCategory>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -113,24 +62,14 @@ pub mod ftrace_descriptor {
         pub const ATRACE_CATEGORIES: u32 = 1;
     }
 
-    /// Appends the fields of a `perfetto.protos.FtraceDescriptor.AtraceCategory`.
-    #[derive(Debug)]
-    pub struct AtraceCategoryWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for AtraceCategoryWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.FtraceDescriptor.AtraceCategory`.
+        writer AtraceCategoryWriter;
+        /// The fields of an encoded `perfetto.protos.FtraceDescriptor.AtraceCategory`.
+        reader AtraceCategoryReader;
     }
 
-    impl<'w> AtraceCategoryWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl AtraceCategoryWriter<'_> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -146,58 +85,15 @@ pub mod ftrace_descriptor {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.FtraceDescriptor.AtraceCategory`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct AtraceCategoryReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for AtraceCategoryReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> AtraceCategoryReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string name = 1`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional string description = 2`
         #[inline]
-        #[must_use]
         pub fn description(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }

@@ -2,33 +2,23 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.GpuCounterDescriptor`.
-#[derive(Debug)]
-pub struct GpuCounterDescriptorWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GpuCounterDescriptorWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GpuCounterDescriptor`.
+    writer GpuCounterDescriptorWriter;
+    /// The fields of an encoded `perfetto.protos.GpuCounterDescriptor`.
+    reader GpuCounterDescriptorReader;
 }
 
-impl<'w> GpuCounterDescriptorWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GpuCounterDescriptorWriter<'_> {
     /// `repeated GpuCounterSpec specs = 1`
     #[inline]
-    pub fn specs(&mut self) -> crate::gpu_counter_descriptor::GpuCounterSpecWriter<'_> {
+    pub fn specs(&mut self) -> gpu_counter_descriptor::GpuCounterSpecWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `repeated GpuCounterBlock blocks = 2`
     #[inline]
-    pub fn blocks(&mut self) -> crate::gpu_counter_descriptor::GpuCounterBlockWriter<'_> {
+    pub fn blocks(&mut self) -> gpu_counter_descriptor::GpuCounterBlockWriter<'_> {
         self.0.begin(2).into()
     }
 
@@ -55,7 +45,7 @@ impl<'w> GpuCounterDescriptorWriter<'w> {
 
     /// `repeated GpuCounterGroupSpec counter_groups = 6`
     #[inline]
-    pub fn counter_groups(&mut self) -> crate::gpu_counter_descriptor::GpuCounterGroupSpecWriter<'_> {
+    pub fn counter_groups(&mut self) -> gpu_counter_descriptor::GpuCounterGroupSpecWriter<'_> {
         self.0.begin(6).into()
     }
 
@@ -74,97 +64,51 @@ impl<'w> GpuCounterDescriptorWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GpuCounterDescriptor`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GpuCounterDescriptorReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GpuCounterDescriptorReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GpuCounterDescriptorReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated GpuCounterSpec specs = 1`
     #[inline]
-    pub fn specs(&self) -> pz::Messages<'a, crate::gpu_counter_descriptor::GpuCounterSpecReader<'a>> {
+    pub fn specs(&self) -> pz::Messages<'a, gpu_counter_descriptor::GpuCounterSpecReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `repeated GpuCounterBlock blocks = 2`
     #[inline]
-    pub fn blocks(&self) -> pz::Messages<'a, crate::gpu_counter_descriptor::GpuCounterBlockReader<'a>> {
+    pub fn blocks(&self) -> pz::Messages<'a, gpu_counter_descriptor::GpuCounterBlockReader<'a>> {
         pz::messages(self.0, 2)
     }
 
     /// `optional uint64 min_sampling_period_ns = 3`
     #[inline]
-    #[must_use]
     pub fn min_sampling_period_ns(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 max_sampling_period_ns = 4`
     #[inline]
-    #[must_use]
     pub fn max_sampling_period_ns(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional bool supports_instrumented_sampling = 5`
     #[inline]
-    #[must_use]
     pub fn supports_instrumented_sampling(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 5)
     }
 
     /// `repeated GpuCounterGroupSpec counter_groups = 6`
     #[inline]
-    pub fn counter_groups(&self) -> pz::Messages<'a, crate::gpu_counter_descriptor::GpuCounterGroupSpecReader<'a>> {
+    pub fn counter_groups(&self) -> pz::Messages<'a, gpu_counter_descriptor::GpuCounterGroupSpecReader<'a>> {
         pz::messages(self.0, 6)
     }
 
     /// `optional bool supports_counter_names = 7`
     #[inline]
-    #[must_use]
     pub fn supports_counter_names(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 7)
     }
 
     /// `optional bool supports_counter_name_globs = 8`
     #[inline]
-    #[must_use]
     pub fn supports_counter_name_globs(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 8)
     }
@@ -174,9 +118,9 @@ impl<'a> GpuCounterDescriptorReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GpuCounterDescriptor {
     /// `repeated GpuCounterSpec specs = 1`
-    pub specs: pz::rt::Vec<crate::gpu_counter_descriptor::GpuCounterSpec>,
+    pub specs: pz::rt::Vec<gpu_counter_descriptor::GpuCounterSpec>,
     /// `repeated GpuCounterBlock blocks = 2`
-    pub blocks: pz::rt::Vec<crate::gpu_counter_descriptor::GpuCounterBlock>,
+    pub blocks: pz::rt::Vec<gpu_counter_descriptor::GpuCounterBlock>,
     /// `optional uint64 min_sampling_period_ns = 3`
     pub min_sampling_period_ns: Option<u64>,
     /// `optional uint64 max_sampling_period_ns = 4`
@@ -184,7 +128,7 @@ pub struct GpuCounterDescriptor {
     /// `optional bool supports_instrumented_sampling = 5`
     pub supports_instrumented_sampling: Option<bool>,
     /// `repeated GpuCounterGroupSpec counter_groups = 6`
-    pub counter_groups: pz::rt::Vec<crate::gpu_counter_descriptor::GpuCounterGroupSpec>,
+    pub counter_groups: pz::rt::Vec<gpu_counter_descriptor::GpuCounterGroupSpec>,
     /// `optional bool supports_counter_names = 7`
     pub supports_counter_names: Option<bool>,
     /// `optional bool supports_counter_name_globs = 8`
@@ -242,210 +186,75 @@ pub mod gpu_counter_descriptor {
         pub const SUPPORTS_COUNTER_NAME_GLOBS: u32 = 8;
     }
 
-    /// Enumeration `perfetto.protos.GpuCounterDescriptor.GpuCounterGroup`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct GpuCounterGroup(pub i32);
-
-    #[allow(missing_docs)]
-    impl GpuCounterGroup {
-        pub const UNCLASSIFIED: Self = Self(0);
-        pub const SYSTEM: Self = Self(1);
-        pub const VERTICES: Self = Self(2);
-        pub const FRAGMENTS: Self = Self(3);
-        pub const PRIMITIVES: Self = Self(4);
-        pub const MEMORY: Self = Self(5);
-        pub const COMPUTE: Self = Self(6);
-        pub const RAY_TRACING: Self = Self(7);
-    }
-
-    impl GpuCounterGroup {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::UNCLASSIFIED => "UNCLASSIFIED",
-                Self::SYSTEM => "SYSTEM",
-                Self::VERTICES => "VERTICES",
-                Self::FRAGMENTS => "FRAGMENTS",
-                Self::PRIMITIVES => "PRIMITIVES",
-                Self::MEMORY => "MEMORY",
-                Self::COMPUTE => "COMPUTE",
-                Self::RAY_TRACING => "RAY_TRACING",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.GpuCounterDescriptor.GpuCounterGroup`; numbers without a name are values too.
+        enum GpuCounterGroup, default 0 {
+            UNCLASSIFIED = 0, "UNCLASSIFIED";
+            SYSTEM = 1, "SYSTEM";
+            VERTICES = 2, "VERTICES";
+            FRAGMENTS = 3, "FRAGMENTS";
+            PRIMITIVES = 4, "PRIMITIVES";
+            MEMORY = 5, "MEMORY";
+            COMPUTE = 6, "COMPUTE";
+            RAY_TRACING = 7, "RAY_TRACING";
         }
     }
 
-    impl Default for GpuCounterGroup {
-        fn default() -> Self {
-            Self(0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.GpuCounterDescriptor.MeasureUnit`; numbers without a name are values too.
+        enum MeasureUnit, default 0 {
+            NONE = 0, "NONE";
+            BIT = 1, "BIT";
+            KILOBIT = 2, "KILOBIT";
+            MEGABIT = 3, "MEGABIT";
+            GIGABIT = 4, "GIGABIT";
+            TERABIT = 5, "TERABIT";
+            PETABIT = 6, "PETABIT";
+            BYTE = 7, "BYTE";
+            KILOBYTE = 8, "KILOBYTE";
+            MEGABYTE = 9, "MEGABYTE";
+            GIGABYTE = 10, "GIGABYTE";
+            TERABYTE = 11, "TERABYTE";
+            PETABYTE = 12, "PETABYTE";
+            HERTZ = 13, "HERTZ";
+            KILOHERTZ = 14, "KILOHERTZ";
+            MEGAHERTZ = 15, "MEGAHERTZ";
+            GIGAHERTZ = 16, "GIGAHERTZ";
+            TERAHERTZ = 17, "TERAHERTZ";
+            PETAHERTZ = 18, "PETAHERTZ";
+            NANOSECOND = 19, "NANOSECOND";
+            MICROSECOND = 20, "MICROSECOND";
+            MILLISECOND = 21, "MILLISECOND";
+            SECOND = 22, "SECOND";
+            MINUTE = 23, "MINUTE";
+            HOUR = 24, "HOUR";
+            VERTEX = 25, "VERTEX";
+            PIXEL = 26, "PIXEL";
+            TRIANGLE = 27, "TRIANGLE";
+            MILLIWATT = 28, "MILLIWATT";
+            WATT = 29, "WATT";
+            KILOWATT = 30, "KILOWATT";
+            JOULE = 31, "JOULE";
+            VOLT = 32, "VOLT";
+            AMPERE = 33, "AMPERE";
+            CELSIUS = 34, "CELSIUS";
+            FAHRENHEIT = 35, "FAHRENHEIT";
+            KELVIN = 36, "KELVIN";
+            PERCENT = 37, "PERCENT";
+            PRIMITIVE = 38, "PRIMITIVE";
+            FRAGMENT = 39, "FRAGMENT";
+            INSTRUCTION = 40, "INSTRUCTION";
         }
     }
 
-    impl From<i32> for GpuCounterGroup {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GpuCounterDescriptor.GpuCounterSpec`.
+        writer GpuCounterSpecWriter;
+        /// The fields of an encoded `perfetto.protos.GpuCounterDescriptor.GpuCounterSpec`.
+        reader GpuCounterSpecReader;
     }
 
-    impl From<GpuCounterGroup> for i32 {
-        #[inline]
-        fn from(value: GpuCounterGroup) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for GpuCounterGroup {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.GpuCounterDescriptor.MeasureUnit`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct MeasureUnit(pub i32);
-
-    #[allow(missing_docs)]
-    impl MeasureUnit {
-        pub const NONE: Self = Self(0);
-        pub const BIT: Self = Self(1);
-        pub const KILOBIT: Self = Self(2);
-        pub const MEGABIT: Self = Self(3);
-        pub const GIGABIT: Self = Self(4);
-        pub const TERABIT: Self = Self(5);
-        pub const PETABIT: Self = Self(6);
-        pub const BYTE: Self = Self(7);
-        pub const KILOBYTE: Self = Self(8);
-        pub const MEGABYTE: Self = Self(9);
-        pub const GIGABYTE: Self = Self(10);
-        pub const TERABYTE: Self = Self(11);
-        pub const PETABYTE: Self = Self(12);
-        pub const HERTZ: Self = Self(13);
-        pub const KILOHERTZ: Self = Self(14);
-        pub const MEGAHERTZ: Self = Self(15);
-        pub const GIGAHERTZ: Self = Self(16);
-        pub const TERAHERTZ: Self = Self(17);
-        pub const PETAHERTZ: Self = Self(18);
-        pub const NANOSECOND: Self = Self(19);
-        pub const MICROSECOND: Self = Self(20);
-        pub const MILLISECOND: Self = Self(21);
-        pub const SECOND: Self = Self(22);
-        pub const MINUTE: Self = Self(23);
-        pub const HOUR: Self = Self(24);
-        pub const VERTEX: Self = Self(25);
-        pub const PIXEL: Self = Self(26);
-        pub const TRIANGLE: Self = Self(27);
-        pub const MILLIWATT: Self = Self(28);
-        pub const WATT: Self = Self(29);
-        pub const KILOWATT: Self = Self(30);
-        pub const JOULE: Self = Self(31);
-        pub const VOLT: Self = Self(32);
-        pub const AMPERE: Self = Self(33);
-        pub const CELSIUS: Self = Self(34);
-        pub const FAHRENHEIT: Self = Self(35);
-        pub const KELVIN: Self = Self(36);
-        pub const PERCENT: Self = Self(37);
-        pub const PRIMITIVE: Self = Self(38);
-        pub const FRAGMENT: Self = Self(39);
-        pub const INSTRUCTION: Self = Self(40);
-    }
-
-    impl MeasureUnit {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::NONE => "NONE",
-                Self::BIT => "BIT",
-                Self::KILOBIT => "KILOBIT",
-                Self::MEGABIT => "MEGABIT",
-                Self::GIGABIT => "GIGABIT",
-                Self::TERABIT => "TERABIT",
-                Self::PETABIT => "PETABIT",
-                Self::BYTE => "BYTE",
-                Self::KILOBYTE => "KILOBYTE",
-                Self::MEGABYTE => "MEGABYTE",
-                Self::GIGABYTE => "GIGABYTE",
-                Self::TERABYTE => "TERABYTE",
-                Self::PETABYTE => "PETABYTE",
-                Self::HERTZ => "HERTZ",
-                Self::KILOHERTZ => "KILOHERTZ",
-                Self::MEGAHERTZ => "MEGAHERTZ",
-                Self::GIGAHERTZ => "GIGAHERTZ",
-                Self::TERAHERTZ => "TERAHERTZ",
-                Self::PETAHERTZ => "PETAHERTZ",
-                Self::NANOSECOND => "NANOSECOND",
-                Self::MICROSECOND => "MICROSECOND",
-                Self::MILLISECOND => "MILLISECOND",
-                Self::SECOND => "SECOND",
-                Self::MINUTE => "MINUTE",
-                Self::HOUR => "HOUR",
-                Self::VERTEX => "VERTEX",
-                Self::PIXEL => "PIXEL",
-                Self::TRIANGLE => "TRIANGLE",
-                Self::MILLIWATT => "MILLIWATT",
-                Self::WATT => "WATT",
-                Self::KILOWATT => "KILOWATT",
-                Self::JOULE => "JOULE",
-                Self::VOLT => "VOLT",
-                Self::AMPERE => "AMPERE",
-                Self::CELSIUS => "CELSIUS",
-                Self::FAHRENHEIT => "FAHRENHEIT",
-                Self::KELVIN => "KELVIN",
-                Self::PERCENT => "PERCENT",
-                Self::PRIMITIVE => "PRIMITIVE",
-                Self::FRAGMENT => "FRAGMENT",
-                Self::INSTRUCTION => "INSTRUCTION",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for MeasureUnit {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for MeasureUnit {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<MeasureUnit> for i32 {
-        #[inline]
-        fn from(value: MeasureUnit) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for MeasureUnit {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Appends the fields of a `perfetto.protos.GpuCounterDescriptor.GpuCounterSpec`.
-    #[derive(Debug)]
-    pub struct GpuCounterSpecWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for GpuCounterSpecWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
-    }
-
-    impl<'w> GpuCounterSpecWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl GpuCounterSpecWriter<'_> {
         /// `optional uint32 counter_id = 1`
         #[inline]
         pub fn counter_id(&mut self, value: u32) -> &mut Self {
@@ -483,14 +292,14 @@ pub mod gpu_counter_descriptor {
 
         /// `repeated MeasureUnit numerator_units = 7`
         #[inline]
-        pub fn numerator_units(&mut self, value: crate::gpu_counter_descriptor::MeasureUnit) -> &mut Self {
+        pub fn numerator_units(&mut self, value: MeasureUnit) -> &mut Self {
             self.0.int(7, i64::from(value.0));
             self
         }
 
         /// `repeated MeasureUnit denominator_units = 8`
         #[inline]
-        pub fn denominator_units(&mut self, value: crate::gpu_counter_descriptor::MeasureUnit) -> &mut Self {
+        pub fn denominator_units(&mut self, value: MeasureUnit) -> &mut Self {
             self.0.int(8, i64::from(value.0));
             self
         }
@@ -504,130 +313,77 @@ pub mod gpu_counter_descriptor {
 
         /// `repeated GpuCounterGroup groups = 10`
         #[inline]
-        pub fn groups(&mut self, value: crate::gpu_counter_descriptor::GpuCounterGroup) -> &mut Self {
+        pub fn groups(&mut self, value: GpuCounterGroup) -> &mut Self {
             self.0.int(10, i64::from(value.0));
             self
         }
 
         /// `optional ValueDirection value_direction = 11`
         #[inline]
-        pub fn value_direction(
-            &mut self,
-            value: crate::gpu_counter_descriptor::gpu_counter_spec::ValueDirection,
-        ) -> &mut Self {
+        pub fn value_direction(&mut self, value: gpu_counter_spec::ValueDirection) -> &mut Self {
             self.0.int(11, i64::from(value.0));
             self
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GpuCounterDescriptor.GpuCounterSpec`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct GpuCounterSpecReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for GpuCounterSpecReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> GpuCounterSpecReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 counter_id = 1`
         #[inline]
-        #[must_use]
         pub fn counter_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional string name = 2`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
 
         /// `optional string description = 3`
         #[inline]
-        #[must_use]
         pub fn description(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }
 
         /// `int64 int_peak_value = 5`, one of `peak_value`
         #[inline]
-        #[must_use]
         pub fn int_peak_value(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 5)
         }
 
         /// `double double_peak_value = 6`, one of `peak_value`
         #[inline]
-        #[must_use]
         pub fn double_peak_value(&self) -> Option<f64> {
             pz::last::<pz::kind::Double>(self.0, 6)
         }
 
         /// `repeated MeasureUnit numerator_units = 7`
         #[inline]
-        pub fn numerator_units(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::gpu_counter_descriptor::MeasureUnit>> {
+        pub fn numerator_units(&self) -> pz::Repeated<'a, pz::kind::Enum<MeasureUnit>> {
             pz::repeated::<pz::kind::Enum<_>>(self.0, 7)
         }
 
         /// `repeated MeasureUnit denominator_units = 8`
         #[inline]
-        pub fn denominator_units(
-            &self,
-        ) -> pz::Repeated<'a, pz::kind::Enum<crate::gpu_counter_descriptor::MeasureUnit>> {
+        pub fn denominator_units(&self) -> pz::Repeated<'a, pz::kind::Enum<MeasureUnit>> {
             pz::repeated::<pz::kind::Enum<_>>(self.0, 8)
         }
 
         /// `optional bool select_by_default = 9`
         #[inline]
-        #[must_use]
         pub fn select_by_default(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 9)
         }
 
         /// `repeated GpuCounterGroup groups = 10`
         #[inline]
-        pub fn groups(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::gpu_counter_descriptor::GpuCounterGroup>> {
+        pub fn groups(&self) -> pz::Repeated<'a, pz::kind::Enum<GpuCounterGroup>> {
             pz::repeated::<pz::kind::Enum<_>>(self.0, 10)
         }
 
         /// `optional ValueDirection value_direction = 11`
         #[inline]
-        #[must_use]
-        pub fn value_direction(&self) -> Option<crate::gpu_counter_descriptor::gpu_counter_spec::ValueDirection> {
+        pub fn value_direction(&self) -> Option<gpu_counter_spec::ValueDirection> {
             pz::last::<pz::kind::Enum<_>>(self.0, 11)
         }
     }
@@ -646,15 +402,15 @@ pub mod gpu_counter_descriptor {
         /// `double double_peak_value = 6`, one of `peak_value`
         pub double_peak_value: Option<f64>,
         /// `repeated MeasureUnit numerator_units = 7`
-        pub numerator_units: pz::rt::Vec<crate::gpu_counter_descriptor::MeasureUnit>,
+        pub numerator_units: pz::rt::Vec<MeasureUnit>,
         /// `repeated MeasureUnit denominator_units = 8`
-        pub denominator_units: pz::rt::Vec<crate::gpu_counter_descriptor::MeasureUnit>,
+        pub denominator_units: pz::rt::Vec<MeasureUnit>,
         /// `optional bool select_by_default = 9`
         pub select_by_default: Option<bool>,
         /// `repeated GpuCounterGroup groups = 10`
-        pub groups: pz::rt::Vec<crate::gpu_counter_descriptor::GpuCounterGroup>,
+        pub groups: pz::rt::Vec<GpuCounterGroup>,
         /// `optional ValueDirection value_direction = 11`
-        pub value_direction: Option<crate::gpu_counter_descriptor::gpu_counter_spec::ValueDirection>,
+        pub value_direction: Option<gpu_counter_spec::ValueDirection>,
         /// Fields that the schema does not know, encoded.
         pub unknown_fields: pz::rt::Vec<u8>,
     }
@@ -714,75 +470,24 @@ pub mod gpu_counter_descriptor {
             pub const VALUE_DIRECTION: u32 = 11;
         }
 
-        /// Enumeration `perfetto.protos.GpuCounterDescriptor.GpuCounterSpec.ValueDirection`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct ValueDirection(pub i32);
-
-        #[allow(missing_docs)]
-        impl ValueDirection {
-            pub const VALUE_DIRECTION_UNSPECIFIED: Self = Self(0);
-            pub const VALUE_DIRECTION_BACKWARDS_LOOKING: Self = Self(1);
-            pub const VALUE_DIRECTION_FORWARDS_LOOKING: Self = Self(2);
-        }
-
-        impl ValueDirection {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::VALUE_DIRECTION_UNSPECIFIED => "VALUE_DIRECTION_UNSPECIFIED",
-                    Self::VALUE_DIRECTION_BACKWARDS_LOOKING => "VALUE_DIRECTION_BACKWARDS_LOOKING",
-                    Self::VALUE_DIRECTION_FORWARDS_LOOKING => "VALUE_DIRECTION_FORWARDS_LOOKING",
-                    _ => return None,
-                })
-            }
-        }
-
-        impl Default for ValueDirection {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for ValueDirection {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<ValueDirection> for i32 {
-            #[inline]
-            fn from(value: ValueDirection) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for ValueDirection {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.GpuCounterDescriptor.GpuCounterSpec.ValueDirection`; numbers without a name are values too.
+            enum ValueDirection, default 0 {
+                VALUE_DIRECTION_UNSPECIFIED = 0, "VALUE_DIRECTION_UNSPECIFIED";
+                VALUE_DIRECTION_BACKWARDS_LOOKING = 1, "VALUE_DIRECTION_BACKWARDS_LOOKING";
+                VALUE_DIRECTION_FORWARDS_LOOKING = 2, "VALUE_DIRECTION_FORWARDS_LOOKING";
             }
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.GpuCounterDescriptor.GpuCounterBlock`.
-    #[derive(Debug)]
-    pub struct GpuCounterBlockWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for GpuCounterBlockWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GpuCounterDescriptor.GpuCounterBlock`.
+        writer GpuCounterBlockWriter;
+        /// The fields of an encoded `perfetto.protos.GpuCounterDescriptor.GpuCounterBlock`.
+        reader GpuCounterBlockReader;
     }
 
-    impl<'w> GpuCounterBlockWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl GpuCounterBlockWriter<'_> {
         /// `optional uint32 block_id = 1`
         #[inline]
         pub fn block_id(&mut self, value: u32) -> &mut Self {
@@ -819,72 +524,27 @@ pub mod gpu_counter_descriptor {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GpuCounterDescriptor.GpuCounterBlock`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct GpuCounterBlockReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for GpuCounterBlockReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> GpuCounterBlockReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 block_id = 1`
         #[inline]
-        #[must_use]
         pub fn block_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional uint32 block_capacity = 2`
         #[inline]
-        #[must_use]
         pub fn block_capacity(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 2)
         }
 
         /// `optional string name = 3`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }
 
         /// `optional string description = 4`
         #[inline]
-        #[must_use]
         pub fn description(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 4)
         }
@@ -952,24 +612,14 @@ pub mod gpu_counter_descriptor {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec`.
-    #[derive(Debug)]
-    pub struct GpuCounterGroupSpecWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for GpuCounterGroupSpecWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec`.
+        writer GpuCounterGroupSpecWriter;
+        /// The fields of an encoded `perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec`.
+        reader GpuCounterGroupSpecReader;
     }
 
-    impl<'w> GpuCounterGroupSpecWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl GpuCounterGroupSpecWriter<'_> {
         /// `optional uint32 group_id = 1`
         #[inline]
         pub fn group_id(&mut self, value: u32) -> &mut Self {
@@ -999,65 +649,21 @@ pub mod gpu_counter_descriptor {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct GpuCounterGroupSpecReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for GpuCounterGroupSpecReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> GpuCounterGroupSpecReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 group_id = 1`
         #[inline]
-        #[must_use]
         pub fn group_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional string name = 2`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
 
         /// `optional string description = 3`
         #[inline]
-        #[must_use]
         pub fn description(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }

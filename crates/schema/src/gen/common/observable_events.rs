@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ObservableEvents`.
-#[derive(Debug)]
-pub struct ObservableEventsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ObservableEventsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ObservableEvents`.
+    writer ObservableEventsWriter;
+    /// The fields of an encoded `perfetto.protos.ObservableEvents`.
+    reader ObservableEventsReader;
 }
 
-impl<'w> ObservableEventsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ObservableEventsWriter<'_> {
     /// `repeated DataSourceInstanceStateChange instance_state_changes = 1`
     #[inline]
-    pub fn instance_state_changes(&mut self) -> crate::observable_events::DataSourceInstanceStateChangeWriter<'_> {
+    pub fn instance_state_changes(&mut self) -> observable_events::DataSourceInstanceStateChangeWriter<'_> {
         self.0.begin(1).into()
     }
 
@@ -35,72 +25,29 @@ impl<'w> ObservableEventsWriter<'w> {
 
     /// `optional CloneTriggerHit clone_trigger_hit = 3`
     #[inline]
-    pub fn clone_trigger_hit(&mut self) -> crate::observable_events::CloneTriggerHitWriter<'_> {
+    pub fn clone_trigger_hit(&mut self) -> observable_events::CloneTriggerHitWriter<'_> {
         self.0.begin(3).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ObservableEvents`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ObservableEventsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ObservableEventsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ObservableEventsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated DataSourceInstanceStateChange instance_state_changes = 1`
     #[inline]
     pub fn instance_state_changes(
         &self,
-    ) -> pz::Messages<'a, crate::observable_events::DataSourceInstanceStateChangeReader<'a>> {
+    ) -> pz::Messages<'a, observable_events::DataSourceInstanceStateChangeReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `optional bool all_data_sources_started = 2`
     #[inline]
-    #[must_use]
     pub fn all_data_sources_started(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
 
     /// `optional CloneTriggerHit clone_trigger_hit = 3`
     #[inline]
-    #[must_use]
-    pub fn clone_trigger_hit(&self) -> Option<crate::observable_events::CloneTriggerHitReader<'a>> {
+    pub fn clone_trigger_hit(&self) -> Option<observable_events::CloneTriggerHitReader<'a>> {
         pz::last_message(self.0, 3)
     }
 }
@@ -109,11 +56,11 @@ impl<'a> ObservableEventsReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ObservableEvents {
     /// `repeated DataSourceInstanceStateChange instance_state_changes = 1`
-    pub instance_state_changes: pz::rt::Vec<crate::observable_events::DataSourceInstanceStateChange>,
+    pub instance_state_changes: pz::rt::Vec<observable_events::DataSourceInstanceStateChange>,
     /// `optional bool all_data_sources_started = 2`
     pub all_data_sources_started: Option<bool>,
     /// `optional CloneTriggerHit clone_trigger_hit = 3`
-    pub clone_trigger_hit: Option<crate::observable_events::CloneTriggerHit>,
+    pub clone_trigger_hit: Option<observable_events::CloneTriggerHit>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -152,124 +99,32 @@ pub mod observable_events {
         pub const CLONE_TRIGGER_HIT: u32 = 3;
     }
 
-    /// Enumeration `perfetto.protos.ObservableEvents.Type`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Type(pub i32);
-
-    #[allow(missing_docs)]
-    impl Type {
-        pub const TYPE_UNSPECIFIED: Self = Self(0);
-        pub const TYPE_DATA_SOURCES_INSTANCES: Self = Self(1);
-        pub const TYPE_ALL_DATA_SOURCES_STARTED: Self = Self(2);
-        pub const TYPE_CLONE_TRIGGER_HIT: Self = Self(4);
-    }
-
-    impl Type {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::TYPE_UNSPECIFIED => "TYPE_UNSPECIFIED",
-                Self::TYPE_DATA_SOURCES_INSTANCES => "TYPE_DATA_SOURCES_INSTANCES",
-                Self::TYPE_ALL_DATA_SOURCES_STARTED => "TYPE_ALL_DATA_SOURCES_STARTED",
-                Self::TYPE_CLONE_TRIGGER_HIT => "TYPE_CLONE_TRIGGER_HIT",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ObservableEvents.Type`; numbers without a name are values too.
+        enum Type, default 0 {
+            TYPE_UNSPECIFIED = 0, "TYPE_UNSPECIFIED";
+            TYPE_DATA_SOURCES_INSTANCES = 1, "TYPE_DATA_SOURCES_INSTANCES";
+            TYPE_ALL_DATA_SOURCES_STARTED = 2, "TYPE_ALL_DATA_SOURCES_STARTED";
+            TYPE_CLONE_TRIGGER_HIT = 4, "TYPE_CLONE_TRIGGER_HIT";
         }
     }
 
-    impl Default for Type {
-        fn default() -> Self {
-            Self(0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ObservableEvents.DataSourceInstanceState`; numbers without a name are values too.
+        enum DataSourceInstanceState, default 1 {
+            DATA_SOURCE_INSTANCE_STATE_STOPPED = 1, "DATA_SOURCE_INSTANCE_STATE_STOPPED";
+            DATA_SOURCE_INSTANCE_STATE_STARTED = 2, "DATA_SOURCE_INSTANCE_STATE_STARTED";
         }
     }
 
-    impl From<i32> for Type {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ObservableEvents.DataSourceInstanceStateChange`.
+        writer DataSourceInstanceStateChangeWriter;
+        /// The fields of an encoded `perfetto.protos.ObservableEvents.DataSourceInstanceStateChange`.
+        reader DataSourceInstanceStateChangeReader;
     }
 
-    impl From<Type> for i32 {
-        #[inline]
-        fn from(value: Type) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Type {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.ObservableEvents.DataSourceInstanceState`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct DataSourceInstanceState(pub i32);
-
-    #[allow(missing_docs)]
-    impl DataSourceInstanceState {
-        pub const DATA_SOURCE_INSTANCE_STATE_STOPPED: Self = Self(1);
-        pub const DATA_SOURCE_INSTANCE_STATE_STARTED: Self = Self(2);
-    }
-
-    impl DataSourceInstanceState {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::DATA_SOURCE_INSTANCE_STATE_STOPPED => "DATA_SOURCE_INSTANCE_STATE_STOPPED",
-                Self::DATA_SOURCE_INSTANCE_STATE_STARTED => "DATA_SOURCE_INSTANCE_STATE_STARTED",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for DataSourceInstanceState {
-        fn default() -> Self {
-            Self(1)
-        }
-    }
-
-    impl From<i32> for DataSourceInstanceState {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<DataSourceInstanceState> for i32 {
-        #[inline]
-        fn from(value: DataSourceInstanceState) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for DataSourceInstanceState {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Appends the fields of a `perfetto.protos.ObservableEvents.DataSourceInstanceStateChange`.
-    #[derive(Debug)]
-    pub struct DataSourceInstanceStateChangeWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for DataSourceInstanceStateChangeWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
-    }
-
-    impl<'w> DataSourceInstanceStateChangeWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl DataSourceInstanceStateChangeWriter<'_> {
         /// `optional string producer_name = 1`
         #[inline]
         pub fn producer_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -286,72 +141,28 @@ pub mod observable_events {
 
         /// `optional DataSourceInstanceState state = 3`
         #[inline]
-        pub fn state(&mut self, value: crate::observable_events::DataSourceInstanceState) -> &mut Self {
+        pub fn state(&mut self, value: DataSourceInstanceState) -> &mut Self {
             self.0.int(3, i64::from(value.0));
             self
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ObservableEvents.DataSourceInstanceStateChange`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct DataSourceInstanceStateChangeReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for DataSourceInstanceStateChangeReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> DataSourceInstanceStateChangeReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string producer_name = 1`
         #[inline]
-        #[must_use]
         pub fn producer_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional string data_source_name = 2`
         #[inline]
-        #[must_use]
         pub fn data_source_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
 
         /// `optional DataSourceInstanceState state = 3`
         #[inline]
-        #[must_use]
-        pub fn state(&self) -> Option<crate::observable_events::DataSourceInstanceState> {
+        pub fn state(&self) -> Option<DataSourceInstanceState> {
             pz::last::<pz::kind::Enum<_>>(self.0, 3)
         }
     }
@@ -364,7 +175,7 @@ pub mod observable_events {
         /// `optional string data_source_name = 2`
         pub data_source_name: Option<pz::ProtoString>,
         /// `optional DataSourceInstanceState state = 3`
-        pub state: Option<crate::observable_events::DataSourceInstanceState>,
+        pub state: Option<DataSourceInstanceState>,
         /// Fields that the schema does not know, encoded.
         pub unknown_fields: pz::rt::Vec<u8>,
     }
@@ -402,24 +213,14 @@ pub mod observable_events {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.ObservableEvents.CloneTriggerHit`.
-    #[derive(Debug)]
-    pub struct CloneTriggerHitWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for CloneTriggerHitWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ObservableEvents.CloneTriggerHit`.
+        writer CloneTriggerHitWriter;
+        /// The fields of an encoded `perfetto.protos.ObservableEvents.CloneTriggerHit`.
+        reader CloneTriggerHitReader;
     }
 
-    impl<'w> CloneTriggerHitWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl CloneTriggerHitWriter<'_> {
         /// `optional int64 tracing_session_id = 1`
         #[inline]
         pub fn tracing_session_id(&mut self, value: i64) -> &mut Self {
@@ -463,86 +264,39 @@ pub mod observable_events {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ObservableEvents.CloneTriggerHit`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct CloneTriggerHitReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for CloneTriggerHitReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> CloneTriggerHitReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional int64 tracing_session_id = 1`
         #[inline]
-        #[must_use]
         pub fn tracing_session_id(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 1)
         }
 
         /// `optional string trigger_name = 2`
         #[inline]
-        #[must_use]
         pub fn trigger_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
 
         /// `optional string producer_name = 3`
         #[inline]
-        #[must_use]
         pub fn producer_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }
 
         /// `optional uint32 producer_uid = 4`
         #[inline]
-        #[must_use]
         pub fn producer_uid(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 4)
         }
 
         /// `optional uint64 boot_time_ns = 5`
         #[inline]
-        #[must_use]
         pub fn boot_time_ns(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 5)
         }
 
         /// `optional uint64 trigger_delay_ms = 6`
         #[inline]
-        #[must_use]
         pub fn trigger_delay_ms(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 6)
         }

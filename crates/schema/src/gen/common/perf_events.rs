@@ -2,282 +2,73 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.PerfEvents`.
-#[derive(Debug)]
-pub struct PerfEventsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PerfEventsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> PerfEventsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.PerfEvents`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PerfEventsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PerfEventsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> PerfEventsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PerfEvents`.
+    writer PerfEventsWriter;
+    /// The fields of an encoded `perfetto.protos.PerfEvents`.
+    reader PerfEventsReader;
 }
 
 /// What belongs to `PerfEvents`.
 pub mod perf_events {
     use ::esatto_protozero as pz;
 
-    /// Enumeration `perfetto.protos.PerfEvents.Counter`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Counter(pub i32);
-
-    #[allow(missing_docs)]
-    impl Counter {
-        pub const UNKNOWN_COUNTER: Self = Self(0);
-        pub const SW_CPU_CLOCK: Self = Self(1);
-        pub const SW_PAGE_FAULTS: Self = Self(2);
-        pub const SW_TASK_CLOCK: Self = Self(3);
-        pub const SW_CONTEXT_SWITCHES: Self = Self(4);
-        pub const SW_CPU_MIGRATIONS: Self = Self(5);
-        pub const SW_PAGE_FAULTS_MIN: Self = Self(6);
-        pub const SW_PAGE_FAULTS_MAJ: Self = Self(7);
-        pub const SW_ALIGNMENT_FAULTS: Self = Self(8);
-        pub const SW_EMULATION_FAULTS: Self = Self(9);
-        pub const HW_CPU_CYCLES: Self = Self(10);
-        pub const HW_INSTRUCTIONS: Self = Self(11);
-        pub const HW_CACHE_REFERENCES: Self = Self(12);
-        pub const HW_CACHE_MISSES: Self = Self(13);
-        pub const HW_BRANCH_INSTRUCTIONS: Self = Self(14);
-        pub const HW_BRANCH_MISSES: Self = Self(15);
-        pub const HW_BUS_CYCLES: Self = Self(16);
-        pub const HW_STALLED_CYCLES_FRONTEND: Self = Self(17);
-        pub const HW_STALLED_CYCLES_BACKEND: Self = Self(18);
-        pub const HW_REF_CPU_CYCLES: Self = Self(19);
-        pub const SW_DUMMY: Self = Self(20);
-    }
-
-    impl Counter {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::UNKNOWN_COUNTER => "UNKNOWN_COUNTER",
-                Self::SW_CPU_CLOCK => "SW_CPU_CLOCK",
-                Self::SW_PAGE_FAULTS => "SW_PAGE_FAULTS",
-                Self::SW_TASK_CLOCK => "SW_TASK_CLOCK",
-                Self::SW_CONTEXT_SWITCHES => "SW_CONTEXT_SWITCHES",
-                Self::SW_CPU_MIGRATIONS => "SW_CPU_MIGRATIONS",
-                Self::SW_PAGE_FAULTS_MIN => "SW_PAGE_FAULTS_MIN",
-                Self::SW_PAGE_FAULTS_MAJ => "SW_PAGE_FAULTS_MAJ",
-                Self::SW_ALIGNMENT_FAULTS => "SW_ALIGNMENT_FAULTS",
-                Self::SW_EMULATION_FAULTS => "SW_EMULATION_FAULTS",
-                Self::HW_CPU_CYCLES => "HW_CPU_CYCLES",
-                Self::HW_INSTRUCTIONS => "HW_INSTRUCTIONS",
-                Self::HW_CACHE_REFERENCES => "HW_CACHE_REFERENCES",
-                Self::HW_CACHE_MISSES => "HW_CACHE_MISSES",
-                Self::HW_BRANCH_INSTRUCTIONS => "HW_BRANCH_INSTRUCTIONS",
-                Self::HW_BRANCH_MISSES => "HW_BRANCH_MISSES",
-                Self::HW_BUS_CYCLES => "HW_BUS_CYCLES",
-                Self::HW_STALLED_CYCLES_FRONTEND => "HW_STALLED_CYCLES_FRONTEND",
-                Self::HW_STALLED_CYCLES_BACKEND => "HW_STALLED_CYCLES_BACKEND",
-                Self::HW_REF_CPU_CYCLES => "HW_REF_CPU_CYCLES",
-                Self::SW_DUMMY => "SW_DUMMY",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.PerfEvents.Counter`; numbers without a name are values too.
+        enum Counter, default 0 {
+            UNKNOWN_COUNTER = 0, "UNKNOWN_COUNTER";
+            SW_CPU_CLOCK = 1, "SW_CPU_CLOCK";
+            SW_PAGE_FAULTS = 2, "SW_PAGE_FAULTS";
+            SW_TASK_CLOCK = 3, "SW_TASK_CLOCK";
+            SW_CONTEXT_SWITCHES = 4, "SW_CONTEXT_SWITCHES";
+            SW_CPU_MIGRATIONS = 5, "SW_CPU_MIGRATIONS";
+            SW_PAGE_FAULTS_MIN = 6, "SW_PAGE_FAULTS_MIN";
+            SW_PAGE_FAULTS_MAJ = 7, "SW_PAGE_FAULTS_MAJ";
+            SW_ALIGNMENT_FAULTS = 8, "SW_ALIGNMENT_FAULTS";
+            SW_EMULATION_FAULTS = 9, "SW_EMULATION_FAULTS";
+            HW_CPU_CYCLES = 10, "HW_CPU_CYCLES";
+            HW_INSTRUCTIONS = 11, "HW_INSTRUCTIONS";
+            HW_CACHE_REFERENCES = 12, "HW_CACHE_REFERENCES";
+            HW_CACHE_MISSES = 13, "HW_CACHE_MISSES";
+            HW_BRANCH_INSTRUCTIONS = 14, "HW_BRANCH_INSTRUCTIONS";
+            HW_BRANCH_MISSES = 15, "HW_BRANCH_MISSES";
+            HW_BUS_CYCLES = 16, "HW_BUS_CYCLES";
+            HW_STALLED_CYCLES_FRONTEND = 17, "HW_STALLED_CYCLES_FRONTEND";
+            HW_STALLED_CYCLES_BACKEND = 18, "HW_STALLED_CYCLES_BACKEND";
+            HW_REF_CPU_CYCLES = 19, "HW_REF_CPU_CYCLES";
+            SW_DUMMY = 20, "SW_DUMMY";
         }
     }
 
-    impl Default for Counter {
-        fn default() -> Self {
-            Self(0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.PerfEvents.PerfClock`; numbers without a name are values too.
+        enum PerfClock, default 0 {
+            UNKNOWN_PERF_CLOCK = 0, "UNKNOWN_PERF_CLOCK";
+            PERF_CLOCK_REALTIME = 1, "PERF_CLOCK_REALTIME";
+            PERF_CLOCK_MONOTONIC = 2, "PERF_CLOCK_MONOTONIC";
+            PERF_CLOCK_MONOTONIC_RAW = 3, "PERF_CLOCK_MONOTONIC_RAW";
+            PERF_CLOCK_BOOTTIME = 4, "PERF_CLOCK_BOOTTIME";
         }
     }
 
-    impl From<i32> for Counter {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.PerfEvents.EventModifier`; numbers without a name are values too.
+        enum EventModifier, default 0 {
+            UNKNOWN_EVENT_MODIFIER = 0, "UNKNOWN_EVENT_MODIFIER";
+            EVENT_MODIFIER_COUNT_USERSPACE = 1, "EVENT_MODIFIER_COUNT_USERSPACE";
+            EVENT_MODIFIER_COUNT_KERNEL = 2, "EVENT_MODIFIER_COUNT_KERNEL";
+            EVENT_MODIFIER_COUNT_HYPERVISOR = 3, "EVENT_MODIFIER_COUNT_HYPERVISOR";
         }
     }
 
-    impl From<Counter> for i32 {
-        #[inline]
-        fn from(value: Counter) -> Self {
-            value.0
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.PerfEvents.Timebase`.
+        writer TimebaseWriter;
+        /// The fields of an encoded `perfetto.protos.PerfEvents.Timebase`.
+        reader TimebaseReader;
     }
 
-    impl core::fmt::Debug for Counter {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.PerfEvents.PerfClock`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct PerfClock(pub i32);
-
-    #[allow(missing_docs)]
-    impl PerfClock {
-        pub const UNKNOWN_PERF_CLOCK: Self = Self(0);
-        pub const PERF_CLOCK_REALTIME: Self = Self(1);
-        pub const PERF_CLOCK_MONOTONIC: Self = Self(2);
-        pub const PERF_CLOCK_MONOTONIC_RAW: Self = Self(3);
-        pub const PERF_CLOCK_BOOTTIME: Self = Self(4);
-    }
-
-    impl PerfClock {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::UNKNOWN_PERF_CLOCK => "UNKNOWN_PERF_CLOCK",
-                Self::PERF_CLOCK_REALTIME => "PERF_CLOCK_REALTIME",
-                Self::PERF_CLOCK_MONOTONIC => "PERF_CLOCK_MONOTONIC",
-                Self::PERF_CLOCK_MONOTONIC_RAW => "PERF_CLOCK_MONOTONIC_RAW",
-                Self::PERF_CLOCK_BOOTTIME => "PERF_CLOCK_BOOTTIME",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for PerfClock {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for PerfClock {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<PerfClock> for i32 {
-        #[inline]
-        fn from(value: PerfClock) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for PerfClock {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.PerfEvents.EventModifier`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct EventModifier(pub i32);
-
-    #[allow(missing_docs)]
-    impl EventModifier {
-        pub const UNKNOWN_EVENT_MODIFIER: Self = Self(0);
-        pub const EVENT_MODIFIER_COUNT_USERSPACE: Self = Self(1);
-        pub const EVENT_MODIFIER_COUNT_KERNEL: Self = Self(2);
-        pub const EVENT_MODIFIER_COUNT_HYPERVISOR: Self = Self(3);
-    }
-
-    impl EventModifier {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::UNKNOWN_EVENT_MODIFIER => "UNKNOWN_EVENT_MODIFIER",
-                Self::EVENT_MODIFIER_COUNT_USERSPACE => "EVENT_MODIFIER_COUNT_USERSPACE",
-                Self::EVENT_MODIFIER_COUNT_KERNEL => "EVENT_MODIFIER_COUNT_KERNEL",
-                Self::EVENT_MODIFIER_COUNT_HYPERVISOR => "EVENT_MODIFIER_COUNT_HYPERVISOR",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for EventModifier {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for EventModifier {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<EventModifier> for i32 {
-        #[inline]
-        fn from(value: EventModifier) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for EventModifier {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Appends the fields of a `perfetto.protos.PerfEvents.Timebase`.
-    #[derive(Debug)]
-    pub struct TimebaseWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for TimebaseWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
-    }
-
-    impl<'w> TimebaseWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl TimebaseWriter<'_> {
         /// `uint64 period = 1`, one of `interval`
         #[inline]
         pub fn period(&mut self, value: u64) -> &mut Self {
@@ -294,20 +85,20 @@ pub mod perf_events {
 
         /// `Tracepoint tracepoint = 3`, one of `event`
         #[inline]
-        pub fn tracepoint(&mut self) -> crate::perf_events::TracepointWriter<'_> {
+        pub fn tracepoint(&mut self) -> TracepointWriter<'_> {
             self.0.begin(3).into()
         }
 
         /// `Counter counter = 4`, one of `event`
         #[inline]
-        pub fn counter(&mut self, value: crate::perf_events::Counter) -> &mut Self {
+        pub fn counter(&mut self, value: Counter) -> &mut Self {
             self.0.int(4, i64::from(value.0));
             self
         }
 
         /// `RawEvent raw_event = 5`, one of `event`
         #[inline]
-        pub fn raw_event(&mut self) -> crate::perf_events::RawEventWriter<'_> {
+        pub fn raw_event(&mut self) -> RawEventWriter<'_> {
             self.0.begin(5).into()
         }
 
@@ -327,120 +118,71 @@ pub mod perf_events {
 
         /// `optional PerfClock timestamp_clock = 11`
         #[inline]
-        pub fn timestamp_clock(&mut self, value: crate::perf_events::PerfClock) -> &mut Self {
+        pub fn timestamp_clock(&mut self, value: PerfClock) -> &mut Self {
             self.0.int(11, i64::from(value.0));
             self
         }
 
         /// `repeated EventModifier modifiers = 12`
         #[inline]
-        pub fn modifiers(&mut self, value: crate::perf_events::EventModifier) -> &mut Self {
+        pub fn modifiers(&mut self, value: EventModifier) -> &mut Self {
             self.0.int(12, i64::from(value.0));
             self
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.PerfEvents.Timebase`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct TimebaseReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for TimebaseReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> TimebaseReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `uint64 period = 1`, one of `interval`
         #[inline]
-        #[must_use]
         pub fn period(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `uint64 frequency = 2`, one of `interval`
         #[inline]
-        #[must_use]
         pub fn frequency(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
 
         /// `Tracepoint tracepoint = 3`, one of `event`
         #[inline]
-        #[must_use]
-        pub fn tracepoint(&self) -> Option<crate::perf_events::TracepointReader<'a>> {
+        pub fn tracepoint(&self) -> Option<TracepointReader<'a>> {
             pz::last_message(self.0, 3)
         }
 
         /// `Counter counter = 4`, one of `event`
         #[inline]
-        #[must_use]
-        pub fn counter(&self) -> Option<crate::perf_events::Counter> {
+        pub fn counter(&self) -> Option<Counter> {
             pz::last::<pz::kind::Enum<_>>(self.0, 4)
         }
 
         /// `RawEvent raw_event = 5`, one of `event`
         #[inline]
-        #[must_use]
-        pub fn raw_event(&self) -> Option<crate::perf_events::RawEventReader<'a>> {
+        pub fn raw_event(&self) -> Option<RawEventReader<'a>> {
             pz::last_message(self.0, 5)
         }
 
         /// `uint32 poll_period_ms = 6`, one of `interval`
         #[inline]
-        #[must_use]
         pub fn poll_period_ms(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 6)
         }
 
         /// `optional string name = 10`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 10)
         }
 
         /// `optional PerfClock timestamp_clock = 11`
         #[inline]
-        #[must_use]
-        pub fn timestamp_clock(&self) -> Option<crate::perf_events::PerfClock> {
+        pub fn timestamp_clock(&self) -> Option<PerfClock> {
             pz::last::<pz::kind::Enum<_>>(self.0, 11)
         }
 
         /// `repeated EventModifier modifiers = 12`
         #[inline]
-        pub fn modifiers(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::perf_events::EventModifier>> {
+        pub fn modifiers(&self) -> pz::Repeated<'a, pz::kind::Enum<EventModifier>> {
             pz::repeated::<pz::kind::Enum<_>>(self.0, 12)
         }
     }
@@ -453,19 +195,19 @@ pub mod perf_events {
         /// `uint64 frequency = 2`, one of `interval`
         pub frequency: Option<u64>,
         /// `Tracepoint tracepoint = 3`, one of `event`
-        pub tracepoint: Option<crate::perf_events::Tracepoint>,
+        pub tracepoint: Option<Tracepoint>,
         /// `Counter counter = 4`, one of `event`
-        pub counter: Option<crate::perf_events::Counter>,
+        pub counter: Option<Counter>,
         /// `RawEvent raw_event = 5`, one of `event`
-        pub raw_event: Option<crate::perf_events::RawEvent>,
+        pub raw_event: Option<RawEvent>,
         /// `uint32 poll_period_ms = 6`, one of `interval`
         pub poll_period_ms: Option<u32>,
         /// `optional string name = 10`
         pub name: Option<pz::ProtoString>,
         /// `optional PerfClock timestamp_clock = 11`
-        pub timestamp_clock: Option<crate::perf_events::PerfClock>,
+        pub timestamp_clock: Option<PerfClock>,
         /// `repeated EventModifier modifiers = 12`
-        pub modifiers: pz::rt::Vec<crate::perf_events::EventModifier>,
+        pub modifiers: pz::rt::Vec<EventModifier>,
         /// Fields that the schema does not know, encoded.
         pub unknown_fields: pz::rt::Vec<u8>,
     }
@@ -521,24 +263,14 @@ pub mod perf_events {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.PerfEvents.Tracepoint`.
-    #[derive(Debug)]
-    pub struct TracepointWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for TracepointWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.PerfEvents.Tracepoint`.
+        writer TracepointWriter;
+        /// The fields of an encoded `perfetto.protos.PerfEvents.Tracepoint`.
+        reader TracepointReader;
     }
 
-    impl<'w> TracepointWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl TracepointWriter<'_> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -554,58 +286,15 @@ pub mod perf_events {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.PerfEvents.Tracepoint`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct TracepointReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for TracepointReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> TracepointReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string name = 1`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional string filter = 2`
         #[inline]
-        #[must_use]
         pub fn filter(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
@@ -652,24 +341,14 @@ pub mod perf_events {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.PerfEvents.RawEvent`.
-    #[derive(Debug)]
-    pub struct RawEventWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for RawEventWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.PerfEvents.RawEvent`.
+        writer RawEventWriter;
+        /// The fields of an encoded `perfetto.protos.PerfEvents.RawEvent`.
+        reader RawEventReader;
     }
 
-    impl<'w> RawEventWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl RawEventWriter<'_> {
         /// `optional uint32 type = 1`
         #[inline]
         pub fn r#type(&mut self, value: u32) -> &mut Self {
@@ -706,79 +385,33 @@ pub mod perf_events {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.PerfEvents.RawEvent`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct RawEventReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for RawEventReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> RawEventReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 type = 1`
         #[inline]
-        #[must_use]
         pub fn r#type(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional uint64 config = 2`
         #[inline]
-        #[must_use]
         pub fn config(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
 
         /// `optional uint64 config1 = 3`
         #[inline]
-        #[must_use]
         pub fn config1(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 3)
         }
 
         /// `optional uint64 config2 = 4`
         #[inline]
-        #[must_use]
         pub fn config2(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 4)
         }
 
         /// `optional string pmu_name = 5`
         #[inline]
-        #[must_use]
         pub fn pmu_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 5)
         }
@@ -841,40 +474,30 @@ pub mod perf_events {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FollowerEvent`.
-#[derive(Debug)]
-pub struct FollowerEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FollowerEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FollowerEvent`.
+    writer FollowerEventWriter;
+    /// The fields of an encoded `perfetto.protos.FollowerEvent`.
+    reader FollowerEventReader;
 }
 
-impl<'w> FollowerEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FollowerEventWriter<'_> {
     /// `Counter counter = 1`, one of `event`
     #[inline]
-    pub fn counter(&mut self, value: crate::perf_events::Counter) -> &mut Self {
+    pub fn counter(&mut self, value: perf_events::Counter) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
 
     /// `Tracepoint tracepoint = 2`, one of `event`
     #[inline]
-    pub fn tracepoint(&mut self) -> crate::perf_events::TracepointWriter<'_> {
+    pub fn tracepoint(&mut self) -> perf_events::TracepointWriter<'_> {
         self.0.begin(2).into()
     }
 
     /// `RawEvent raw_event = 3`, one of `event`
     #[inline]
-    pub fn raw_event(&mut self) -> crate::perf_events::RawEventWriter<'_> {
+    pub fn raw_event(&mut self) -> perf_events::RawEventWriter<'_> {
         self.0.begin(3).into()
     }
 
@@ -887,85 +510,40 @@ impl<'w> FollowerEventWriter<'w> {
 
     /// `repeated EventModifier modifiers = 5`
     #[inline]
-    pub fn modifiers(&mut self, value: crate::perf_events::EventModifier) -> &mut Self {
+    pub fn modifiers(&mut self, value: perf_events::EventModifier) -> &mut Self {
         self.0.int(5, i64::from(value.0));
         self
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FollowerEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FollowerEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FollowerEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FollowerEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `Counter counter = 1`, one of `event`
     #[inline]
-    #[must_use]
-    pub fn counter(&self) -> Option<crate::perf_events::Counter> {
+    pub fn counter(&self) -> Option<perf_events::Counter> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `Tracepoint tracepoint = 2`, one of `event`
     #[inline]
-    #[must_use]
-    pub fn tracepoint(&self) -> Option<crate::perf_events::TracepointReader<'a>> {
+    pub fn tracepoint(&self) -> Option<perf_events::TracepointReader<'a>> {
         pz::last_message(self.0, 2)
     }
 
     /// `RawEvent raw_event = 3`, one of `event`
     #[inline]
-    #[must_use]
-    pub fn raw_event(&self) -> Option<crate::perf_events::RawEventReader<'a>> {
+    pub fn raw_event(&self) -> Option<perf_events::RawEventReader<'a>> {
         pz::last_message(self.0, 3)
     }
 
     /// `optional string name = 4`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `repeated EventModifier modifiers = 5`
     #[inline]
-    pub fn modifiers(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::perf_events::EventModifier>> {
+    pub fn modifiers(&self) -> pz::Repeated<'a, pz::kind::Enum<perf_events::EventModifier>> {
         pz::repeated::<pz::kind::Enum<_>>(self.0, 5)
     }
 }
@@ -974,15 +552,15 @@ impl<'a> FollowerEventReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FollowerEvent {
     /// `Counter counter = 1`, one of `event`
-    pub counter: Option<crate::perf_events::Counter>,
+    pub counter: Option<perf_events::Counter>,
     /// `Tracepoint tracepoint = 2`, one of `event`
-    pub tracepoint: Option<crate::perf_events::Tracepoint>,
+    pub tracepoint: Option<perf_events::Tracepoint>,
     /// `RawEvent raw_event = 3`, one of `event`
-    pub raw_event: Option<crate::perf_events::RawEvent>,
+    pub raw_event: Option<perf_events::RawEvent>,
     /// `optional string name = 4`
     pub name: Option<pz::ProtoString>,
     /// `repeated EventModifier modifiers = 5`
-    pub modifiers: pz::rt::Vec<crate::perf_events::EventModifier>,
+    pub modifiers: pz::rt::Vec<perf_events::EventModifier>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }

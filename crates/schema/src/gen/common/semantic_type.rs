@@ -2,54 +2,12 @@
 
 use ::esatto_protozero as pz;
 
-/// Enumeration `perfetto.protos.SemanticType`; numbers without a name are values too.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SemanticType(pub i32);
-
-#[allow(missing_docs)]
-impl SemanticType {
-    pub const SEMANTIC_TYPE_UNSPECIFIED: Self = Self(0);
-    pub const SEMANTIC_TYPE_ATRACE: Self = Self(1);
-    pub const SEMANTIC_TYPE_JOB: Self = Self(2);
-    pub const SEMANTIC_TYPE_WAKELOCK: Self = Self(3);
-}
-
-impl SemanticType {
-    /// The name of the value, if the schema has one.
-    #[must_use]
-    pub const fn name(self) -> Option<&'static str> {
-        Some(match self {
-            Self::SEMANTIC_TYPE_UNSPECIFIED => "SEMANTIC_TYPE_UNSPECIFIED",
-            Self::SEMANTIC_TYPE_ATRACE => "SEMANTIC_TYPE_ATRACE",
-            Self::SEMANTIC_TYPE_JOB => "SEMANTIC_TYPE_JOB",
-            Self::SEMANTIC_TYPE_WAKELOCK => "SEMANTIC_TYPE_WAKELOCK",
-            _ => return None,
-        })
-    }
-}
-
-impl Default for SemanticType {
-    fn default() -> Self {
-        Self(0)
-    }
-}
-
-impl From<i32> for SemanticType {
-    #[inline]
-    fn from(number: i32) -> Self {
-        Self(number)
-    }
-}
-
-impl From<SemanticType> for i32 {
-    #[inline]
-    fn from(value: SemanticType) -> Self {
-        value.0
-    }
-}
-
-impl core::fmt::Debug for SemanticType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        pz::debug_enum(f, self.name(), self.0)
+pz::open_enum! {
+    /// Enumeration `perfetto.protos.SemanticType`; numbers without a name are values too.
+    enum SemanticType, default 0 {
+        SEMANTIC_TYPE_UNSPECIFIED = 0, "SEMANTIC_TYPE_UNSPECIFIED";
+        SEMANTIC_TYPE_ATRACE = 1, "SEMANTIC_TYPE_ATRACE";
+        SEMANTIC_TYPE_JOB = 2, "SEMANTIC_TYPE_JOB";
+        SEMANTIC_TYPE_WAKELOCK = 3, "SEMANTIC_TYPE_WAKELOCK";
     }
 }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.Utsname`.
-#[derive(Debug)]
-pub struct UtsnameWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for UtsnameWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Utsname`.
+    writer UtsnameWriter;
+    /// The fields of an encoded `perfetto.protos.Utsname`.
+    reader UtsnameReader;
 }
 
-impl<'w> UtsnameWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl UtsnameWriter<'_> {
     /// `optional string sysname = 1`
     #[inline]
     pub fn sysname(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -49,72 +39,27 @@ impl<'w> UtsnameWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Utsname`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct UtsnameReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for UtsnameReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> UtsnameReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string sysname = 1`
     #[inline]
-    #[must_use]
     pub fn sysname(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional string version = 2`
     #[inline]
-    #[must_use]
     pub fn version(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional string release = 3`
     #[inline]
-    #[must_use]
     pub fn release(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional string machine = 4`
     #[inline]
-    #[must_use]
     pub fn machine(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
@@ -171,27 +116,17 @@ pub mod utsname {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SystemInfo`.
-#[derive(Debug)]
-pub struct SystemInfoWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SystemInfoWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SystemInfo`.
+    writer SystemInfoWriter;
+    /// The fields of an encoded `perfetto.protos.SystemInfo`.
+    reader SystemInfoReader;
 }
 
-impl<'w> SystemInfoWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SystemInfoWriter<'_> {
     /// `optional Utsname utsname = 1`
     #[inline]
-    pub fn utsname(&mut self) -> crate::UtsnameWriter<'_> {
+    pub fn utsname(&mut self) -> UtsnameWriter<'_> {
         self.0.begin(1).into()
     }
 
@@ -308,163 +243,105 @@ impl<'w> SystemInfoWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SystemInfo`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SystemInfoReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SystemInfoReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SystemInfoReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional Utsname utsname = 1`
     #[inline]
-    #[must_use]
-    pub fn utsname(&self) -> Option<crate::UtsnameReader<'a>> {
+    pub fn utsname(&self) -> Option<UtsnameReader<'a>> {
         pz::last_message(self.0, 1)
     }
 
     /// `optional string android_build_fingerprint = 2`
     #[inline]
-    #[must_use]
     pub fn android_build_fingerprint(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional int64 hz = 3`
     #[inline]
-    #[must_use]
     pub fn hz(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional string tracing_service_version = 4`
     #[inline]
-    #[must_use]
     pub fn tracing_service_version(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional uint64 android_sdk_version = 5`
     #[inline]
-    #[must_use]
     pub fn android_sdk_version(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint32 page_size = 6`
     #[inline]
-    #[must_use]
     pub fn page_size(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional int32 timezone_off_mins = 7`
     #[inline]
-    #[must_use]
     pub fn timezone_off_mins(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
 
     /// `optional uint32 num_cpus = 8`
     #[inline]
-    #[must_use]
     pub fn num_cpus(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional string android_soc_model = 9`
     #[inline]
-    #[must_use]
     pub fn android_soc_model(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 9)
     }
 
     /// `optional string android_hardware_revision = 10`
     #[inline]
-    #[must_use]
     pub fn android_hardware_revision(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 10)
     }
 
     /// `optional string android_storage_model = 11`
     #[inline]
-    #[must_use]
     pub fn android_storage_model(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 11)
     }
 
     /// `optional string android_ram_model = 12`
     #[inline]
-    #[must_use]
     pub fn android_ram_model(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 12)
     }
 
     /// `optional string android_guest_soc_model = 13`
     #[inline]
-    #[must_use]
     pub fn android_guest_soc_model(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 13)
     }
 
     /// `optional string android_device_manufacturer = 14`
     #[inline]
-    #[must_use]
     pub fn android_device_manufacturer(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 14)
     }
 
     /// `optional string android_serial_console = 15`
     #[inline]
-    #[must_use]
     pub fn android_serial_console(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 15)
     }
 
     /// `optional uint64 system_ram_bytes = 16`
     #[inline]
-    #[must_use]
     pub fn system_ram_bytes(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 16)
     }
 
     /// `optional string machine_name = 17`
     #[inline]
-    #[must_use]
     pub fn machine_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 17)
     }
@@ -474,7 +351,7 @@ impl<'a> SystemInfoReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SystemInfo {
     /// `optional Utsname utsname = 1`
-    pub utsname: Option<crate::Utsname>,
+    pub utsname: Option<Utsname>,
     /// `optional string android_build_fingerprint = 2`
     pub android_build_fingerprint: Option<pz::ProtoString>,
     /// `optional int64 hz = 3`

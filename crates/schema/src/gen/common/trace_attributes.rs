@@ -2,76 +2,25 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TraceAttributes`.
-#[derive(Debug)]
-pub struct TraceAttributesWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TraceAttributesWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TraceAttributes`.
+    writer TraceAttributesWriter;
+    /// The fields of an encoded `perfetto.protos.TraceAttributes`.
+    reader TraceAttributesReader;
 }
 
-impl<'w> TraceAttributesWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TraceAttributesWriter<'_> {
     /// `repeated Attribute attribute = 1`
     #[inline]
-    pub fn attribute(&mut self) -> crate::trace_attributes::AttributeWriter<'_> {
+    pub fn attribute(&mut self) -> trace_attributes::AttributeWriter<'_> {
         self.0.begin(1).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TraceAttributes`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TraceAttributesReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TraceAttributesReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TraceAttributesReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated Attribute attribute = 1`
     #[inline]
-    pub fn attribute(&self) -> pz::Messages<'a, crate::trace_attributes::AttributeReader<'a>> {
+    pub fn attribute(&self) -> pz::Messages<'a, trace_attributes::AttributeReader<'a>> {
         pz::messages(self.0, 1)
     }
 }
@@ -80,7 +29,7 @@ impl<'a> TraceAttributesReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TraceAttributes {
     /// `repeated Attribute attribute = 1`
-    pub attribute: pz::rt::Vec<crate::trace_attributes::Attribute>,
+    pub attribute: pz::rt::Vec<trace_attributes::Attribute>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -113,24 +62,14 @@ pub mod trace_attributes {
         pub const ATTRIBUTE: u32 = 1;
     }
 
-    /// Appends the fields of a `perfetto.protos.TraceAttributes.Attribute`.
-    #[derive(Debug)]
-    pub struct AttributeWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for AttributeWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceAttributes.Attribute`.
+        writer AttributeWriter;
+        /// The fields of an encoded `perfetto.protos.TraceAttributes.Attribute`.
+        reader AttributeReader;
     }
 
-    impl<'w> AttributeWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl AttributeWriter<'_> {
         /// `optional string key = 1`
         #[inline]
         pub fn key(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -153,65 +92,21 @@ pub mod trace_attributes {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceAttributes.Attribute`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct AttributeReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for AttributeReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> AttributeReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string key = 1`
         #[inline]
-        #[must_use]
         pub fn key(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `int64 long_value = 2`, one of `value`
         #[inline]
-        #[must_use]
         pub fn long_value(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 2)
         }
 
         /// `string string_value = 3`, one of `value`
         #[inline]
-        #[must_use]
         pub fn string_value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }

@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TraceStats`.
-#[derive(Debug)]
-pub struct TraceStatsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TraceStatsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TraceStats`.
+    writer TraceStatsWriter;
+    /// The fields of an encoded `perfetto.protos.TraceStats`.
+    reader TraceStatsReader;
 }
 
-impl<'w> TraceStatsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TraceStatsWriter<'_> {
     /// `repeated BufferStats buffer_stats = 1`
     #[inline]
-    pub fn buffer_stats(&mut self) -> crate::trace_stats::BufferStatsWriter<'_> {
+    pub fn buffer_stats(&mut self) -> trace_stats::BufferStatsWriter<'_> {
         self.0.begin(1).into()
     }
 
@@ -91,7 +81,7 @@ impl<'w> TraceStatsWriter<'w> {
 
     /// `optional FilterStats filter_stats = 11`
     #[inline]
-    pub fn filter_stats(&mut self) -> crate::trace_stats::FilterStatsWriter<'_> {
+    pub fn filter_stats(&mut self) -> trace_stats::FilterStatsWriter<'_> {
         self.0.begin(11).into()
     }
 
@@ -118,7 +108,7 @@ impl<'w> TraceStatsWriter<'w> {
 
     /// `optional FinalFlushOutcome final_flush_outcome = 15`
     #[inline]
-    pub fn final_flush_outcome(&mut self, value: crate::trace_stats::FinalFlushOutcome) -> &mut Self {
+    pub fn final_flush_outcome(&mut self, value: trace_stats::FinalFlushOutcome) -> &mut Self {
         self.0.int(15, i64::from(value.0));
         self
     }
@@ -132,154 +122,99 @@ impl<'w> TraceStatsWriter<'w> {
 
     /// `repeated WriterStats writer_stats = 18`
     #[inline]
-    pub fn writer_stats(&mut self) -> crate::trace_stats::WriterStatsWriter<'_> {
+    pub fn writer_stats(&mut self) -> trace_stats::WriterStatsWriter<'_> {
         self.0.begin(18).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TraceStats`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TraceStatsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TraceStatsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TraceStatsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated BufferStats buffer_stats = 1`
     #[inline]
-    pub fn buffer_stats(&self) -> pz::Messages<'a, crate::trace_stats::BufferStatsReader<'a>> {
+    pub fn buffer_stats(&self) -> pz::Messages<'a, trace_stats::BufferStatsReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `optional uint32 producers_connected = 2`
     #[inline]
-    #[must_use]
     pub fn producers_connected(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 producers_seen = 3`
     #[inline]
-    #[must_use]
     pub fn producers_seen(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 data_sources_registered = 4`
     #[inline]
-    #[must_use]
     pub fn data_sources_registered(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint64 data_sources_seen = 5`
     #[inline]
-    #[must_use]
     pub fn data_sources_seen(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint32 tracing_sessions = 6`
     #[inline]
-    #[must_use]
     pub fn tracing_sessions(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 total_buffers = 7`
     #[inline]
-    #[must_use]
     pub fn total_buffers(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint64 chunks_discarded = 8`
     #[inline]
-    #[must_use]
     pub fn chunks_discarded(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
 
     /// `optional uint64 patches_discarded = 9`
     #[inline]
-    #[must_use]
     pub fn patches_discarded(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 9)
     }
 
     /// `optional uint64 invalid_packets = 10`
     #[inline]
-    #[must_use]
     pub fn invalid_packets(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 10)
     }
 
     /// `optional FilterStats filter_stats = 11`
     #[inline]
-    #[must_use]
-    pub fn filter_stats(&self) -> Option<crate::trace_stats::FilterStatsReader<'a>> {
+    pub fn filter_stats(&self) -> Option<trace_stats::FilterStatsReader<'a>> {
         pz::last_message(self.0, 11)
     }
 
     /// `optional uint64 flushes_requested = 12`
     #[inline]
-    #[must_use]
     pub fn flushes_requested(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 12)
     }
 
     /// `optional uint64 flushes_succeeded = 13`
     #[inline]
-    #[must_use]
     pub fn flushes_succeeded(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 13)
     }
 
     /// `optional uint64 flushes_failed = 14`
     #[inline]
-    #[must_use]
     pub fn flushes_failed(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 14)
     }
 
     /// `optional FinalFlushOutcome final_flush_outcome = 15`
     #[inline]
-    #[must_use]
-    pub fn final_flush_outcome(&self) -> Option<crate::trace_stats::FinalFlushOutcome> {
+    pub fn final_flush_outcome(&self) -> Option<trace_stats::FinalFlushOutcome> {
         pz::last::<pz::kind::Enum<_>>(self.0, 15)
     }
 
@@ -291,7 +226,7 @@ impl<'a> TraceStatsReader<'a> {
 
     /// `repeated WriterStats writer_stats = 18`
     #[inline]
-    pub fn writer_stats(&self) -> pz::Messages<'a, crate::trace_stats::WriterStatsReader<'a>> {
+    pub fn writer_stats(&self) -> pz::Messages<'a, trace_stats::WriterStatsReader<'a>> {
         pz::messages(self.0, 18)
     }
 }
@@ -300,7 +235,7 @@ impl<'a> TraceStatsReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TraceStats {
     /// `repeated BufferStats buffer_stats = 1`
-    pub buffer_stats: pz::rt::Vec<crate::trace_stats::BufferStats>,
+    pub buffer_stats: pz::rt::Vec<trace_stats::BufferStats>,
     /// `optional uint32 producers_connected = 2`
     pub producers_connected: Option<u32>,
     /// `optional uint64 producers_seen = 3`
@@ -320,7 +255,7 @@ pub struct TraceStats {
     /// `optional uint64 invalid_packets = 10`
     pub invalid_packets: Option<u64>,
     /// `optional FilterStats filter_stats = 11`
-    pub filter_stats: Option<crate::trace_stats::FilterStats>,
+    pub filter_stats: Option<trace_stats::FilterStats>,
     /// `optional uint64 flushes_requested = 12`
     pub flushes_requested: Option<u64>,
     /// `optional uint64 flushes_succeeded = 13`
@@ -328,11 +263,11 @@ pub struct TraceStats {
     /// `optional uint64 flushes_failed = 14`
     pub flushes_failed: Option<u64>,
     /// `optional FinalFlushOutcome final_flush_outcome = 15`
-    pub final_flush_outcome: Option<crate::trace_stats::FinalFlushOutcome>,
+    pub final_flush_outcome: Option<trace_stats::FinalFlushOutcome>,
     /// `repeated int64 chunk_payload_histogram_def = 17`
     pub chunk_payload_histogram_def: pz::rt::Vec<i64>,
     /// `repeated WriterStats writer_stats = 18`
-    pub writer_stats: pz::rt::Vec<crate::trace_stats::WriterStats>,
+    pub writer_stats: pz::rt::Vec<trace_stats::WriterStats>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -413,74 +348,23 @@ pub mod trace_stats {
         pub const WRITER_STATS: u32 = 18;
     }
 
-    /// Enumeration `perfetto.protos.TraceStats.FinalFlushOutcome`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct FinalFlushOutcome(pub i32);
-
-    #[allow(missing_docs)]
-    impl FinalFlushOutcome {
-        pub const FINAL_FLUSH_UNSPECIFIED: Self = Self(0);
-        pub const FINAL_FLUSH_SUCCEEDED: Self = Self(1);
-        pub const FINAL_FLUSH_FAILED: Self = Self(2);
-    }
-
-    impl FinalFlushOutcome {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::FINAL_FLUSH_UNSPECIFIED => "FINAL_FLUSH_UNSPECIFIED",
-                Self::FINAL_FLUSH_SUCCEEDED => "FINAL_FLUSH_SUCCEEDED",
-                Self::FINAL_FLUSH_FAILED => "FINAL_FLUSH_FAILED",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.TraceStats.FinalFlushOutcome`; numbers without a name are values too.
+        enum FinalFlushOutcome, default 0 {
+            FINAL_FLUSH_UNSPECIFIED = 0, "FINAL_FLUSH_UNSPECIFIED";
+            FINAL_FLUSH_SUCCEEDED = 1, "FINAL_FLUSH_SUCCEEDED";
+            FINAL_FLUSH_FAILED = 2, "FINAL_FLUSH_FAILED";
         }
     }
 
-    impl Default for FinalFlushOutcome {
-        fn default() -> Self {
-            Self(0)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceStats.BufferStats`.
+        writer BufferStatsWriter;
+        /// The fields of an encoded `perfetto.protos.TraceStats.BufferStats`.
+        reader BufferStatsReader;
     }
 
-    impl From<i32> for FinalFlushOutcome {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<FinalFlushOutcome> for i32 {
-        #[inline]
-        fn from(value: FinalFlushOutcome) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for FinalFlushOutcome {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Appends the fields of a `perfetto.protos.TraceStats.BufferStats`.
-    #[derive(Debug)]
-    pub struct BufferStatsWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for BufferStatsWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
-    }
-
-    impl<'w> BufferStatsWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl BufferStatsWriter<'_> {
         /// `optional uint64 bytes_written = 1`
         #[inline]
         pub fn bytes_written(&mut self, value: u64) -> &mut Self {
@@ -622,184 +506,123 @@ pub mod trace_stats {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceStats.BufferStats`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct BufferStatsReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for BufferStatsReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> BufferStatsReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 bytes_written = 1`
         #[inline]
-        #[must_use]
         pub fn bytes_written(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional uint64 chunks_written = 2`
         #[inline]
-        #[must_use]
         pub fn chunks_written(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
 
         /// `optional uint64 chunks_overwritten = 3`
         #[inline]
-        #[must_use]
         pub fn chunks_overwritten(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 3)
         }
 
         /// `optional uint64 write_wrap_count = 4`
         #[inline]
-        #[must_use]
         pub fn write_wrap_count(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 4)
         }
 
         /// `optional uint64 patches_succeeded = 5`
         #[inline]
-        #[must_use]
         pub fn patches_succeeded(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 5)
         }
 
         /// `optional uint64 patches_failed = 6`
         #[inline]
-        #[must_use]
         pub fn patches_failed(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 6)
         }
 
         /// `optional uint64 readaheads_succeeded = 7`
         #[inline]
-        #[must_use]
         pub fn readaheads_succeeded(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 7)
         }
 
         /// `optional uint64 readaheads_failed = 8`
         #[inline]
-        #[must_use]
         pub fn readaheads_failed(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 8)
         }
 
         /// `optional uint64 abi_violations = 9`
         #[inline]
-        #[must_use]
         pub fn abi_violations(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 9)
         }
 
         /// `optional uint64 chunks_rewritten = 10`
         #[inline]
-        #[must_use]
         pub fn chunks_rewritten(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 10)
         }
 
         /// `optional uint64 chunks_committed_out_of_order = 11`
         #[inline]
-        #[must_use]
         pub fn chunks_committed_out_of_order(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 11)
         }
 
         /// `optional uint64 buffer_size = 12`
         #[inline]
-        #[must_use]
         pub fn buffer_size(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 12)
         }
 
         /// `optional uint64 bytes_overwritten = 13`
         #[inline]
-        #[must_use]
         pub fn bytes_overwritten(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 13)
         }
 
         /// `optional uint64 bytes_read = 14`
         #[inline]
-        #[must_use]
         pub fn bytes_read(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 14)
         }
 
         /// `optional uint64 padding_bytes_written = 15`
         #[inline]
-        #[must_use]
         pub fn padding_bytes_written(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 15)
         }
 
         /// `optional uint64 padding_bytes_cleared = 16`
         #[inline]
-        #[must_use]
         pub fn padding_bytes_cleared(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 16)
         }
 
         /// `optional uint64 chunks_read = 17`
         #[inline]
-        #[must_use]
         pub fn chunks_read(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 17)
         }
 
         /// `optional uint64 chunks_discarded = 18`
         #[inline]
-        #[must_use]
         pub fn chunks_discarded(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 18)
         }
 
         /// `optional uint64 trace_writer_packet_loss = 19`
         #[inline]
-        #[must_use]
         pub fn trace_writer_packet_loss(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 19)
         }
 
         /// `optional uint64 chunks_relocated = 20`
         #[inline]
-        #[must_use]
         pub fn chunks_relocated(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 20)
         }
@@ -936,24 +759,14 @@ pub mod trace_stats {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TraceStats.WriterStats`.
-    #[derive(Debug)]
-    pub struct WriterStatsWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for WriterStatsWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceStats.WriterStats`.
+        writer WriterStatsWriter;
+        /// The fields of an encoded `perfetto.protos.TraceStats.WriterStats`.
+        reader WriterStatsReader;
     }
 
-    impl<'w> WriterStatsWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl WriterStatsWriter<'_> {
         /// `optional uint64 sequence_id = 1`
         #[inline]
         pub fn sequence_id(&mut self, value: u64) -> &mut Self {
@@ -983,51 +796,9 @@ pub mod trace_stats {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceStats.WriterStats`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct WriterStatsReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for WriterStatsReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> WriterStatsReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 sequence_id = 1`
         #[inline]
-        #[must_use]
         pub fn sequence_id(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
@@ -1046,7 +817,6 @@ pub mod trace_stats {
 
         /// `optional uint32 buffer = 4`
         #[inline]
-        #[must_use]
         pub fn buffer(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 4)
         }
@@ -1103,24 +873,14 @@ pub mod trace_stats {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TraceStats.FilterStats`.
-    #[derive(Debug)]
-    pub struct FilterStatsWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for FilterStatsWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceStats.FilterStats`.
+        writer FilterStatsWriter;
+        /// The fields of an encoded `perfetto.protos.TraceStats.FilterStats`.
+        reader FilterStatsReader;
     }
 
-    impl<'w> FilterStatsWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl FilterStatsWriter<'_> {
         /// `optional uint64 input_packets = 1`
         #[inline]
         pub fn input_packets(&mut self, value: u64) -> &mut Self {
@@ -1164,79 +924,33 @@ pub mod trace_stats {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceStats.FilterStats`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct FilterStatsReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for FilterStatsReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> FilterStatsReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 input_packets = 1`
         #[inline]
-        #[must_use]
         pub fn input_packets(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional uint64 input_bytes = 2`
         #[inline]
-        #[must_use]
         pub fn input_bytes(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
 
         /// `optional uint64 output_bytes = 3`
         #[inline]
-        #[must_use]
         pub fn output_bytes(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 3)
         }
 
         /// `optional uint64 errors = 4`
         #[inline]
-        #[must_use]
         pub fn errors(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 4)
         }
 
         /// `optional uint64 time_taken_ns = 5`
         #[inline]
-        #[must_use]
         pub fn time_taken_ns(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 5)
         }

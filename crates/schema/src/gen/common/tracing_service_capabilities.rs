@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TracingServiceCapabilities`.
-#[derive(Debug)]
-pub struct TracingServiceCapabilitiesWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TracingServiceCapabilitiesWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TracingServiceCapabilities`.
+    writer TracingServiceCapabilitiesWriter;
+    /// The fields of an encoded `perfetto.protos.TracingServiceCapabilities`.
+    reader TracingServiceCapabilitiesReader;
 }
 
-impl<'w> TracingServiceCapabilitiesWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TracingServiceCapabilitiesWriter<'_> {
     /// `optional bool has_query_capabilities = 1`
     #[inline]
     pub fn has_query_capabilities(&mut self, value: bool) -> &mut Self {
@@ -49,51 +39,9 @@ impl<'w> TracingServiceCapabilitiesWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TracingServiceCapabilities`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TracingServiceCapabilitiesReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TracingServiceCapabilitiesReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TracingServiceCapabilitiesReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional bool has_query_capabilities = 1`
     #[inline]
-    #[must_use]
     pub fn has_query_capabilities(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 1)
     }
@@ -106,14 +54,12 @@ impl<'a> TracingServiceCapabilitiesReader<'a> {
 
     /// `optional bool has_trace_config_output_path = 3`
     #[inline]
-    #[must_use]
     pub fn has_trace_config_output_path(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }
 
     /// `optional bool has_clone_session = 4`
     #[inline]
-    #[must_use]
     pub fn has_clone_session(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 4)
     }

@@ -2,33 +2,23 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TracingServiceState`.
-#[derive(Debug)]
-pub struct TracingServiceStateWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TracingServiceStateWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TracingServiceState`.
+    writer TracingServiceStateWriter;
+    /// The fields of an encoded `perfetto.protos.TracingServiceState`.
+    reader TracingServiceStateReader;
 }
 
-impl<'w> TracingServiceStateWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TracingServiceStateWriter<'_> {
     /// `repeated Producer producers = 1`
     #[inline]
-    pub fn producers(&mut self) -> crate::tracing_service_state::ProducerWriter<'_> {
+    pub fn producers(&mut self) -> tracing_service_state::ProducerWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `repeated DataSource data_sources = 2`
     #[inline]
-    pub fn data_sources(&mut self) -> crate::tracing_service_state::DataSourceWriter<'_> {
+    pub fn data_sources(&mut self) -> tracing_service_state::DataSourceWriter<'_> {
         self.0.begin(2).into()
     }
 
@@ -55,7 +45,7 @@ impl<'w> TracingServiceStateWriter<'w> {
 
     /// `repeated TracingSession tracing_sessions = 6`
     #[inline]
-    pub fn tracing_sessions(&mut self) -> crate::tracing_service_state::TracingSessionWriter<'_> {
+    pub fn tracing_sessions(&mut self) -> tracing_service_state::TracingSessionWriter<'_> {
         self.0.begin(6).into()
     }
 
@@ -67,90 +57,45 @@ impl<'w> TracingServiceStateWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TracingServiceState`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TracingServiceStateReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TracingServiceStateReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TracingServiceStateReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated Producer producers = 1`
     #[inline]
-    pub fn producers(&self) -> pz::Messages<'a, crate::tracing_service_state::ProducerReader<'a>> {
+    pub fn producers(&self) -> pz::Messages<'a, tracing_service_state::ProducerReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `repeated DataSource data_sources = 2`
     #[inline]
-    pub fn data_sources(&self) -> pz::Messages<'a, crate::tracing_service_state::DataSourceReader<'a>> {
+    pub fn data_sources(&self) -> pz::Messages<'a, tracing_service_state::DataSourceReader<'a>> {
         pz::messages(self.0, 2)
     }
 
     /// `optional int32 num_sessions = 3`
     #[inline]
-    #[must_use]
     pub fn num_sessions(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 num_sessions_started = 4`
     #[inline]
-    #[must_use]
     pub fn num_sessions_started(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional string tracing_service_version = 5`
     #[inline]
-    #[must_use]
     pub fn tracing_service_version(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
 
     /// `repeated TracingSession tracing_sessions = 6`
     #[inline]
-    pub fn tracing_sessions(&self) -> pz::Messages<'a, crate::tracing_service_state::TracingSessionReader<'a>> {
+    pub fn tracing_sessions(&self) -> pz::Messages<'a, tracing_service_state::TracingSessionReader<'a>> {
         pz::messages(self.0, 6)
     }
 
     /// `optional bool supports_tracing_sessions = 7`
     #[inline]
-    #[must_use]
     pub fn supports_tracing_sessions(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 7)
     }
@@ -160,9 +105,9 @@ impl<'a> TracingServiceStateReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TracingServiceState {
     /// `repeated Producer producers = 1`
-    pub producers: pz::rt::Vec<crate::tracing_service_state::Producer>,
+    pub producers: pz::rt::Vec<tracing_service_state::Producer>,
     /// `repeated DataSource data_sources = 2`
-    pub data_sources: pz::rt::Vec<crate::tracing_service_state::DataSource>,
+    pub data_sources: pz::rt::Vec<tracing_service_state::DataSource>,
     /// `optional int32 num_sessions = 3`
     pub num_sessions: Option<i32>,
     /// `optional int32 num_sessions_started = 4`
@@ -170,7 +115,7 @@ pub struct TracingServiceState {
     /// `optional string tracing_service_version = 5`
     pub tracing_service_version: Option<pz::ProtoString>,
     /// `repeated TracingSession tracing_sessions = 6`
-    pub tracing_sessions: pz::rt::Vec<crate::tracing_service_state::TracingSession>,
+    pub tracing_sessions: pz::rt::Vec<tracing_service_state::TracingSession>,
     /// `optional bool supports_tracing_sessions = 7`
     pub supports_tracing_sessions: Option<bool>,
     /// Fields that the schema does not know, encoded.
@@ -223,24 +168,14 @@ pub mod tracing_service_state {
         pub const SUPPORTS_TRACING_SESSIONS: u32 = 7;
     }
 
-    /// Appends the fields of a `perfetto.protos.TracingServiceState.Producer`.
-    #[derive(Debug)]
-    pub struct ProducerWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ProducerWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TracingServiceState.Producer`.
+        writer ProducerWriter;
+        /// The fields of an encoded `perfetto.protos.TracingServiceState.Producer`.
+        reader ProducerReader;
     }
 
-    impl<'w> ProducerWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ProducerWriter<'_> {
         /// `optional int32 id = 1`
         #[inline]
         pub fn id(&mut self, value: i32) -> &mut Self {
@@ -298,100 +233,51 @@ pub mod tracing_service_state {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TracingServiceState.Producer`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ProducerReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ProducerReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ProducerReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional int32 id = 1`
         #[inline]
-        #[must_use]
         pub fn id(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 1)
         }
 
         /// `optional string name = 2`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
 
         /// `optional int32 uid = 3`
         #[inline]
-        #[must_use]
         pub fn uid(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 3)
         }
 
         /// `optional string sdk_version = 4`
         #[inline]
-        #[must_use]
         pub fn sdk_version(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 4)
         }
 
         /// `optional int32 pid = 5`
         #[inline]
-        #[must_use]
         pub fn pid(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 5)
         }
 
         /// `optional bool frozen = 6`
         #[inline]
-        #[must_use]
         pub fn frozen(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 6)
         }
 
         /// `optional uint32 machine_id = 7`
         #[inline]
-        #[must_use]
         pub fn machine_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 7)
         }
 
         /// `optional string machine_name = 8`
         #[inline]
-        #[must_use]
         pub fn machine_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 8)
         }
@@ -468,24 +354,14 @@ pub mod tracing_service_state {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TracingServiceState.DataSource`.
-    #[derive(Debug)]
-    pub struct DataSourceWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for DataSourceWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TracingServiceState.DataSource`.
+        writer DataSourceWriter;
+        /// The fields of an encoded `perfetto.protos.TracingServiceState.DataSource`.
+        reader DataSourceReader;
     }
 
-    impl<'w> DataSourceWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl DataSourceWriter<'_> {
         /// `optional DataSourceDescriptor ds_descriptor = 1`
         #[inline]
         pub fn ds_descriptor(&mut self) -> crate::DataSourceDescriptorWriter<'_> {
@@ -500,58 +376,15 @@ pub mod tracing_service_state {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TracingServiceState.DataSource`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct DataSourceReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for DataSourceReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> DataSourceReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional DataSourceDescriptor ds_descriptor = 1`
         #[inline]
-        #[must_use]
         pub fn ds_descriptor(&self) -> Option<crate::DataSourceDescriptorReader<'a>> {
             pz::last_message(self.0, 1)
         }
 
         /// `optional int32 producer_id = 2`
         #[inline]
-        #[must_use]
         pub fn producer_id(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 2)
         }
@@ -598,24 +431,14 @@ pub mod tracing_service_state {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TracingServiceState.TracingSession`.
-    #[derive(Debug)]
-    pub struct TracingSessionWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for TracingSessionWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TracingServiceState.TracingSession`.
+        writer TracingSessionWriter;
+        /// The fields of an encoded `perfetto.protos.TracingServiceState.TracingSession`.
+        reader TracingSessionReader;
     }
 
-    impl<'w> TracingSessionWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl TracingSessionWriter<'_> {
         /// `optional uint64 id = 1`
         #[inline]
         pub fn id(&mut self, value: u64) -> &mut Self {
@@ -694,72 +517,27 @@ pub mod tracing_service_state {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TracingServiceState.TracingSession`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct TracingSessionReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for TracingSessionReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> TracingSessionReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 id = 1`
         #[inline]
-        #[must_use]
         pub fn id(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional int32 consumer_uid = 2`
         #[inline]
-        #[must_use]
         pub fn consumer_uid(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 2)
         }
 
         /// `optional string state = 3`
         #[inline]
-        #[must_use]
         pub fn state(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }
 
         /// `optional string unique_session_name = 4`
         #[inline]
-        #[must_use]
         pub fn unique_session_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 4)
         }
@@ -772,42 +550,36 @@ pub mod tracing_service_state {
 
         /// `optional uint32 duration_ms = 6`
         #[inline]
-        #[must_use]
         pub fn duration_ms(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 6)
         }
 
         /// `optional uint32 num_data_sources = 7`
         #[inline]
-        #[must_use]
         pub fn num_data_sources(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 7)
         }
 
         /// `optional int64 start_realtime_ns = 8`
         #[inline]
-        #[must_use]
         pub fn start_realtime_ns(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 8)
         }
 
         /// `optional int32 bugreport_score = 9`
         #[inline]
-        #[must_use]
         pub fn bugreport_score(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 9)
         }
 
         /// `optional string bugreport_filename = 10`
         #[inline]
-        #[must_use]
         pub fn bugreport_filename(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 10)
         }
 
         /// `optional bool is_started = 11`
         #[inline]
-        #[must_use]
         pub fn is_started(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 11)
         }

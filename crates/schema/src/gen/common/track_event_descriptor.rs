@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TrackEventCategory`.
-#[derive(Debug)]
-pub struct TrackEventCategoryWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrackEventCategoryWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrackEventCategory`.
+    writer TrackEventCategoryWriter;
+    /// The fields of an encoded `perfetto.protos.TrackEventCategory`.
+    reader TrackEventCategoryReader;
 }
 
-impl<'w> TrackEventCategoryWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrackEventCategoryWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -42,58 +32,15 @@ impl<'w> TrackEventCategoryWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrackEventCategory`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrackEventCategoryReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrackEventCategoryReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrackEventCategoryReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional string description = 2`
     #[inline]
-    #[must_use]
     pub fn description(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
@@ -151,76 +98,25 @@ pub mod track_event_category {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrackEventDescriptor`.
-#[derive(Debug)]
-pub struct TrackEventDescriptorWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrackEventDescriptorWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrackEventDescriptor`.
+    writer TrackEventDescriptorWriter;
+    /// The fields of an encoded `perfetto.protos.TrackEventDescriptor`.
+    reader TrackEventDescriptorReader;
 }
 
-impl<'w> TrackEventDescriptorWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrackEventDescriptorWriter<'_> {
     /// `repeated TrackEventCategory available_categories = 1`
     #[inline]
-    pub fn available_categories(&mut self) -> crate::TrackEventCategoryWriter<'_> {
+    pub fn available_categories(&mut self) -> TrackEventCategoryWriter<'_> {
         self.0.begin(1).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrackEventDescriptor`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrackEventDescriptorReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrackEventDescriptorReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrackEventDescriptorReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated TrackEventCategory available_categories = 1`
     #[inline]
-    pub fn available_categories(&self) -> pz::Messages<'a, crate::TrackEventCategoryReader<'a>> {
+    pub fn available_categories(&self) -> pz::Messages<'a, TrackEventCategoryReader<'a>> {
         pz::messages(self.0, 1)
     }
 }
@@ -229,7 +125,7 @@ impl<'a> TrackEventDescriptorReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrackEventDescriptor {
     /// `repeated TrackEventCategory available_categories = 1`
-    pub available_categories: pz::rt::Vec<crate::TrackEventCategory>,
+    pub available_categories: pz::rt::Vec<TrackEventCategory>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }

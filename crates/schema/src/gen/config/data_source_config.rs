@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.DataSourceConfig`.
-#[derive(Debug)]
-pub struct DataSourceConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DataSourceConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DataSourceConfig`.
+    writer DataSourceConfigWriter;
+    /// The fields of an encoded `perfetto.protos.DataSourceConfig`.
+    reader DataSourceConfigReader;
 }
 
-impl<'w> DataSourceConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DataSourceConfigWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -64,14 +54,14 @@ impl<'w> DataSourceConfigWriter<'w> {
 
     /// `optional SessionInitiator session_initiator = 8`
     #[inline]
-    pub fn session_initiator(&mut self, value: crate::data_source_config::SessionInitiator) -> &mut Self {
+    pub fn session_initiator(&mut self, value: data_source_config::SessionInitiator) -> &mut Self {
         self.0.int(8, i64::from(value.0));
         self
     }
 
     /// `optional BufferExhaustedPolicy buffer_exhausted_policy = 9`
     #[inline]
-    pub fn buffer_exhausted_policy(&mut self, value: crate::data_source_config::BufferExhaustedPolicy) -> &mut Self {
+    pub fn buffer_exhausted_policy(&mut self, value: data_source_config::BufferExhaustedPolicy) -> &mut Self {
         self.0.int(9, i64::from(value.0));
         self
     }
@@ -386,457 +376,357 @@ impl<'w> DataSourceConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DataSourceConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DataSourceConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DataSourceConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DataSourceConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint32 target_buffer = 2`
     #[inline]
-    #[must_use]
     pub fn target_buffer(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 trace_duration_ms = 3`
     #[inline]
-    #[must_use]
     pub fn trace_duration_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint64 tracing_session_id = 4`
     #[inline]
-    #[must_use]
     pub fn tracing_session_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional bool enable_extra_guardrails = 6`
     #[inline]
-    #[must_use]
     pub fn enable_extra_guardrails(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 6)
     }
 
     /// `optional uint32 stop_timeout_ms = 7`
     #[inline]
-    #[must_use]
     pub fn stop_timeout_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional SessionInitiator session_initiator = 8`
     #[inline]
-    #[must_use]
-    pub fn session_initiator(&self) -> Option<crate::data_source_config::SessionInitiator> {
+    pub fn session_initiator(&self) -> Option<data_source_config::SessionInitiator> {
         pz::last::<pz::kind::Enum<_>>(self.0, 8)
     }
 
     /// `optional BufferExhaustedPolicy buffer_exhausted_policy = 9`
     #[inline]
-    #[must_use]
-    pub fn buffer_exhausted_policy(&self) -> Option<crate::data_source_config::BufferExhaustedPolicy> {
+    pub fn buffer_exhausted_policy(&self) -> Option<data_source_config::BufferExhaustedPolicy> {
         pz::last::<pz::kind::Enum<_>>(self.0, 9)
     }
 
     /// `optional PriorityBoostConfig priority_boost = 10`
     #[inline]
-    #[must_use]
     pub fn priority_boost(&self) -> Option<crate::PriorityBoostConfigReader<'a>> {
         pz::last_message(self.0, 10)
     }
 
     /// `optional string target_buffer_name = 11`
     #[inline]
-    #[must_use]
     pub fn target_buffer_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 11)
     }
 
     /// `optional ProtoVmConfig protovm_config = 12`
     #[inline]
-    #[must_use]
     pub fn protovm_config(&self) -> Option<crate::ProtoVmConfigReader<'a>> {
         pz::last_message(self.0, 12)
     }
 
     /// `optional FtraceConfig ftrace_config = 100`
     #[inline]
-    #[must_use]
     pub fn ftrace_config(&self) -> Option<crate::FtraceConfigReader<'a>> {
         pz::last_message(self.0, 100)
     }
 
     /// `optional ChromeConfig chrome_config = 101`
     #[inline]
-    #[must_use]
     pub fn chrome_config(&self) -> Option<crate::ChromeConfigReader<'a>> {
         pz::last_message(self.0, 101)
     }
 
     /// `optional InodeFileConfig inode_file_config = 102`
     #[inline]
-    #[must_use]
     pub fn inode_file_config(&self) -> Option<crate::InodeFileConfigReader<'a>> {
         pz::last_message(self.0, 102)
     }
 
     /// `optional ProcessStatsConfig process_stats_config = 103`
     #[inline]
-    #[must_use]
     pub fn process_stats_config(&self) -> Option<crate::ProcessStatsConfigReader<'a>> {
         pz::last_message(self.0, 103)
     }
 
     /// `optional SysStatsConfig sys_stats_config = 104`
     #[inline]
-    #[must_use]
     pub fn sys_stats_config(&self) -> Option<crate::SysStatsConfigReader<'a>> {
         pz::last_message(self.0, 104)
     }
 
     /// `optional HeapprofdConfig heapprofd_config = 105`
     #[inline]
-    #[must_use]
     pub fn heapprofd_config(&self) -> Option<crate::HeapprofdConfigReader<'a>> {
         pz::last_message(self.0, 105)
     }
 
     /// `optional AndroidPowerConfig android_power_config = 106`
     #[inline]
-    #[must_use]
     pub fn android_power_config(&self) -> Option<crate::AndroidPowerConfigReader<'a>> {
         pz::last_message(self.0, 106)
     }
 
     /// `optional AndroidLogConfig android_log_config = 107`
     #[inline]
-    #[must_use]
     pub fn android_log_config(&self) -> Option<crate::AndroidLogConfigReader<'a>> {
         pz::last_message(self.0, 107)
     }
 
     /// `optional GpuCounterConfig gpu_counter_config = 108`
     #[inline]
-    #[must_use]
     pub fn gpu_counter_config(&self) -> Option<crate::GpuCounterConfigReader<'a>> {
         pz::last_message(self.0, 108)
     }
 
     /// `optional PackagesListConfig packages_list_config = 109`
     #[inline]
-    #[must_use]
     pub fn packages_list_config(&self) -> Option<crate::PackagesListConfigReader<'a>> {
         pz::last_message(self.0, 109)
     }
 
     /// `optional JavaHprofConfig java_hprof_config = 110`
     #[inline]
-    #[must_use]
     pub fn java_hprof_config(&self) -> Option<crate::JavaHprofConfigReader<'a>> {
         pz::last_message(self.0, 110)
     }
 
     /// `optional PerfEventConfig perf_event_config = 111`
     #[inline]
-    #[must_use]
     pub fn perf_event_config(&self) -> Option<crate::PerfEventConfigReader<'a>> {
         pz::last_message(self.0, 111)
     }
 
     /// `optional VulkanMemoryConfig vulkan_memory_config = 112`
     #[inline]
-    #[must_use]
     pub fn vulkan_memory_config(&self) -> Option<crate::VulkanMemoryConfigReader<'a>> {
         pz::last_message(self.0, 112)
     }
 
     /// `optional TrackEventConfig track_event_config = 113`
     #[inline]
-    #[must_use]
     pub fn track_event_config(&self) -> Option<crate::TrackEventConfigReader<'a>> {
         pz::last_message(self.0, 113)
     }
 
     /// `optional AndroidPolledStateConfig android_polled_state_config = 114`
     #[inline]
-    #[must_use]
     pub fn android_polled_state_config(&self) -> Option<crate::AndroidPolledStateConfigReader<'a>> {
         pz::last_message(self.0, 114)
     }
 
     /// `optional InterceptorConfig interceptor_config = 115`
     #[inline]
-    #[must_use]
     pub fn interceptor_config(&self) -> Option<crate::InterceptorConfigReader<'a>> {
         pz::last_message(self.0, 115)
     }
 
     /// `optional AndroidGameInterventionListConfig android_game_intervention_list_config = 116`
     #[inline]
-    #[must_use]
     pub fn android_game_intervention_list_config(&self) -> Option<crate::AndroidGameInterventionListConfigReader<'a>> {
         pz::last_message(self.0, 116)
     }
 
     /// `optional StatsdTracingConfig statsd_tracing_config = 117`
     #[inline]
-    #[must_use]
     pub fn statsd_tracing_config(&self) -> Option<crate::StatsdTracingConfigReader<'a>> {
         pz::last_message(self.0, 117)
     }
 
     /// `optional AndroidSystemPropertyConfig android_system_property_config = 118`
     #[inline]
-    #[must_use]
     pub fn android_system_property_config(&self) -> Option<crate::AndroidSystemPropertyConfigReader<'a>> {
         pz::last_message(self.0, 118)
     }
 
     /// `optional SystemInfoConfig system_info_config = 119`
     #[inline]
-    #[must_use]
     pub fn system_info_config(&self) -> Option<crate::SystemInfoConfigReader<'a>> {
         pz::last_message(self.0, 119)
     }
 
     /// `optional NetworkPacketTraceConfig network_packet_trace_config = 120`
     #[inline]
-    #[must_use]
     pub fn network_packet_trace_config(&self) -> Option<crate::NetworkPacketTraceConfigReader<'a>> {
         pz::last_message(self.0, 120)
     }
 
     /// `optional SurfaceFlingerLayersConfig surfaceflinger_layers_config = 121`
     #[inline]
-    #[must_use]
     pub fn surfaceflinger_layers_config(&self) -> Option<crate::SurfaceFlingerLayersConfigReader<'a>> {
         pz::last_message(self.0, 121)
     }
 
     /// `optional bool prefer_suspend_clock_for_duration = 122`
     #[inline]
-    #[must_use]
     pub fn prefer_suspend_clock_for_duration(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 122)
     }
 
     /// `optional SurfaceFlingerTransactionsConfig surfaceflinger_transactions_config = 123`
     #[inline]
-    #[must_use]
     pub fn surfaceflinger_transactions_config(&self) -> Option<crate::SurfaceFlingerTransactionsConfigReader<'a>> {
         pz::last_message(self.0, 123)
     }
 
     /// `optional AndroidSdkSyspropGuardConfig android_sdk_sysprop_guard_config = 124`
     #[inline]
-    #[must_use]
     pub fn android_sdk_sysprop_guard_config(&self) -> Option<crate::AndroidSdkSyspropGuardConfigReader<'a>> {
         pz::last_message(self.0, 124)
     }
 
     /// `optional EtwConfig etw_config = 125`
     #[inline]
-    #[must_use]
     pub fn etw_config(&self) -> Option<crate::EtwConfigReader<'a>> {
         pz::last_message(self.0, 125)
     }
 
     /// `optional ProtoLogConfig protolog_config = 126`
     #[inline]
-    #[must_use]
     pub fn protolog_config(&self) -> Option<crate::ProtoLogConfigReader<'a>> {
         pz::last_message(self.0, 126)
     }
 
     /// `optional V8Config v8_config = 127`
     #[inline]
-    #[must_use]
     pub fn v8_config(&self) -> Option<crate::V8ConfigReader<'a>> {
         pz::last_message(self.0, 127)
     }
 
     /// `optional AndroidInputEventConfig android_input_event_config = 128`
     #[inline]
-    #[must_use]
     pub fn android_input_event_config(&self) -> Option<crate::AndroidInputEventConfigReader<'a>> {
         pz::last_message(self.0, 128)
     }
 
     /// `optional PixelModemConfig pixel_modem_config = 129`
     #[inline]
-    #[must_use]
     pub fn pixel_modem_config(&self) -> Option<crate::PixelModemConfigReader<'a>> {
         pz::last_message(self.0, 129)
     }
 
     /// `optional WindowManagerConfig windowmanager_config = 130`
     #[inline]
-    #[must_use]
     pub fn windowmanager_config(&self) -> Option<crate::WindowManagerConfigReader<'a>> {
         pz::last_message(self.0, 130)
     }
 
     /// `optional ChromiumSystemMetricsConfig chromium_system_metrics = 131`
     #[inline]
-    #[must_use]
     pub fn chromium_system_metrics(&self) -> Option<crate::ChromiumSystemMetricsConfigReader<'a>> {
         pz::last_message(self.0, 131)
     }
 
     /// `optional KernelWakelocksConfig kernel_wakelocks_config = 132`
     #[inline]
-    #[must_use]
     pub fn kernel_wakelocks_config(&self) -> Option<crate::KernelWakelocksConfigReader<'a>> {
         pz::last_message(self.0, 132)
     }
 
     /// `optional GpuRenderStagesConfig gpu_renderstages_config = 133`
     #[inline]
-    #[must_use]
     pub fn gpu_renderstages_config(&self) -> Option<crate::GpuRenderStagesConfigReader<'a>> {
         pz::last_message(self.0, 133)
     }
 
     /// `optional ChromiumHistogramSamplesConfig chromium_histogram_samples = 134`
     #[inline]
-    #[must_use]
     pub fn chromium_histogram_samples(&self) -> Option<crate::ChromiumHistogramSamplesConfigReader<'a>> {
         pz::last_message(self.0, 134)
     }
 
     /// `optional AppWakelocksConfig app_wakelocks_config = 135`
     #[inline]
-    #[must_use]
     pub fn app_wakelocks_config(&self) -> Option<crate::AppWakelocksConfigReader<'a>> {
         pz::last_message(self.0, 135)
     }
 
     /// `optional FrozenFtraceConfig frozen_ftrace_config = 136`
     #[inline]
-    #[must_use]
     pub fn frozen_ftrace_config(&self) -> Option<crate::FrozenFtraceConfigReader<'a>> {
         pz::last_message(self.0, 136)
     }
 
     /// `optional CpuPerUidConfig cpu_per_uid_config = 137`
     #[inline]
-    #[must_use]
     pub fn cpu_per_uid_config(&self) -> Option<crate::CpuPerUidConfigReader<'a>> {
         pz::last_message(self.0, 137)
     }
 
     /// `optional AndroidUserListConfig user_list_config = 138`
     #[inline]
-    #[must_use]
     pub fn user_list_config(&self) -> Option<crate::AndroidUserListConfigReader<'a>> {
         pz::last_message(self.0, 138)
     }
 
     /// `optional InputMethodConfig inputmethod_config = 139`
     #[inline]
-    #[must_use]
     pub fn inputmethod_config(&self) -> Option<crate::InputMethodConfigReader<'a>> {
         pz::last_message(self.0, 139)
     }
 
     /// `optional AndroidAflagsConfig android_aflags_config = 140`
     #[inline]
-    #[must_use]
     pub fn android_aflags_config(&self) -> Option<crate::AndroidAflagsConfigReader<'a>> {
         pz::last_message(self.0, 140)
     }
 
     /// `optional SystemdJournaldConfig journald_config = 141`
     #[inline]
-    #[must_use]
     pub fn journald_config(&self) -> Option<crate::SystemdJournaldConfigReader<'a>> {
         pz::last_message(self.0, 141)
     }
 
     /// `optional DisplayVideoConfig display_video_config = 142`
     #[inline]
-    #[must_use]
     pub fn display_video_config(&self) -> Option<crate::DisplayVideoConfigReader<'a>> {
         pz::last_message(self.0, 142)
     }
 
     /// `optional ChromiumStackSamplingProfilerConfig chromium_stack_sampling_profiler = 143`
     #[inline]
-    #[must_use]
     pub fn chromium_stack_sampling_profiler(&self) -> Option<crate::ChromiumStackSamplingProfilerConfigReader<'a>> {
         pz::last_message(self.0, 143)
     }
 
     /// `optional ChromiumSamplingHeapProfilerConfig chromium_sampling_heap_profiler = 144`
     #[inline]
-    #[must_use]
     pub fn chromium_sampling_heap_profiler(&self) -> Option<crate::ChromiumSamplingHeapProfilerConfigReader<'a>> {
         pz::last_message(self.0, 144)
     }
 
     /// `optional QnxConfig qnx_config = 150`
     #[inline]
-    #[must_use]
     pub fn qnx_config(&self) -> Option<crate::QnxConfigReader<'a>> {
         pz::last_message(self.0, 150)
     }
 
     /// `optional string legacy_config = 1000`
     #[inline]
-    #[must_use]
     pub fn legacy_config(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1000)
     }
 
     /// `optional TestConfig for_testing = 1001`
     #[inline]
-    #[must_use]
     pub fn for_testing(&self) -> Option<crate::TestConfigReader<'a>> {
         pz::last_message(self.0, 1001)
     }
@@ -858,9 +748,9 @@ pub struct DataSourceConfig {
     /// `optional uint32 stop_timeout_ms = 7`
     pub stop_timeout_ms: Option<u32>,
     /// `optional SessionInitiator session_initiator = 8`
-    pub session_initiator: Option<crate::data_source_config::SessionInitiator>,
+    pub session_initiator: Option<data_source_config::SessionInitiator>,
     /// `optional BufferExhaustedPolicy buffer_exhausted_policy = 9`
-    pub buffer_exhausted_policy: Option<crate::data_source_config::BufferExhaustedPolicy>,
+    pub buffer_exhausted_policy: Option<data_source_config::BufferExhaustedPolicy>,
     /// `optional PriorityBoostConfig priority_boost = 10`
     pub priority_boost: Option<crate::PriorityBoostConfig>,
     /// `optional string target_buffer_name = 11`
@@ -1169,103 +1059,21 @@ pub mod data_source_config {
         pub const FOR_TESTING: u32 = 1001;
     }
 
-    /// Enumeration `perfetto.protos.DataSourceConfig.SessionInitiator`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct SessionInitiator(pub i32);
-
-    #[allow(missing_docs)]
-    impl SessionInitiator {
-        pub const SESSION_INITIATOR_UNSPECIFIED: Self = Self(0);
-        pub const SESSION_INITIATOR_TRUSTED_SYSTEM: Self = Self(1);
-    }
-
-    impl SessionInitiator {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::SESSION_INITIATOR_UNSPECIFIED => "SESSION_INITIATOR_UNSPECIFIED",
-                Self::SESSION_INITIATOR_TRUSTED_SYSTEM => "SESSION_INITIATOR_TRUSTED_SYSTEM",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.DataSourceConfig.SessionInitiator`; numbers without a name are values too.
+        enum SessionInitiator, default 0 {
+            SESSION_INITIATOR_UNSPECIFIED = 0, "SESSION_INITIATOR_UNSPECIFIED";
+            SESSION_INITIATOR_TRUSTED_SYSTEM = 1, "SESSION_INITIATOR_TRUSTED_SYSTEM";
         }
     }
 
-    impl Default for SessionInitiator {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for SessionInitiator {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<SessionInitiator> for i32 {
-        #[inline]
-        fn from(value: SessionInitiator) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for SessionInitiator {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.DataSourceConfig.BufferExhaustedPolicy`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct BufferExhaustedPolicy(pub i32);
-
-    #[allow(missing_docs)]
-    impl BufferExhaustedPolicy {
-        pub const BUFFER_EXHAUSTED_UNSPECIFIED: Self = Self(0);
-        pub const BUFFER_EXHAUSTED_DROP: Self = Self(1);
-        pub const BUFFER_EXHAUSTED_STALL_THEN_ABORT: Self = Self(2);
-        pub const BUFFER_EXHAUSTED_STALL_THEN_DROP: Self = Self(3);
-    }
-
-    impl BufferExhaustedPolicy {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::BUFFER_EXHAUSTED_UNSPECIFIED => "BUFFER_EXHAUSTED_UNSPECIFIED",
-                Self::BUFFER_EXHAUSTED_DROP => "BUFFER_EXHAUSTED_DROP",
-                Self::BUFFER_EXHAUSTED_STALL_THEN_ABORT => "BUFFER_EXHAUSTED_STALL_THEN_ABORT",
-                Self::BUFFER_EXHAUSTED_STALL_THEN_DROP => "BUFFER_EXHAUSTED_STALL_THEN_DROP",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for BufferExhaustedPolicy {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for BufferExhaustedPolicy {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<BufferExhaustedPolicy> for i32 {
-        #[inline]
-        fn from(value: BufferExhaustedPolicy) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for BufferExhaustedPolicy {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.DataSourceConfig.BufferExhaustedPolicy`; numbers without a name are values too.
+        enum BufferExhaustedPolicy, default 0 {
+            BUFFER_EXHAUSTED_UNSPECIFIED = 0, "BUFFER_EXHAUSTED_UNSPECIFIED";
+            BUFFER_EXHAUSTED_DROP = 1, "BUFFER_EXHAUSTED_DROP";
+            BUFFER_EXHAUSTED_STALL_THEN_ABORT = 2, "BUFFER_EXHAUSTED_STALL_THEN_ABORT";
+            BUFFER_EXHAUSTED_STALL_THEN_DROP = 3, "BUFFER_EXHAUSTED_STALL_THEN_DROP";
         }
     }
 }

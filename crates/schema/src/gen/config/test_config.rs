@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TestConfig`.
-#[derive(Debug)]
-pub struct TestConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TestConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TestConfig`.
+    writer TestConfigWriter;
+    /// The fields of an encoded `perfetto.protos.TestConfig`.
+    reader TestConfigReader;
 }
 
-impl<'w> TestConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TestConfigWriter<'_> {
     /// `optional uint32 message_count = 1`
     #[inline]
     pub fn message_count(&mut self, value: u32) -> &mut Self {
@@ -57,92 +47,45 @@ impl<'w> TestConfigWriter<'w> {
 
     /// `optional DummyFields dummy_fields = 6`
     #[inline]
-    pub fn dummy_fields(&mut self) -> crate::test_config::DummyFieldsWriter<'_> {
+    pub fn dummy_fields(&mut self) -> test_config::DummyFieldsWriter<'_> {
         self.0.begin(6).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TestConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TestConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TestConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TestConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 message_count = 1`
     #[inline]
-    #[must_use]
     pub fn message_count(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 max_messages_per_second = 2`
     #[inline]
-    #[must_use]
     pub fn max_messages_per_second(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 seed = 3`
     #[inline]
-    #[must_use]
     pub fn seed(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 message_size = 4`
     #[inline]
-    #[must_use]
     pub fn message_size(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional bool send_batch_on_register = 5`
     #[inline]
-    #[must_use]
     pub fn send_batch_on_register(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 5)
     }
 
     /// `optional DummyFields dummy_fields = 6`
     #[inline]
-    #[must_use]
-    pub fn dummy_fields(&self) -> Option<crate::test_config::DummyFieldsReader<'a>> {
+    pub fn dummy_fields(&self) -> Option<test_config::DummyFieldsReader<'a>> {
         pz::last_message(self.0, 6)
     }
 }
@@ -161,7 +104,7 @@ pub struct TestConfig {
     /// `optional bool send_batch_on_register = 5`
     pub send_batch_on_register: Option<bool>,
     /// `optional DummyFields dummy_fields = 6`
-    pub dummy_fields: Option<crate::test_config::DummyFields>,
+    pub dummy_fields: Option<test_config::DummyFields>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -209,24 +152,14 @@ pub mod test_config {
         pub const DUMMY_FIELDS: u32 = 6;
     }
 
-    /// Appends the fields of a `perfetto.protos.TestConfig.DummyFields`.
-    #[derive(Debug)]
-    pub struct DummyFieldsWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for DummyFieldsWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TestConfig.DummyFields`.
+        writer DummyFieldsWriter;
+        /// The fields of an encoded `perfetto.protos.TestConfig.DummyFields`.
+        reader DummyFieldsReader;
     }
 
-    impl<'w> DummyFieldsWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl DummyFieldsWriter<'_> {
         /// `optional uint32 field_uint32 = 1`
         #[inline]
         pub fn field_uint32(&mut self, value: u32) -> &mut Self {
@@ -326,142 +259,87 @@ pub mod test_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TestConfig.DummyFields`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct DummyFieldsReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for DummyFieldsReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> DummyFieldsReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 field_uint32 = 1`
         #[inline]
-        #[must_use]
         pub fn field_uint32(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional int32 field_int32 = 2`
         #[inline]
-        #[must_use]
         pub fn field_int32(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 2)
         }
 
         /// `optional uint64 field_uint64 = 3`
         #[inline]
-        #[must_use]
         pub fn field_uint64(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 3)
         }
 
         /// `optional int64 field_int64 = 4`
         #[inline]
-        #[must_use]
         pub fn field_int64(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 4)
         }
 
         /// `optional fixed64 field_fixed64 = 5`
         #[inline]
-        #[must_use]
         pub fn field_fixed64(&self) -> Option<u64> {
             pz::last::<pz::kind::Fixed64>(self.0, 5)
         }
 
         /// `optional sfixed64 field_sfixed64 = 6`
         #[inline]
-        #[must_use]
         pub fn field_sfixed64(&self) -> Option<i64> {
             pz::last::<pz::kind::Sfixed64>(self.0, 6)
         }
 
         /// `optional fixed32 field_fixed32 = 7`
         #[inline]
-        #[must_use]
         pub fn field_fixed32(&self) -> Option<u32> {
             pz::last::<pz::kind::Fixed32>(self.0, 7)
         }
 
         /// `optional sfixed32 field_sfixed32 = 8`
         #[inline]
-        #[must_use]
         pub fn field_sfixed32(&self) -> Option<i32> {
             pz::last::<pz::kind::Sfixed32>(self.0, 8)
         }
 
         /// `optional double field_double = 9`
         #[inline]
-        #[must_use]
         pub fn field_double(&self) -> Option<f64> {
             pz::last::<pz::kind::Double>(self.0, 9)
         }
 
         /// `optional float field_float = 10`
         #[inline]
-        #[must_use]
         pub fn field_float(&self) -> Option<f32> {
             pz::last::<pz::kind::Float>(self.0, 10)
         }
 
         /// `optional sint64 field_sint64 = 11`
         #[inline]
-        #[must_use]
         pub fn field_sint64(&self) -> Option<i64> {
             pz::last::<pz::kind::Sint64>(self.0, 11)
         }
 
         /// `optional sint32 field_sint32 = 12`
         #[inline]
-        #[must_use]
         pub fn field_sint32(&self) -> Option<i32> {
             pz::last::<pz::kind::Sint32>(self.0, 12)
         }
 
         /// `optional string field_string = 13`
         #[inline]
-        #[must_use]
         pub fn field_string(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 13)
         }
 
         /// `optional bytes field_bytes = 14`
         #[inline]
-        #[must_use]
         pub fn field_bytes(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 14)
         }

@@ -2,33 +2,23 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TraceConfig`.
-#[derive(Debug)]
-pub struct TraceConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TraceConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TraceConfig`.
+    writer TraceConfigWriter;
+    /// The fields of an encoded `perfetto.protos.TraceConfig`.
+    reader TraceConfigReader;
 }
 
-impl<'w> TraceConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TraceConfigWriter<'_> {
     /// `repeated BufferConfig buffers = 1`
     #[inline]
-    pub fn buffers(&mut self) -> crate::trace_config::BufferConfigWriter<'_> {
+    pub fn buffers(&mut self) -> trace_config::BufferConfigWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `repeated DataSource data_sources = 2`
     #[inline]
-    pub fn data_sources(&mut self) -> crate::trace_config::DataSourceWriter<'_> {
+    pub fn data_sources(&mut self) -> trace_config::DataSourceWriter<'_> {
         self.0.begin(2).into()
     }
 
@@ -48,20 +38,20 @@ impl<'w> TraceConfigWriter<'w> {
 
     /// `optional LockdownModeOperation lockdown_mode = 5`
     #[inline]
-    pub fn lockdown_mode(&mut self, value: crate::trace_config::LockdownModeOperation) -> &mut Self {
+    pub fn lockdown_mode(&mut self, value: trace_config::LockdownModeOperation) -> &mut Self {
         self.0.int(5, i64::from(value.0));
         self
     }
 
     /// `repeated ProducerConfig producers = 6`
     #[inline]
-    pub fn producers(&mut self) -> crate::trace_config::ProducerConfigWriter<'_> {
+    pub fn producers(&mut self) -> trace_config::ProducerConfigWriter<'_> {
         self.0.begin(6).into()
     }
 
     /// `optional StatsdMetadata statsd_metadata = 7`
     #[inline]
-    pub fn statsd_metadata(&mut self) -> crate::trace_config::StatsdMetadataWriter<'_> {
+    pub fn statsd_metadata(&mut self) -> trace_config::StatsdMetadataWriter<'_> {
         self.0.begin(7).into()
     }
 
@@ -88,7 +78,7 @@ impl<'w> TraceConfigWriter<'w> {
 
     /// `optional GuardrailOverrides guardrail_overrides = 11`
     #[inline]
-    pub fn guardrail_overrides(&mut self) -> crate::trace_config::GuardrailOverridesWriter<'_> {
+    pub fn guardrail_overrides(&mut self) -> trace_config::GuardrailOverridesWriter<'_> {
         self.0.begin(11).into()
     }
 
@@ -122,7 +112,7 @@ impl<'w> TraceConfigWriter<'w> {
 
     /// `optional TriggerConfig trigger_config = 17`
     #[inline]
-    pub fn trigger_config(&mut self) -> crate::trace_config::TriggerConfigWriter<'_> {
+    pub fn trigger_config(&mut self) -> trace_config::TriggerConfigWriter<'_> {
         self.0.begin(17).into()
     }
 
@@ -142,13 +132,13 @@ impl<'w> TraceConfigWriter<'w> {
 
     /// `optional BuiltinDataSource builtin_data_sources = 20`
     #[inline]
-    pub fn builtin_data_sources(&mut self) -> crate::trace_config::BuiltinDataSourceWriter<'_> {
+    pub fn builtin_data_sources(&mut self) -> trace_config::BuiltinDataSourceWriter<'_> {
         self.0.begin(20).into()
     }
 
     /// `optional IncrementalStateConfig incremental_state_config = 21`
     #[inline]
-    pub fn incremental_state_config(&mut self) -> crate::trace_config::IncrementalStateConfigWriter<'_> {
+    pub fn incremental_state_config(&mut self) -> trace_config::IncrementalStateConfigWriter<'_> {
         self.0.begin(21).into()
     }
 
@@ -168,14 +158,14 @@ impl<'w> TraceConfigWriter<'w> {
 
     /// `optional CompressionType compression_type = 24`, deprecated
     #[inline]
-    pub fn compression_type(&mut self, value: crate::trace_config::CompressionType) -> &mut Self {
+    pub fn compression_type(&mut self, value: trace_config::CompressionType) -> &mut Self {
         self.0.int(24, i64::from(value.0));
         self
     }
 
     /// `optional IncidentReportConfig incident_report_config = 25`
     #[inline]
-    pub fn incident_report_config(&mut self) -> crate::trace_config::IncidentReportConfigWriter<'_> {
+    pub fn incident_report_config(&mut self) -> trace_config::IncidentReportConfigWriter<'_> {
         self.0.begin(25).into()
     }
 
@@ -209,26 +199,26 @@ impl<'w> TraceConfigWriter<'w> {
 
     /// `optional StatsdLogging statsd_logging = 31`
     #[inline]
-    pub fn statsd_logging(&mut self, value: crate::trace_config::StatsdLogging) -> &mut Self {
+    pub fn statsd_logging(&mut self, value: trace_config::StatsdLogging) -> &mut Self {
         self.0.int(31, i64::from(value.0));
         self
     }
 
     /// `optional TraceFilter trace_filter = 33`
     #[inline]
-    pub fn trace_filter(&mut self) -> crate::trace_config::TraceFilterWriter<'_> {
+    pub fn trace_filter(&mut self) -> trace_config::TraceFilterWriter<'_> {
         self.0.begin(33).into()
     }
 
     /// `optional AndroidReportConfig android_report_config = 34`
     #[inline]
-    pub fn android_report_config(&mut self) -> crate::trace_config::AndroidReportConfigWriter<'_> {
+    pub fn android_report_config(&mut self) -> trace_config::AndroidReportConfigWriter<'_> {
         self.0.begin(34).into()
     }
 
     /// `optional CmdTraceStartDelay cmd_trace_start_delay = 35`
     #[inline]
-    pub fn cmd_trace_start_delay(&mut self) -> crate::trace_config::CmdTraceStartDelayWriter<'_> {
+    pub fn cmd_trace_start_delay(&mut self) -> trace_config::CmdTraceStartDelayWriter<'_> {
         self.0.begin(35).into()
     }
 
@@ -248,7 +238,7 @@ impl<'w> TraceConfigWriter<'w> {
 
     /// `repeated SessionSemaphore session_semaphores = 39`
     #[inline]
-    pub fn session_semaphores(&mut self) -> crate::trace_config::SessionSemaphoreWriter<'_> {
+    pub fn session_semaphores(&mut self) -> trace_config::SessionSemaphoreWriter<'_> {
         self.0.begin(39).into()
     }
 
@@ -274,21 +264,21 @@ impl<'w> TraceConfigWriter<'w> {
 
     /// `optional WriteFlushMode write_flush_mode = 44`
     #[inline]
-    pub fn write_flush_mode(&mut self, value: crate::trace_config::WriteFlushMode) -> &mut Self {
+    pub fn write_flush_mode(&mut self, value: trace_config::WriteFlushMode) -> &mut Self {
         self.0.int(44, i64::from(value.0));
         self
     }
 
     /// `optional FFlushMode fflush_post_write = 45`
     #[inline]
-    pub fn fflush_post_write(&mut self, value: crate::trace_config::FFlushMode) -> &mut Self {
+    pub fn fflush_post_write(&mut self, value: trace_config::FFlushMode) -> &mut Self {
         self.0.int(45, i64::from(value.0));
         self
     }
 
     /// `optional CompressionConfig compression = 47`
     #[inline]
-    pub fn compression(&mut self) -> crate::trace_config::CompressionConfigWriter<'_> {
+    pub fn compression(&mut self) -> trace_config::CompressionConfigWriter<'_> {
         self.0.begin(47).into()
     }
 
@@ -299,154 +289,100 @@ impl<'w> TraceConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TraceConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TraceConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TraceConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TraceConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated BufferConfig buffers = 1`
     #[inline]
-    pub fn buffers(&self) -> pz::Messages<'a, crate::trace_config::BufferConfigReader<'a>> {
+    pub fn buffers(&self) -> pz::Messages<'a, trace_config::BufferConfigReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `repeated DataSource data_sources = 2`
     #[inline]
-    pub fn data_sources(&self) -> pz::Messages<'a, crate::trace_config::DataSourceReader<'a>> {
+    pub fn data_sources(&self) -> pz::Messages<'a, trace_config::DataSourceReader<'a>> {
         pz::messages(self.0, 2)
     }
 
     /// `optional uint32 duration_ms = 3`
     #[inline]
-    #[must_use]
     pub fn duration_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional bool enable_extra_guardrails = 4`
     #[inline]
-    #[must_use]
     pub fn enable_extra_guardrails(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 4)
     }
 
     /// `optional LockdownModeOperation lockdown_mode = 5`
     #[inline]
-    #[must_use]
-    pub fn lockdown_mode(&self) -> Option<crate::trace_config::LockdownModeOperation> {
+    pub fn lockdown_mode(&self) -> Option<trace_config::LockdownModeOperation> {
         pz::last::<pz::kind::Enum<_>>(self.0, 5)
     }
 
     /// `repeated ProducerConfig producers = 6`
     #[inline]
-    pub fn producers(&self) -> pz::Messages<'a, crate::trace_config::ProducerConfigReader<'a>> {
+    pub fn producers(&self) -> pz::Messages<'a, trace_config::ProducerConfigReader<'a>> {
         pz::messages(self.0, 6)
     }
 
     /// `optional StatsdMetadata statsd_metadata = 7`
     #[inline]
-    #[must_use]
-    pub fn statsd_metadata(&self) -> Option<crate::trace_config::StatsdMetadataReader<'a>> {
+    pub fn statsd_metadata(&self) -> Option<trace_config::StatsdMetadataReader<'a>> {
         pz::last_message(self.0, 7)
     }
 
     /// `optional bool write_into_file = 8`
     #[inline]
-    #[must_use]
     pub fn write_into_file(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 8)
     }
 
     /// `optional uint32 file_write_period_ms = 9`
     #[inline]
-    #[must_use]
     pub fn file_write_period_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint64 max_file_size_bytes = 10`
     #[inline]
-    #[must_use]
     pub fn max_file_size_bytes(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 10)
     }
 
     /// `optional GuardrailOverrides guardrail_overrides = 11`
     #[inline]
-    #[must_use]
-    pub fn guardrail_overrides(&self) -> Option<crate::trace_config::GuardrailOverridesReader<'a>> {
+    pub fn guardrail_overrides(&self) -> Option<trace_config::GuardrailOverridesReader<'a>> {
         pz::last_message(self.0, 11)
     }
 
     /// `optional bool deferred_start = 12`
     #[inline]
-    #[must_use]
     pub fn deferred_start(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 12)
     }
 
     /// `optional uint32 flush_period_ms = 13`
     #[inline]
-    #[must_use]
     pub fn flush_period_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 13)
     }
 
     /// `optional uint32 flush_timeout_ms = 14`
     #[inline]
-    #[must_use]
     pub fn flush_timeout_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 14)
     }
 
     /// `optional bool notify_traceur = 16`
     #[inline]
-    #[must_use]
     pub fn notify_traceur(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 16)
     }
 
     /// `optional TriggerConfig trigger_config = 17`
     #[inline]
-    #[must_use]
-    pub fn trigger_config(&self) -> Option<crate::trace_config::TriggerConfigReader<'a>> {
+    pub fn trigger_config(&self) -> Option<trace_config::TriggerConfigReader<'a>> {
         pz::last_message(self.0, 17)
     }
 
@@ -458,174 +394,150 @@ impl<'a> TraceConfigReader<'a> {
 
     /// `optional bool allow_user_build_tracing = 19`, deprecated
     #[inline]
-    #[must_use]
     pub fn allow_user_build_tracing(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 19)
     }
 
     /// `optional BuiltinDataSource builtin_data_sources = 20`
     #[inline]
-    #[must_use]
-    pub fn builtin_data_sources(&self) -> Option<crate::trace_config::BuiltinDataSourceReader<'a>> {
+    pub fn builtin_data_sources(&self) -> Option<trace_config::BuiltinDataSourceReader<'a>> {
         pz::last_message(self.0, 20)
     }
 
     /// `optional IncrementalStateConfig incremental_state_config = 21`
     #[inline]
-    #[must_use]
-    pub fn incremental_state_config(&self) -> Option<crate::trace_config::IncrementalStateConfigReader<'a>> {
+    pub fn incremental_state_config(&self) -> Option<trace_config::IncrementalStateConfigReader<'a>> {
         pz::last_message(self.0, 21)
     }
 
     /// `optional string unique_session_name = 22`
     #[inline]
-    #[must_use]
     pub fn unique_session_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 22)
     }
 
     /// `optional uint32 data_source_stop_timeout_ms = 23`
     #[inline]
-    #[must_use]
     pub fn data_source_stop_timeout_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 23)
     }
 
     /// `optional CompressionType compression_type = 24`, deprecated
     #[inline]
-    #[must_use]
-    pub fn compression_type(&self) -> Option<crate::trace_config::CompressionType> {
+    pub fn compression_type(&self) -> Option<trace_config::CompressionType> {
         pz::last::<pz::kind::Enum<_>>(self.0, 24)
     }
 
     /// `optional IncidentReportConfig incident_report_config = 25`
     #[inline]
-    #[must_use]
-    pub fn incident_report_config(&self) -> Option<crate::trace_config::IncidentReportConfigReader<'a>> {
+    pub fn incident_report_config(&self) -> Option<trace_config::IncidentReportConfigReader<'a>> {
         pz::last_message(self.0, 25)
     }
 
     /// `optional int64 trace_uuid_msb = 27`, deprecated
     #[inline]
-    #[must_use]
     pub fn trace_uuid_msb(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 27)
     }
 
     /// `optional int64 trace_uuid_lsb = 28`, deprecated
     #[inline]
-    #[must_use]
     pub fn trace_uuid_lsb(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 28)
     }
 
     /// `optional string output_path = 29`
     #[inline]
-    #[must_use]
     pub fn output_path(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 29)
     }
 
     /// `optional int32 bugreport_score = 30`
     #[inline]
-    #[must_use]
     pub fn bugreport_score(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 30)
     }
 
     /// `optional StatsdLogging statsd_logging = 31`
     #[inline]
-    #[must_use]
-    pub fn statsd_logging(&self) -> Option<crate::trace_config::StatsdLogging> {
+    pub fn statsd_logging(&self) -> Option<trace_config::StatsdLogging> {
         pz::last::<pz::kind::Enum<_>>(self.0, 31)
     }
 
     /// `optional TraceFilter trace_filter = 33`
     #[inline]
-    #[must_use]
-    pub fn trace_filter(&self) -> Option<crate::trace_config::TraceFilterReader<'a>> {
+    pub fn trace_filter(&self) -> Option<trace_config::TraceFilterReader<'a>> {
         pz::last_message(self.0, 33)
     }
 
     /// `optional AndroidReportConfig android_report_config = 34`
     #[inline]
-    #[must_use]
-    pub fn android_report_config(&self) -> Option<crate::trace_config::AndroidReportConfigReader<'a>> {
+    pub fn android_report_config(&self) -> Option<trace_config::AndroidReportConfigReader<'a>> {
         pz::last_message(self.0, 34)
     }
 
     /// `optional CmdTraceStartDelay cmd_trace_start_delay = 35`
     #[inline]
-    #[must_use]
-    pub fn cmd_trace_start_delay(&self) -> Option<crate::trace_config::CmdTraceStartDelayReader<'a>> {
+    pub fn cmd_trace_start_delay(&self) -> Option<trace_config::CmdTraceStartDelayReader<'a>> {
         pz::last_message(self.0, 35)
     }
 
     /// `optional bool prefer_suspend_clock_for_duration = 36`
     #[inline]
-    #[must_use]
     pub fn prefer_suspend_clock_for_duration(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 36)
     }
 
     /// `optional string bugreport_filename = 38`
     #[inline]
-    #[must_use]
     pub fn bugreport_filename(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 38)
     }
 
     /// `repeated SessionSemaphore session_semaphores = 39`
     #[inline]
-    pub fn session_semaphores(&self) -> pz::Messages<'a, crate::trace_config::SessionSemaphoreReader<'a>> {
+    pub fn session_semaphores(&self) -> pz::Messages<'a, trace_config::SessionSemaphoreReader<'a>> {
         pz::messages(self.0, 39)
     }
 
     /// `optional PriorityBoostConfig priority_boost = 40`
     #[inline]
-    #[must_use]
     pub fn priority_boost(&self) -> Option<crate::PriorityBoostConfigReader<'a>> {
         pz::last_message(self.0, 40)
     }
 
     /// `optional uint32 exclusive_prio = 41`
     #[inline]
-    #[must_use]
     pub fn exclusive_prio(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 41)
     }
 
     /// `optional bool trace_all_machines = 43`
     #[inline]
-    #[must_use]
     pub fn trace_all_machines(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 43)
     }
 
     /// `optional WriteFlushMode write_flush_mode = 44`
     #[inline]
-    #[must_use]
-    pub fn write_flush_mode(&self) -> Option<crate::trace_config::WriteFlushMode> {
+    pub fn write_flush_mode(&self) -> Option<trace_config::WriteFlushMode> {
         pz::last::<pz::kind::Enum<_>>(self.0, 44)
     }
 
     /// `optional FFlushMode fflush_post_write = 45`
     #[inline]
-    #[must_use]
-    pub fn fflush_post_write(&self) -> Option<crate::trace_config::FFlushMode> {
+    pub fn fflush_post_write(&self) -> Option<trace_config::FFlushMode> {
         pz::last::<pz::kind::Enum<_>>(self.0, 45)
     }
 
     /// `optional CompressionConfig compression = 47`
     #[inline]
-    #[must_use]
-    pub fn compression(&self) -> Option<crate::trace_config::CompressionConfigReader<'a>> {
+    pub fn compression(&self) -> Option<trace_config::CompressionConfigReader<'a>> {
         pz::last_message(self.0, 47)
     }
 
     /// `optional TraceAttributes trace_attributes = 48`
     #[inline]
-    #[must_use]
     pub fn trace_attributes(&self) -> Option<crate::TraceAttributesReader<'a>> {
         pz::last_message(self.0, 48)
     }
@@ -635,19 +547,19 @@ impl<'a> TraceConfigReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TraceConfig {
     /// `repeated BufferConfig buffers = 1`
-    pub buffers: pz::rt::Vec<crate::trace_config::BufferConfig>,
+    pub buffers: pz::rt::Vec<trace_config::BufferConfig>,
     /// `repeated DataSource data_sources = 2`
-    pub data_sources: pz::rt::Vec<crate::trace_config::DataSource>,
+    pub data_sources: pz::rt::Vec<trace_config::DataSource>,
     /// `optional uint32 duration_ms = 3`
     pub duration_ms: Option<u32>,
     /// `optional bool enable_extra_guardrails = 4`
     pub enable_extra_guardrails: Option<bool>,
     /// `optional LockdownModeOperation lockdown_mode = 5`
-    pub lockdown_mode: Option<crate::trace_config::LockdownModeOperation>,
+    pub lockdown_mode: Option<trace_config::LockdownModeOperation>,
     /// `repeated ProducerConfig producers = 6`
-    pub producers: pz::rt::Vec<crate::trace_config::ProducerConfig>,
+    pub producers: pz::rt::Vec<trace_config::ProducerConfig>,
     /// `optional StatsdMetadata statsd_metadata = 7`
-    pub statsd_metadata: Option<crate::trace_config::StatsdMetadata>,
+    pub statsd_metadata: Option<trace_config::StatsdMetadata>,
     /// `optional bool write_into_file = 8`
     pub write_into_file: Option<bool>,
     /// `optional uint32 file_write_period_ms = 9`
@@ -655,7 +567,7 @@ pub struct TraceConfig {
     /// `optional uint64 max_file_size_bytes = 10`
     pub max_file_size_bytes: Option<u64>,
     /// `optional GuardrailOverrides guardrail_overrides = 11`
-    pub guardrail_overrides: Option<crate::trace_config::GuardrailOverrides>,
+    pub guardrail_overrides: Option<trace_config::GuardrailOverrides>,
     /// `optional bool deferred_start = 12`
     pub deferred_start: Option<bool>,
     /// `optional uint32 flush_period_ms = 13`
@@ -665,23 +577,23 @@ pub struct TraceConfig {
     /// `optional bool notify_traceur = 16`
     pub notify_traceur: Option<bool>,
     /// `optional TriggerConfig trigger_config = 17`
-    pub trigger_config: Option<crate::trace_config::TriggerConfig>,
+    pub trigger_config: Option<trace_config::TriggerConfig>,
     /// `repeated string activate_triggers = 18`
     pub activate_triggers: pz::rt::Vec<pz::ProtoString>,
     /// `optional bool allow_user_build_tracing = 19`, deprecated
     pub allow_user_build_tracing: Option<bool>,
     /// `optional BuiltinDataSource builtin_data_sources = 20`
-    pub builtin_data_sources: Option<crate::trace_config::BuiltinDataSource>,
+    pub builtin_data_sources: Option<trace_config::BuiltinDataSource>,
     /// `optional IncrementalStateConfig incremental_state_config = 21`
-    pub incremental_state_config: Option<crate::trace_config::IncrementalStateConfig>,
+    pub incremental_state_config: Option<trace_config::IncrementalStateConfig>,
     /// `optional string unique_session_name = 22`
     pub unique_session_name: Option<pz::ProtoString>,
     /// `optional uint32 data_source_stop_timeout_ms = 23`
     pub data_source_stop_timeout_ms: Option<u32>,
     /// `optional CompressionType compression_type = 24`, deprecated
-    pub compression_type: Option<crate::trace_config::CompressionType>,
+    pub compression_type: Option<trace_config::CompressionType>,
     /// `optional IncidentReportConfig incident_report_config = 25`
-    pub incident_report_config: Option<crate::trace_config::IncidentReportConfig>,
+    pub incident_report_config: Option<trace_config::IncidentReportConfig>,
     /// `optional int64 trace_uuid_msb = 27`, deprecated
     pub trace_uuid_msb: Option<i64>,
     /// `optional int64 trace_uuid_lsb = 28`, deprecated
@@ -691,19 +603,19 @@ pub struct TraceConfig {
     /// `optional int32 bugreport_score = 30`
     pub bugreport_score: Option<i32>,
     /// `optional StatsdLogging statsd_logging = 31`
-    pub statsd_logging: Option<crate::trace_config::StatsdLogging>,
+    pub statsd_logging: Option<trace_config::StatsdLogging>,
     /// `optional TraceFilter trace_filter = 33`
-    pub trace_filter: Option<crate::trace_config::TraceFilter>,
+    pub trace_filter: Option<trace_config::TraceFilter>,
     /// `optional AndroidReportConfig android_report_config = 34`
-    pub android_report_config: Option<crate::trace_config::AndroidReportConfig>,
+    pub android_report_config: Option<trace_config::AndroidReportConfig>,
     /// `optional CmdTraceStartDelay cmd_trace_start_delay = 35`
-    pub cmd_trace_start_delay: Option<crate::trace_config::CmdTraceStartDelay>,
+    pub cmd_trace_start_delay: Option<trace_config::CmdTraceStartDelay>,
     /// `optional bool prefer_suspend_clock_for_duration = 36`
     pub prefer_suspend_clock_for_duration: Option<bool>,
     /// `optional string bugreport_filename = 38`
     pub bugreport_filename: Option<pz::ProtoString>,
     /// `repeated SessionSemaphore session_semaphores = 39`
-    pub session_semaphores: pz::rt::Vec<crate::trace_config::SessionSemaphore>,
+    pub session_semaphores: pz::rt::Vec<trace_config::SessionSemaphore>,
     /// `optional PriorityBoostConfig priority_boost = 40`
     pub priority_boost: Option<crate::PriorityBoostConfig>,
     /// `optional uint32 exclusive_prio = 41`
@@ -711,11 +623,11 @@ pub struct TraceConfig {
     /// `optional bool trace_all_machines = 43`
     pub trace_all_machines: Option<bool>,
     /// `optional WriteFlushMode write_flush_mode = 44`
-    pub write_flush_mode: Option<crate::trace_config::WriteFlushMode>,
+    pub write_flush_mode: Option<trace_config::WriteFlushMode>,
     /// `optional FFlushMode fflush_post_write = 45`
-    pub fflush_post_write: Option<crate::trace_config::FFlushMode>,
+    pub fflush_post_write: Option<trace_config::FFlushMode>,
     /// `optional CompressionConfig compression = 47`
-    pub compression: Option<crate::trace_config::CompressionConfig>,
+    pub compression: Option<trace_config::CompressionConfig>,
     /// `optional TraceAttributes trace_attributes = 48`
     pub trace_attributes: Option<crate::TraceAttributes>,
     /// Fields that the schema does not know, encoded.
@@ -873,274 +785,59 @@ pub mod trace_config {
         pub const TRACE_ATTRIBUTES: u32 = 48;
     }
 
-    /// Enumeration `perfetto.protos.TraceConfig.LockdownModeOperation`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct LockdownModeOperation(pub i32);
-
-    #[allow(missing_docs)]
-    impl LockdownModeOperation {
-        pub const LOCKDOWN_UNCHANGED: Self = Self(0);
-        pub const LOCKDOWN_CLEAR: Self = Self(1);
-        pub const LOCKDOWN_SET: Self = Self(2);
-    }
-
-    impl LockdownModeOperation {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::LOCKDOWN_UNCHANGED => "LOCKDOWN_UNCHANGED",
-                Self::LOCKDOWN_CLEAR => "LOCKDOWN_CLEAR",
-                Self::LOCKDOWN_SET => "LOCKDOWN_SET",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.TraceConfig.LockdownModeOperation`; numbers without a name are values too.
+        enum LockdownModeOperation, default 0 {
+            LOCKDOWN_UNCHANGED = 0, "LOCKDOWN_UNCHANGED";
+            LOCKDOWN_CLEAR = 1, "LOCKDOWN_CLEAR";
+            LOCKDOWN_SET = 2, "LOCKDOWN_SET";
         }
     }
 
-    impl Default for LockdownModeOperation {
-        fn default() -> Self {
-            Self(0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.TraceConfig.CompressionType`; numbers without a name are values too.
+        enum CompressionType, default 0 {
+            COMPRESSION_TYPE_UNSPECIFIED = 0, "COMPRESSION_TYPE_UNSPECIFIED";
+            COMPRESSION_TYPE_DEFLATE = 1, "COMPRESSION_TYPE_DEFLATE";
         }
     }
 
-    impl From<i32> for LockdownModeOperation {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.TraceConfig.StatsdLogging`; numbers without a name are values too.
+        enum StatsdLogging, default 0 {
+            STATSD_LOGGING_UNSPECIFIED = 0, "STATSD_LOGGING_UNSPECIFIED";
+            STATSD_LOGGING_ENABLED = 1, "STATSD_LOGGING_ENABLED";
+            STATSD_LOGGING_DISABLED = 2, "STATSD_LOGGING_DISABLED";
         }
     }
 
-    impl From<LockdownModeOperation> for i32 {
-        #[inline]
-        fn from(value: LockdownModeOperation) -> Self {
-            value.0
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.TraceConfig.WriteFlushMode`; numbers without a name are values too.
+        enum WriteFlushMode, default 0 {
+            WRITE_FLUSH_UNSPECIFIED = 0, "WRITE_FLUSH_UNSPECIFIED";
+            WRITE_FLUSH_AUTO = 1, "WRITE_FLUSH_AUTO";
+            WRITE_FLUSH_DISABLED = 2, "WRITE_FLUSH_DISABLED";
+            WRITE_FLUSH_ENABLED = 3, "WRITE_FLUSH_ENABLED";
         }
     }
 
-    impl core::fmt::Debug for LockdownModeOperation {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.TraceConfig.FFlushMode`; numbers without a name are values too.
+        enum FFlushMode, default 0 {
+            FFLUSH_UNSPECIFIED = 0, "FFLUSH_UNSPECIFIED";
+            FFLUSH_DISABLED = 1, "FFLUSH_DISABLED";
+            FFLUSH_ENABLED = 2, "FFLUSH_ENABLED";
         }
     }
 
-    /// Enumeration `perfetto.protos.TraceConfig.CompressionType`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct CompressionType(pub i32);
-
-    #[allow(missing_docs)]
-    impl CompressionType {
-        pub const COMPRESSION_TYPE_UNSPECIFIED: Self = Self(0);
-        pub const COMPRESSION_TYPE_DEFLATE: Self = Self(1);
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceConfig.BufferConfig`.
+        writer BufferConfigWriter;
+        /// The fields of an encoded `perfetto.protos.TraceConfig.BufferConfig`.
+        reader BufferConfigReader;
     }
 
-    impl CompressionType {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::COMPRESSION_TYPE_UNSPECIFIED => "COMPRESSION_TYPE_UNSPECIFIED",
-                Self::COMPRESSION_TYPE_DEFLATE => "COMPRESSION_TYPE_DEFLATE",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for CompressionType {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for CompressionType {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<CompressionType> for i32 {
-        #[inline]
-        fn from(value: CompressionType) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for CompressionType {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.TraceConfig.StatsdLogging`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct StatsdLogging(pub i32);
-
-    #[allow(missing_docs)]
-    impl StatsdLogging {
-        pub const STATSD_LOGGING_UNSPECIFIED: Self = Self(0);
-        pub const STATSD_LOGGING_ENABLED: Self = Self(1);
-        pub const STATSD_LOGGING_DISABLED: Self = Self(2);
-    }
-
-    impl StatsdLogging {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::STATSD_LOGGING_UNSPECIFIED => "STATSD_LOGGING_UNSPECIFIED",
-                Self::STATSD_LOGGING_ENABLED => "STATSD_LOGGING_ENABLED",
-                Self::STATSD_LOGGING_DISABLED => "STATSD_LOGGING_DISABLED",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for StatsdLogging {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for StatsdLogging {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<StatsdLogging> for i32 {
-        #[inline]
-        fn from(value: StatsdLogging) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for StatsdLogging {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.TraceConfig.WriteFlushMode`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct WriteFlushMode(pub i32);
-
-    #[allow(missing_docs)]
-    impl WriteFlushMode {
-        pub const WRITE_FLUSH_UNSPECIFIED: Self = Self(0);
-        pub const WRITE_FLUSH_AUTO: Self = Self(1);
-        pub const WRITE_FLUSH_DISABLED: Self = Self(2);
-        pub const WRITE_FLUSH_ENABLED: Self = Self(3);
-    }
-
-    impl WriteFlushMode {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::WRITE_FLUSH_UNSPECIFIED => "WRITE_FLUSH_UNSPECIFIED",
-                Self::WRITE_FLUSH_AUTO => "WRITE_FLUSH_AUTO",
-                Self::WRITE_FLUSH_DISABLED => "WRITE_FLUSH_DISABLED",
-                Self::WRITE_FLUSH_ENABLED => "WRITE_FLUSH_ENABLED",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for WriteFlushMode {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for WriteFlushMode {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<WriteFlushMode> for i32 {
-        #[inline]
-        fn from(value: WriteFlushMode) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for WriteFlushMode {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.TraceConfig.FFlushMode`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct FFlushMode(pub i32);
-
-    #[allow(missing_docs)]
-    impl FFlushMode {
-        pub const FFLUSH_UNSPECIFIED: Self = Self(0);
-        pub const FFLUSH_DISABLED: Self = Self(1);
-        pub const FFLUSH_ENABLED: Self = Self(2);
-    }
-
-    impl FFlushMode {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::FFLUSH_UNSPECIFIED => "FFLUSH_UNSPECIFIED",
-                Self::FFLUSH_DISABLED => "FFLUSH_DISABLED",
-                Self::FFLUSH_ENABLED => "FFLUSH_ENABLED",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for FFlushMode {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for FFlushMode {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<FFlushMode> for i32 {
-        #[inline]
-        fn from(value: FFlushMode) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for FFlushMode {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Appends the fields of a `perfetto.protos.TraceConfig.BufferConfig`.
-    #[derive(Debug)]
-    pub struct BufferConfigWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for BufferConfigWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
-    }
-
-    impl<'w> BufferConfigWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl BufferConfigWriter<'_> {
         /// `optional uint32 size_kb = 1`
         #[inline]
         pub fn size_kb(&mut self, value: u32) -> &mut Self {
@@ -1150,7 +847,7 @@ pub mod trace_config {
 
         /// `optional FillPolicy fill_policy = 4`
         #[inline]
-        pub fn fill_policy(&mut self, value: crate::trace_config::buffer_config::FillPolicy) -> &mut Self {
+        pub fn fill_policy(&mut self, value: buffer_config::FillPolicy) -> &mut Self {
             self.0.int(4, i64::from(value.0));
             self
         }
@@ -1178,93 +875,46 @@ pub mod trace_config {
 
         /// `optional ExperimentalMode experimental_mode = 8`
         #[inline]
-        pub fn experimental_mode(&mut self, value: crate::trace_config::buffer_config::ExperimentalMode) -> &mut Self {
+        pub fn experimental_mode(&mut self, value: buffer_config::ExperimentalMode) -> &mut Self {
             self.0.int(8, i64::from(value.0));
             self
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceConfig.BufferConfig`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct BufferConfigReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for BufferConfigReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> BufferConfigReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 size_kb = 1`
         #[inline]
-        #[must_use]
         pub fn size_kb(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional FillPolicy fill_policy = 4`
         #[inline]
-        #[must_use]
-        pub fn fill_policy(&self) -> Option<crate::trace_config::buffer_config::FillPolicy> {
+        pub fn fill_policy(&self) -> Option<buffer_config::FillPolicy> {
             pz::last::<pz::kind::Enum<_>>(self.0, 4)
         }
 
         /// `optional bool transfer_on_clone = 5`
         #[inline]
-        #[must_use]
         pub fn transfer_on_clone(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 5)
         }
 
         /// `optional bool clear_before_clone = 6`
         #[inline]
-        #[must_use]
         pub fn clear_before_clone(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 6)
         }
 
         /// `optional string name = 7`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 7)
         }
 
         /// `optional ExperimentalMode experimental_mode = 8`
         #[inline]
-        #[must_use]
-        pub fn experimental_mode(&self) -> Option<crate::trace_config::buffer_config::ExperimentalMode> {
+        pub fn experimental_mode(&self) -> Option<buffer_config::ExperimentalMode> {
             pz::last::<pz::kind::Enum<_>>(self.0, 8)
         }
     }
@@ -1275,7 +925,7 @@ pub mod trace_config {
         /// `optional uint32 size_kb = 1`
         pub size_kb: Option<u32>,
         /// `optional FillPolicy fill_policy = 4`
-        pub fill_policy: Option<crate::trace_config::buffer_config::FillPolicy>,
+        pub fill_policy: Option<buffer_config::FillPolicy>,
         /// `optional bool transfer_on_clone = 5`
         pub transfer_on_clone: Option<bool>,
         /// `optional bool clear_before_clone = 6`
@@ -1283,7 +933,7 @@ pub mod trace_config {
         /// `optional string name = 7`
         pub name: Option<pz::ProtoString>,
         /// `optional ExperimentalMode experimental_mode = 8`
-        pub experimental_mode: Option<crate::trace_config::buffer_config::ExperimentalMode>,
+        pub experimental_mode: Option<buffer_config::ExperimentalMode>,
         /// Fields that the schema does not know, encoded.
         pub unknown_fields: pz::rt::Vec<u8>,
     }
@@ -1331,123 +981,32 @@ pub mod trace_config {
             pub const EXPERIMENTAL_MODE: u32 = 8;
         }
 
-        /// Enumeration `perfetto.protos.TraceConfig.BufferConfig.FillPolicy`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct FillPolicy(pub i32);
-
-        #[allow(missing_docs)]
-        impl FillPolicy {
-            pub const UNSPECIFIED: Self = Self(0);
-            pub const RING_BUFFER: Self = Self(1);
-            pub const DISCARD: Self = Self(2);
-        }
-
-        impl FillPolicy {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::UNSPECIFIED => "UNSPECIFIED",
-                    Self::RING_BUFFER => "RING_BUFFER",
-                    Self::DISCARD => "DISCARD",
-                    _ => return None,
-                })
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.TraceConfig.BufferConfig.FillPolicy`; numbers without a name are values too.
+            enum FillPolicy, default 0 {
+                UNSPECIFIED = 0, "UNSPECIFIED";
+                RING_BUFFER = 1, "RING_BUFFER";
+                DISCARD = 2, "DISCARD";
             }
         }
 
-        impl Default for FillPolicy {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for FillPolicy {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<FillPolicy> for i32 {
-            #[inline]
-            fn from(value: FillPolicy) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for FillPolicy {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
-            }
-        }
-
-        /// Enumeration `perfetto.protos.TraceConfig.BufferConfig.ExperimentalMode`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct ExperimentalMode(pub i32);
-
-        #[allow(missing_docs)]
-        impl ExperimentalMode {
-            pub const MODE_UNSPECIFIED: Self = Self(0);
-            pub const TRACE_BUFFER_V2: Self = Self(1);
-        }
-
-        impl ExperimentalMode {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::MODE_UNSPECIFIED => "MODE_UNSPECIFIED",
-                    Self::TRACE_BUFFER_V2 => "TRACE_BUFFER_V2",
-                    _ => return None,
-                })
-            }
-        }
-
-        impl Default for ExperimentalMode {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for ExperimentalMode {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<ExperimentalMode> for i32 {
-            #[inline]
-            fn from(value: ExperimentalMode) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for ExperimentalMode {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.TraceConfig.BufferConfig.ExperimentalMode`; numbers without a name are values too.
+            enum ExperimentalMode, default 0 {
+                MODE_UNSPECIFIED = 0, "MODE_UNSPECIFIED";
+                TRACE_BUFFER_V2 = 1, "TRACE_BUFFER_V2";
             }
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TraceConfig.DataSource`.
-    #[derive(Debug)]
-    pub struct DataSourceWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for DataSourceWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceConfig.DataSource`.
+        writer DataSourceWriter;
+        /// The fields of an encoded `perfetto.protos.TraceConfig.DataSource`.
+        reader DataSourceReader;
     }
 
-    impl<'w> DataSourceWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl DataSourceWriter<'_> {
         /// `optional DataSourceConfig config = 1`
         #[inline]
         pub fn config(&mut self) -> crate::DataSourceConfigWriter<'_> {
@@ -1476,51 +1035,9 @@ pub mod trace_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceConfig.DataSource`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct DataSourceReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for DataSourceReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> DataSourceReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional DataSourceConfig config = 1`
         #[inline]
-        #[must_use]
         pub fn config(&self) -> Option<crate::DataSourceConfigReader<'a>> {
             pz::last_message(self.0, 1)
         }
@@ -1595,24 +1112,14 @@ pub mod trace_config {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TraceConfig.BuiltinDataSource`.
-    #[derive(Debug)]
-    pub struct BuiltinDataSourceWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for BuiltinDataSourceWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceConfig.BuiltinDataSource`.
+        writer BuiltinDataSourceWriter;
+        /// The fields of an encoded `perfetto.protos.TraceConfig.BuiltinDataSource`.
+        reader BuiltinDataSourceReader;
     }
 
-    impl<'w> BuiltinDataSourceWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl BuiltinDataSourceWriter<'_> {
         /// `optional bool disable_clock_snapshotting = 1`
         #[inline]
         pub fn disable_clock_snapshotting(&mut self, value: bool) -> &mut Self {
@@ -1684,114 +1191,63 @@ pub mod trace_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceConfig.BuiltinDataSource`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct BuiltinDataSourceReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for BuiltinDataSourceReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> BuiltinDataSourceReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional bool disable_clock_snapshotting = 1`
         #[inline]
-        #[must_use]
         pub fn disable_clock_snapshotting(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 1)
         }
 
         /// `optional bool disable_trace_config = 2`
         #[inline]
-        #[must_use]
         pub fn disable_trace_config(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 2)
         }
 
         /// `optional bool disable_system_info = 3`
         #[inline]
-        #[must_use]
         pub fn disable_system_info(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 3)
         }
 
         /// `optional bool disable_service_events = 4`
         #[inline]
-        #[must_use]
         pub fn disable_service_events(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 4)
         }
 
         /// `optional BuiltinClock primary_trace_clock = 5`
         #[inline]
-        #[must_use]
         pub fn primary_trace_clock(&self) -> Option<crate::BuiltinClock> {
             pz::last::<pz::kind::Enum<_>>(self.0, 5)
         }
 
         /// `optional uint32 snapshot_interval_ms = 6`
         #[inline]
-        #[must_use]
         pub fn snapshot_interval_ms(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 6)
         }
 
         /// `optional bool prefer_suspend_clock_for_snapshot = 7`
         #[inline]
-        #[must_use]
         pub fn prefer_suspend_clock_for_snapshot(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 7)
         }
 
         /// `optional bool disable_chunk_usage_histograms = 8`
         #[inline]
-        #[must_use]
         pub fn disable_chunk_usage_histograms(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 8)
         }
 
         /// `optional bool disable_extension_descriptors = 9`
         #[inline]
-        #[must_use]
         pub fn disable_extension_descriptors(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 9)
         }
 
         /// `optional bool enable_concurrent_session_events = 10`
         #[inline]
-        #[must_use]
         pub fn enable_concurrent_session_events(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 10)
         }
@@ -1878,24 +1334,14 @@ pub mod trace_config {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TraceConfig.ProducerConfig`.
-    #[derive(Debug)]
-    pub struct ProducerConfigWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ProducerConfigWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceConfig.ProducerConfig`.
+        writer ProducerConfigWriter;
+        /// The fields of an encoded `perfetto.protos.TraceConfig.ProducerConfig`.
+        reader ProducerConfigReader;
     }
 
-    impl<'w> ProducerConfigWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ProducerConfigWriter<'_> {
         /// `optional string producer_name = 1`
         #[inline]
         pub fn producer_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1918,65 +1364,21 @@ pub mod trace_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceConfig.ProducerConfig`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ProducerConfigReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ProducerConfigReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ProducerConfigReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string producer_name = 1`
         #[inline]
-        #[must_use]
         pub fn producer_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional uint32 shm_size_kb = 2`
         #[inline]
-        #[must_use]
         pub fn shm_size_kb(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 2)
         }
 
         /// `optional uint32 page_size_kb = 3`
         #[inline]
-        #[must_use]
         pub fn page_size_kb(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 3)
         }
@@ -2028,24 +1430,14 @@ pub mod trace_config {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TraceConfig.StatsdMetadata`.
-    #[derive(Debug)]
-    pub struct StatsdMetadataWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for StatsdMetadataWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceConfig.StatsdMetadata`.
+        writer StatsdMetadataWriter;
+        /// The fields of an encoded `perfetto.protos.TraceConfig.StatsdMetadata`.
+        reader StatsdMetadataReader;
     }
 
-    impl<'w> StatsdMetadataWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl StatsdMetadataWriter<'_> {
         /// `optional int64 triggering_alert_id = 1`
         #[inline]
         pub fn triggering_alert_id(&mut self, value: i64) -> &mut Self {
@@ -2075,72 +1467,27 @@ pub mod trace_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceConfig.StatsdMetadata`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct StatsdMetadataReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for StatsdMetadataReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> StatsdMetadataReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional int64 triggering_alert_id = 1`
         #[inline]
-        #[must_use]
         pub fn triggering_alert_id(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 1)
         }
 
         /// `optional int32 triggering_config_uid = 2`
         #[inline]
-        #[must_use]
         pub fn triggering_config_uid(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 2)
         }
 
         /// `optional int64 triggering_config_id = 3`
         #[inline]
-        #[must_use]
         pub fn triggering_config_id(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 3)
         }
 
         /// `optional int64 triggering_subscription_id = 4`
         #[inline]
-        #[must_use]
         pub fn triggering_subscription_id(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 4)
         }
@@ -2197,24 +1544,14 @@ pub mod trace_config {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TraceConfig.GuardrailOverrides`.
-    #[derive(Debug)]
-    pub struct GuardrailOverridesWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for GuardrailOverridesWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceConfig.GuardrailOverrides`.
+        writer GuardrailOverridesWriter;
+        /// The fields of an encoded `perfetto.protos.TraceConfig.GuardrailOverrides`.
+        reader GuardrailOverridesReader;
     }
 
-    impl<'w> GuardrailOverridesWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl GuardrailOverridesWriter<'_> {
         /// `optional uint64 max_upload_per_day_bytes = 1`, deprecated
         #[inline]
         pub fn max_upload_per_day_bytes(&mut self, value: u64) -> &mut Self {
@@ -2230,58 +1567,15 @@ pub mod trace_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceConfig.GuardrailOverrides`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct GuardrailOverridesReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for GuardrailOverridesReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> GuardrailOverridesReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 max_upload_per_day_bytes = 1`, deprecated
         #[inline]
-        #[must_use]
         pub fn max_upload_per_day_bytes(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional uint32 max_tracing_buffer_size_kb = 2`
         #[inline]
-        #[must_use]
         pub fn max_tracing_buffer_size_kb(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 2)
         }
@@ -2328,34 +1622,24 @@ pub mod trace_config {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TraceConfig.TriggerConfig`.
-    #[derive(Debug)]
-    pub struct TriggerConfigWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for TriggerConfigWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceConfig.TriggerConfig`.
+        writer TriggerConfigWriter;
+        /// The fields of an encoded `perfetto.protos.TraceConfig.TriggerConfig`.
+        reader TriggerConfigReader;
     }
 
-    impl<'w> TriggerConfigWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl TriggerConfigWriter<'_> {
         /// `optional TriggerMode trigger_mode = 1`
         #[inline]
-        pub fn trigger_mode(&mut self, value: crate::trace_config::trigger_config::TriggerMode) -> &mut Self {
+        pub fn trigger_mode(&mut self, value: trigger_config::TriggerMode) -> &mut Self {
             self.0.int(1, i64::from(value.0));
             self
         }
 
         /// `repeated Trigger triggers = 2`
         #[inline]
-        pub fn triggers(&mut self) -> crate::trace_config::trigger_config::TriggerWriter<'_> {
+        pub fn triggers(&mut self) -> trigger_config::TriggerWriter<'_> {
             self.0.begin(2).into()
         }
 
@@ -2374,71 +1658,27 @@ pub mod trace_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceConfig.TriggerConfig`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct TriggerConfigReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for TriggerConfigReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> TriggerConfigReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional TriggerMode trigger_mode = 1`
         #[inline]
-        #[must_use]
-        pub fn trigger_mode(&self) -> Option<crate::trace_config::trigger_config::TriggerMode> {
+        pub fn trigger_mode(&self) -> Option<trigger_config::TriggerMode> {
             pz::last::<pz::kind::Enum<_>>(self.0, 1)
         }
 
         /// `repeated Trigger triggers = 2`
         #[inline]
-        pub fn triggers(&self) -> pz::Messages<'a, crate::trace_config::trigger_config::TriggerReader<'a>> {
+        pub fn triggers(&self) -> pz::Messages<'a, trigger_config::TriggerReader<'a>> {
             pz::messages(self.0, 2)
         }
 
         /// `optional uint32 trigger_timeout_ms = 3`
         #[inline]
-        #[must_use]
         pub fn trigger_timeout_ms(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 3)
         }
 
         /// `optional bool use_clone_snapshot_if_available = 5`
         #[inline]
-        #[must_use]
         pub fn use_clone_snapshot_if_available(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 5)
         }
@@ -2448,9 +1688,9 @@ pub mod trace_config {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TriggerConfig {
         /// `optional TriggerMode trigger_mode = 1`
-        pub trigger_mode: Option<crate::trace_config::trigger_config::TriggerMode>,
+        pub trigger_mode: Option<trigger_config::TriggerMode>,
         /// `repeated Trigger triggers = 2`
-        pub triggers: pz::rt::Vec<crate::trace_config::trigger_config::Trigger>,
+        pub triggers: pz::rt::Vec<trigger_config::Trigger>,
         /// `optional uint32 trigger_timeout_ms = 3`
         pub trigger_timeout_ms: Option<u32>,
         /// `optional bool use_clone_snapshot_if_available = 5`
@@ -2496,76 +1736,24 @@ pub mod trace_config {
             pub const USE_CLONE_SNAPSHOT_IF_AVAILABLE: u32 = 5;
         }
 
-        /// Enumeration `perfetto.protos.TraceConfig.TriggerConfig.TriggerMode`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct TriggerMode(pub i32);
-
-        #[allow(missing_docs)]
-        impl TriggerMode {
-            pub const UNSPECIFIED: Self = Self(0);
-            pub const START_TRACING: Self = Self(1);
-            pub const STOP_TRACING: Self = Self(2);
-            pub const CLONE_SNAPSHOT: Self = Self(4);
-        }
-
-        impl TriggerMode {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::UNSPECIFIED => "UNSPECIFIED",
-                    Self::START_TRACING => "START_TRACING",
-                    Self::STOP_TRACING => "STOP_TRACING",
-                    Self::CLONE_SNAPSHOT => "CLONE_SNAPSHOT",
-                    _ => return None,
-                })
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.TraceConfig.TriggerConfig.TriggerMode`; numbers without a name are values too.
+            enum TriggerMode, default 0 {
+                UNSPECIFIED = 0, "UNSPECIFIED";
+                START_TRACING = 1, "START_TRACING";
+                STOP_TRACING = 2, "STOP_TRACING";
+                CLONE_SNAPSHOT = 4, "CLONE_SNAPSHOT";
             }
         }
 
-        impl Default for TriggerMode {
-            fn default() -> Self {
-                Self(0)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.TraceConfig.TriggerConfig.Trigger`.
+            writer TriggerWriter;
+            /// The fields of an encoded `perfetto.protos.TraceConfig.TriggerConfig.Trigger`.
+            reader TriggerReader;
         }
 
-        impl From<i32> for TriggerMode {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<TriggerMode> for i32 {
-            #[inline]
-            fn from(value: TriggerMode) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for TriggerMode {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
-            }
-        }
-
-        /// Appends the fields of a `perfetto.protos.TraceConfig.TriggerConfig.Trigger`.
-        #[derive(Debug)]
-        pub struct TriggerWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for TriggerWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
-        }
-
-        impl<'w> TriggerWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl TriggerWriter<'_> {
             /// `optional string name = 1`
             #[inline]
             pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -2602,79 +1790,33 @@ pub mod trace_config {
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.TraceConfig.TriggerConfig.Trigger`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct TriggerReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for TriggerReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> TriggerReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional string name = 1`
             #[inline]
-            #[must_use]
             pub fn name(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 1)
             }
 
             /// `optional string producer_name_regex = 2`
             #[inline]
-            #[must_use]
             pub fn producer_name_regex(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 2)
             }
 
             /// `optional uint32 stop_delay_ms = 3`
             #[inline]
-            #[must_use]
             pub fn stop_delay_ms(&self) -> Option<u32> {
                 pz::last::<pz::kind::Uint32>(self.0, 3)
             }
 
             /// `optional uint32 max_per_24_h = 4`
             #[inline]
-            #[must_use]
             pub fn max_per_24_h(&self) -> Option<u32> {
                 pz::last::<pz::kind::Uint32>(self.0, 4)
             }
 
             /// `optional double skip_probability = 5`
             #[inline]
-            #[must_use]
             pub fn skip_probability(&self) -> Option<f64> {
                 pz::last::<pz::kind::Double>(self.0, 5)
             }
@@ -2737,24 +1879,14 @@ pub mod trace_config {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TraceConfig.IncrementalStateConfig`.
-    #[derive(Debug)]
-    pub struct IncrementalStateConfigWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for IncrementalStateConfigWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceConfig.IncrementalStateConfig`.
+        writer IncrementalStateConfigWriter;
+        /// The fields of an encoded `perfetto.protos.TraceConfig.IncrementalStateConfig`.
+        reader IncrementalStateConfigReader;
     }
 
-    impl<'w> IncrementalStateConfigWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl IncrementalStateConfigWriter<'_> {
         /// `optional uint32 clear_period_ms = 1`
         #[inline]
         pub fn clear_period_ms(&mut self, value: u32) -> &mut Self {
@@ -2763,51 +1895,9 @@ pub mod trace_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceConfig.IncrementalStateConfig`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct IncrementalStateConfigReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for IncrementalStateConfigReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> IncrementalStateConfigReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 clear_period_ms = 1`
         #[inline]
-        #[must_use]
         pub fn clear_period_ms(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
@@ -2849,90 +1939,37 @@ pub mod trace_config {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TraceConfig.CompressionConfig`.
-    #[derive(Debug)]
-    pub struct CompressionConfigWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for CompressionConfigWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceConfig.CompressionConfig`.
+        writer CompressionConfigWriter;
+        /// The fields of an encoded `perfetto.protos.TraceConfig.CompressionConfig`.
+        reader CompressionConfigReader;
     }
 
-    impl<'w> CompressionConfigWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl CompressionConfigWriter<'_> {
         /// `optional Deflate deflate = 1`
         #[inline]
-        pub fn deflate(&mut self) -> crate::trace_config::compression_config::DeflateWriter<'_> {
+        pub fn deflate(&mut self) -> compression_config::DeflateWriter<'_> {
             self.0.begin(1).into()
         }
 
         /// `optional Zstd zstd = 2`
         #[inline]
-        pub fn zstd(&mut self) -> crate::trace_config::compression_config::ZstdWriter<'_> {
+        pub fn zstd(&mut self) -> compression_config::ZstdWriter<'_> {
             self.0.begin(2).into()
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceConfig.CompressionConfig`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct CompressionConfigReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for CompressionConfigReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> CompressionConfigReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional Deflate deflate = 1`
         #[inline]
-        #[must_use]
-        pub fn deflate(&self) -> Option<crate::trace_config::compression_config::DeflateReader<'a>> {
+        pub fn deflate(&self) -> Option<compression_config::DeflateReader<'a>> {
             pz::last_message(self.0, 1)
         }
 
         /// `optional Zstd zstd = 2`
         #[inline]
-        #[must_use]
-        pub fn zstd(&self) -> Option<crate::trace_config::compression_config::ZstdReader<'a>> {
+        pub fn zstd(&self) -> Option<compression_config::ZstdReader<'a>> {
             pz::last_message(self.0, 2)
         }
     }
@@ -2941,9 +1978,9 @@ pub mod trace_config {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct CompressionConfig {
         /// `optional Deflate deflate = 1`
-        pub deflate: Option<crate::trace_config::compression_config::Deflate>,
+        pub deflate: Option<compression_config::Deflate>,
         /// `optional Zstd zstd = 2`
-        pub zstd: Option<crate::trace_config::compression_config::Zstd>,
+        pub zstd: Option<compression_config::Zstd>,
         /// Fields that the schema does not know, encoded.
         pub unknown_fields: pz::rt::Vec<u8>,
     }
@@ -2979,66 +2016,11 @@ pub mod trace_config {
             pub const ZSTD: u32 = 2;
         }
 
-        /// Appends the fields of a `perfetto.protos.TraceConfig.CompressionConfig.Deflate`.
-        #[derive(Debug)]
-        pub struct DeflateWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for DeflateWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
-        }
-
-        impl<'w> DeflateWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-        }
-
-        /// The fields of an encoded `perfetto.protos.TraceConfig.CompressionConfig.Deflate`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct DeflateReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for DeflateReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
-        impl<'a> DeflateReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.TraceConfig.CompressionConfig.Deflate`.
+            writer DeflateWriter;
+            /// The fields of an encoded `perfetto.protos.TraceConfig.CompressionConfig.Deflate`.
+            reader DeflateReader;
         }
 
         /// A `perfetto.protos.TraceConfig.CompressionConfig.Deflate` as a value.
@@ -3062,24 +2044,14 @@ pub mod trace_config {
             }
         }
 
-        /// Appends the fields of a `perfetto.protos.TraceConfig.CompressionConfig.Zstd`.
-        #[derive(Debug)]
-        pub struct ZstdWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for ZstdWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.TraceConfig.CompressionConfig.Zstd`.
+            writer ZstdWriter;
+            /// The fields of an encoded `perfetto.protos.TraceConfig.CompressionConfig.Zstd`.
+            reader ZstdReader;
         }
 
-        impl<'w> ZstdWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl ZstdWriter<'_> {
             /// `optional int32 level = 1`
             #[inline]
             pub fn level(&mut self, value: i32) -> &mut Self {
@@ -3088,51 +2060,9 @@ pub mod trace_config {
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.TraceConfig.CompressionConfig.Zstd`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct ZstdReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for ZstdReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> ZstdReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional int32 level = 1`
             #[inline]
-            #[must_use]
             pub fn level(&self) -> Option<i32> {
                 pz::last::<pz::kind::Int32>(self.0, 1)
             }
@@ -3175,24 +2105,14 @@ pub mod trace_config {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TraceConfig.IncidentReportConfig`.
-    #[derive(Debug)]
-    pub struct IncidentReportConfigWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for IncidentReportConfigWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceConfig.IncidentReportConfig`.
+        writer IncidentReportConfigWriter;
+        /// The fields of an encoded `perfetto.protos.TraceConfig.IncidentReportConfig`.
+        reader IncidentReportConfigReader;
     }
 
-    impl<'w> IncidentReportConfigWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl IncidentReportConfigWriter<'_> {
         /// `optional string destination_package = 1`
         #[inline]
         pub fn destination_package(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -3229,79 +2149,33 @@ pub mod trace_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceConfig.IncidentReportConfig`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct IncidentReportConfigReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for IncidentReportConfigReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> IncidentReportConfigReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string destination_package = 1`
         #[inline]
-        #[must_use]
         pub fn destination_package(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional string destination_class = 2`
         #[inline]
-        #[must_use]
         pub fn destination_class(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
 
         /// `optional int32 privacy_level = 3`
         #[inline]
-        #[must_use]
         pub fn privacy_level(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 3)
         }
 
         /// `optional bool skip_dropbox = 4`, deprecated
         #[inline]
-        #[must_use]
         pub fn skip_dropbox(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 4)
         }
 
         /// `optional bool skip_incidentd = 5`
         #[inline]
-        #[must_use]
         pub fn skip_incidentd(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 5)
         }
@@ -3363,24 +2237,14 @@ pub mod trace_config {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TraceConfig.TraceFilter`.
-    #[derive(Debug)]
-    pub struct TraceFilterWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for TraceFilterWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceConfig.TraceFilter`.
+        writer TraceFilterWriter;
+        /// The fields of an encoded `perfetto.protos.TraceConfig.TraceFilter`.
+        reader TraceFilterReader;
     }
 
-    impl<'w> TraceFilterWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl TraceFilterWriter<'_> {
         /// `optional bytes bytecode = 1`
         #[inline]
         pub fn bytecode(&mut self, value: &[u8]) -> &mut Self {
@@ -3397,7 +2261,7 @@ pub mod trace_config {
 
         /// `optional StringFilterChain string_filter_chain = 3`
         #[inline]
-        pub fn string_filter_chain(&mut self) -> crate::trace_config::trace_filter::StringFilterChainWriter<'_> {
+        pub fn string_filter_chain(&mut self) -> trace_filter::StringFilterChainWriter<'_> {
             self.0.begin(3).into()
         }
 
@@ -3410,87 +2274,39 @@ pub mod trace_config {
 
         /// `optional StringFilterChain string_filter_chain_v54 = 5`
         #[inline]
-        pub fn string_filter_chain_v54(&mut self) -> crate::trace_config::trace_filter::StringFilterChainWriter<'_> {
+        pub fn string_filter_chain_v54(&mut self) -> trace_filter::StringFilterChainWriter<'_> {
             self.0.begin(5).into()
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceConfig.TraceFilter`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct TraceFilterReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for TraceFilterReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> TraceFilterReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional bytes bytecode = 1`
         #[inline]
-        #[must_use]
         pub fn bytecode(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional bytes bytecode_v2 = 2`
         #[inline]
-        #[must_use]
         pub fn bytecode_v2(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
 
         /// `optional StringFilterChain string_filter_chain = 3`
         #[inline]
-        #[must_use]
-        pub fn string_filter_chain(&self) -> Option<crate::trace_config::trace_filter::StringFilterChainReader<'a>> {
+        pub fn string_filter_chain(&self) -> Option<trace_filter::StringFilterChainReader<'a>> {
             pz::last_message(self.0, 3)
         }
 
         /// `optional bytes bytecode_overlay_v54 = 4`
         #[inline]
-        #[must_use]
         pub fn bytecode_overlay_v54(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 4)
         }
 
         /// `optional StringFilterChain string_filter_chain_v54 = 5`
         #[inline]
-        #[must_use]
-        pub fn string_filter_chain_v54(
-            &self,
-        ) -> Option<crate::trace_config::trace_filter::StringFilterChainReader<'a>> {
+        pub fn string_filter_chain_v54(&self) -> Option<trace_filter::StringFilterChainReader<'a>> {
             pz::last_message(self.0, 5)
         }
     }
@@ -3503,11 +2319,11 @@ pub mod trace_config {
         /// `optional bytes bytecode_v2 = 2`
         pub bytecode_v2: Option<pz::rt::Vec<u8>>,
         /// `optional StringFilterChain string_filter_chain = 3`
-        pub string_filter_chain: Option<crate::trace_config::trace_filter::StringFilterChain>,
+        pub string_filter_chain: Option<trace_filter::StringFilterChain>,
         /// `optional bytes bytecode_overlay_v54 = 4`
         pub bytecode_overlay_v54: Option<pz::rt::Vec<u8>>,
         /// `optional StringFilterChain string_filter_chain_v54 = 5`
-        pub string_filter_chain_v54: Option<crate::trace_config::trace_filter::StringFilterChain>,
+        pub string_filter_chain_v54: Option<trace_filter::StringFilterChain>,
         /// Fields that the schema does not know, encoded.
         pub unknown_fields: pz::rt::Vec<u8>,
     }
@@ -3552,83 +2368,29 @@ pub mod trace_config {
             pub const STRING_FILTER_CHAIN_V54: u32 = 5;
         }
 
-        /// Enumeration `perfetto.protos.TraceConfig.TraceFilter.StringFilterPolicy`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct StringFilterPolicy(pub i32);
-
-        #[allow(missing_docs)]
-        impl StringFilterPolicy {
-            pub const SFP_UNSPECIFIED: Self = Self(0);
-            pub const SFP_MATCH_REDACT_GROUPS: Self = Self(1);
-            pub const SFP_ATRACE_MATCH_REDACT_GROUPS: Self = Self(2);
-            pub const SFP_MATCH_BREAK: Self = Self(3);
-            pub const SFP_ATRACE_MATCH_BREAK: Self = Self(4);
-            pub const SFP_ATRACE_REPEATED_SEARCH_REDACT_GROUPS: Self = Self(5);
-        }
-
-        impl StringFilterPolicy {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::SFP_UNSPECIFIED => "SFP_UNSPECIFIED",
-                    Self::SFP_MATCH_REDACT_GROUPS => "SFP_MATCH_REDACT_GROUPS",
-                    Self::SFP_ATRACE_MATCH_REDACT_GROUPS => "SFP_ATRACE_MATCH_REDACT_GROUPS",
-                    Self::SFP_MATCH_BREAK => "SFP_MATCH_BREAK",
-                    Self::SFP_ATRACE_MATCH_BREAK => "SFP_ATRACE_MATCH_BREAK",
-                    Self::SFP_ATRACE_REPEATED_SEARCH_REDACT_GROUPS => "SFP_ATRACE_REPEATED_SEARCH_REDACT_GROUPS",
-                    _ => return None,
-                })
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.TraceConfig.TraceFilter.StringFilterPolicy`; numbers without a name are values too.
+            enum StringFilterPolicy, default 0 {
+                SFP_UNSPECIFIED = 0, "SFP_UNSPECIFIED";
+                SFP_MATCH_REDACT_GROUPS = 1, "SFP_MATCH_REDACT_GROUPS";
+                SFP_ATRACE_MATCH_REDACT_GROUPS = 2, "SFP_ATRACE_MATCH_REDACT_GROUPS";
+                SFP_MATCH_BREAK = 3, "SFP_MATCH_BREAK";
+                SFP_ATRACE_MATCH_BREAK = 4, "SFP_ATRACE_MATCH_BREAK";
+                SFP_ATRACE_REPEATED_SEARCH_REDACT_GROUPS = 5, "SFP_ATRACE_REPEATED_SEARCH_REDACT_GROUPS";
             }
         }
 
-        impl Default for StringFilterPolicy {
-            fn default() -> Self {
-                Self(0)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.TraceConfig.TraceFilter.StringFilterRule`.
+            writer StringFilterRuleWriter;
+            /// The fields of an encoded `perfetto.protos.TraceConfig.TraceFilter.StringFilterRule`.
+            reader StringFilterRuleReader;
         }
 
-        impl From<i32> for StringFilterPolicy {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<StringFilterPolicy> for i32 {
-            #[inline]
-            fn from(value: StringFilterPolicy) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for StringFilterPolicy {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
-            }
-        }
-
-        /// Appends the fields of a `perfetto.protos.TraceConfig.TraceFilter.StringFilterRule`.
-        #[derive(Debug)]
-        pub struct StringFilterRuleWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for StringFilterRuleWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
-        }
-
-        impl<'w> StringFilterRuleWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl StringFilterRuleWriter<'_> {
             /// `optional StringFilterPolicy policy = 1`
             #[inline]
-            pub fn policy(&mut self, value: crate::trace_config::trace_filter::StringFilterPolicy) -> &mut Self {
+            pub fn policy(&mut self, value: StringFilterPolicy) -> &mut Self {
                 self.0.int(1, i64::from(value.0));
                 self
             }
@@ -3662,72 +2424,27 @@ pub mod trace_config {
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.TraceConfig.TraceFilter.StringFilterRule`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct StringFilterRuleReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for StringFilterRuleReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> StringFilterRuleReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional StringFilterPolicy policy = 1`
             #[inline]
-            #[must_use]
-            pub fn policy(&self) -> Option<crate::trace_config::trace_filter::StringFilterPolicy> {
+            pub fn policy(&self) -> Option<StringFilterPolicy> {
                 pz::last::<pz::kind::Enum<_>>(self.0, 1)
             }
 
             /// `optional string regex_pattern = 2`
             #[inline]
-            #[must_use]
             pub fn regex_pattern(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 2)
             }
 
             /// `optional string atrace_payload_starts_with = 3`
             #[inline]
-            #[must_use]
             pub fn atrace_payload_starts_with(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 3)
             }
 
             /// `optional string name = 4`
             #[inline]
-            #[must_use]
             pub fn name(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 4)
             }
@@ -3743,7 +2460,7 @@ pub mod trace_config {
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct StringFilterRule {
             /// `optional StringFilterPolicy policy = 1`
-            pub policy: Option<crate::trace_config::trace_filter::StringFilterPolicy>,
+            pub policy: Option<StringFilterPolicy>,
             /// `optional string regex_pattern = 2`
             pub regex_pattern: Option<pz::ProtoString>,
             /// `optional string atrace_payload_starts_with = 3`
@@ -3795,76 +2512,25 @@ pub mod trace_config {
             }
         }
 
-        /// Appends the fields of a `perfetto.protos.TraceConfig.TraceFilter.StringFilterChain`.
-        #[derive(Debug)]
-        pub struct StringFilterChainWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for StringFilterChainWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.TraceConfig.TraceFilter.StringFilterChain`.
+            writer StringFilterChainWriter;
+            /// The fields of an encoded `perfetto.protos.TraceConfig.TraceFilter.StringFilterChain`.
+            reader StringFilterChainReader;
         }
 
-        impl<'w> StringFilterChainWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl StringFilterChainWriter<'_> {
             /// `repeated StringFilterRule rules = 1`
             #[inline]
-            pub fn rules(&mut self) -> crate::trace_config::trace_filter::StringFilterRuleWriter<'_> {
+            pub fn rules(&mut self) -> StringFilterRuleWriter<'_> {
                 self.0.begin(1).into()
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.TraceConfig.TraceFilter.StringFilterChain`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct StringFilterChainReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for StringFilterChainReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> StringFilterChainReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `repeated StringFilterRule rules = 1`
             #[inline]
-            pub fn rules(&self) -> pz::Messages<'a, crate::trace_config::trace_filter::StringFilterRuleReader<'a>> {
+            pub fn rules(&self) -> pz::Messages<'a, StringFilterRuleReader<'a>> {
                 pz::messages(self.0, 1)
             }
         }
@@ -3873,7 +2539,7 @@ pub mod trace_config {
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct StringFilterChain {
             /// `repeated StringFilterRule rules = 1`
-            pub rules: pz::rt::Vec<crate::trace_config::trace_filter::StringFilterRule>,
+            pub rules: pz::rt::Vec<StringFilterRule>,
             /// Fields that the schema does not know, encoded.
             pub unknown_fields: pz::rt::Vec<u8>,
         }
@@ -3906,24 +2572,14 @@ pub mod trace_config {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TraceConfig.AndroidReportConfig`.
-    #[derive(Debug)]
-    pub struct AndroidReportConfigWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for AndroidReportConfigWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceConfig.AndroidReportConfig`.
+        writer AndroidReportConfigWriter;
+        /// The fields of an encoded `perfetto.protos.TraceConfig.AndroidReportConfig`.
+        reader AndroidReportConfigReader;
     }
 
-    impl<'w> AndroidReportConfigWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl AndroidReportConfigWriter<'_> {
         /// `optional string reporter_service_package = 1`
         #[inline]
         pub fn reporter_service_package(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -3953,72 +2609,27 @@ pub mod trace_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceConfig.AndroidReportConfig`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct AndroidReportConfigReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for AndroidReportConfigReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> AndroidReportConfigReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string reporter_service_package = 1`
         #[inline]
-        #[must_use]
         pub fn reporter_service_package(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional string reporter_service_class = 2`
         #[inline]
-        #[must_use]
         pub fn reporter_service_class(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
 
         /// `optional bool skip_report = 3`
         #[inline]
-        #[must_use]
         pub fn skip_report(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 3)
         }
 
         /// `optional bool use_pipe_in_framework_for_testing = 4`
         #[inline]
-        #[must_use]
         pub fn use_pipe_in_framework_for_testing(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 4)
         }
@@ -4075,24 +2686,14 @@ pub mod trace_config {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TraceConfig.CmdTraceStartDelay`.
-    #[derive(Debug)]
-    pub struct CmdTraceStartDelayWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for CmdTraceStartDelayWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceConfig.CmdTraceStartDelay`.
+        writer CmdTraceStartDelayWriter;
+        /// The fields of an encoded `perfetto.protos.TraceConfig.CmdTraceStartDelay`.
+        reader CmdTraceStartDelayReader;
     }
 
-    impl<'w> CmdTraceStartDelayWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl CmdTraceStartDelayWriter<'_> {
         /// `optional uint32 min_delay_ms = 1`
         #[inline]
         pub fn min_delay_ms(&mut self, value: u32) -> &mut Self {
@@ -4108,58 +2709,15 @@ pub mod trace_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceConfig.CmdTraceStartDelay`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct CmdTraceStartDelayReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for CmdTraceStartDelayReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> CmdTraceStartDelayReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 min_delay_ms = 1`
         #[inline]
-        #[must_use]
         pub fn min_delay_ms(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional uint32 max_delay_ms = 2`
         #[inline]
-        #[must_use]
         pub fn max_delay_ms(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 2)
         }
@@ -4206,24 +2764,14 @@ pub mod trace_config {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TraceConfig.SessionSemaphore`.
-    #[derive(Debug)]
-    pub struct SessionSemaphoreWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for SessionSemaphoreWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceConfig.SessionSemaphore`.
+        writer SessionSemaphoreWriter;
+        /// The fields of an encoded `perfetto.protos.TraceConfig.SessionSemaphore`.
+        reader SessionSemaphoreReader;
     }
 
-    impl<'w> SessionSemaphoreWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl SessionSemaphoreWriter<'_> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -4239,58 +2787,15 @@ pub mod trace_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceConfig.SessionSemaphore`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct SessionSemaphoreReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for SessionSemaphoreReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> SessionSemaphoreReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string name = 1`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional uint64 max_other_session_count = 2`
         #[inline]
-        #[must_use]
         pub fn max_other_session_count(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }

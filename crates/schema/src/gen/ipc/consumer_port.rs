@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.EnableTracingRequest`.
-#[derive(Debug)]
-pub struct EnableTracingRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for EnableTracingRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.EnableTracingRequest`.
+    writer EnableTracingRequestWriter;
+    /// The fields of an encoded `perfetto.protos.EnableTracingRequest`.
+    reader EnableTracingRequestReader;
 }
 
-impl<'w> EnableTracingRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl EnableTracingRequestWriter<'_> {
     /// `optional TraceConfig trace_config = 1`
     #[inline]
     pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> {
@@ -34,58 +24,15 @@ impl<'w> EnableTracingRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.EnableTracingRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct EnableTracingRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for EnableTracingRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> EnableTracingRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional TraceConfig trace_config = 1`
     #[inline]
-    #[must_use]
     pub fn trace_config(&self) -> Option<crate::TraceConfigReader<'a>> {
         pz::last_message(self.0, 1)
     }
 
     /// `optional bool attach_notification_only = 2`
     #[inline]
-    #[must_use]
     pub fn attach_notification_only(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
@@ -132,24 +79,14 @@ pub mod enable_tracing_request {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.EnableTracingResponse`.
-#[derive(Debug)]
-pub struct EnableTracingResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for EnableTracingResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.EnableTracingResponse`.
+    writer EnableTracingResponseWriter;
+    /// The fields of an encoded `perfetto.protos.EnableTracingResponse`.
+    reader EnableTracingResponseReader;
 }
 
-impl<'w> EnableTracingResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl EnableTracingResponseWriter<'_> {
     /// `bool disabled = 1`, one of `state`
     #[inline]
     pub fn disabled(&mut self, value: bool) -> &mut Self {
@@ -165,58 +102,15 @@ impl<'w> EnableTracingResponseWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.EnableTracingResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct EnableTracingResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for EnableTracingResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> EnableTracingResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `bool disabled = 1`, one of `state`
     #[inline]
-    #[must_use]
     pub fn disabled(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 1)
     }
 
     /// `optional string error = 3`
     #[inline]
-    #[must_use]
     pub fn error(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
@@ -263,66 +157,11 @@ pub mod enable_tracing_response {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.StartTracingRequest`.
-#[derive(Debug)]
-pub struct StartTracingRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for StartTracingRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> StartTracingRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.StartTracingRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StartTracingRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for StartTracingRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> StartTracingRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.StartTracingRequest`.
+    writer StartTracingRequestWriter;
+    /// The fields of an encoded `perfetto.protos.StartTracingRequest`.
+    reader StartTracingRequestReader;
 }
 
 /// A `perfetto.protos.StartTracingRequest` as a value.
@@ -346,66 +185,11 @@ impl pz::Owned for StartTracingRequest {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.StartTracingResponse`.
-#[derive(Debug)]
-pub struct StartTracingResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for StartTracingResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> StartTracingResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.StartTracingResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StartTracingResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for StartTracingResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> StartTracingResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.StartTracingResponse`.
+    writer StartTracingResponseWriter;
+    /// The fields of an encoded `perfetto.protos.StartTracingResponse`.
+    reader StartTracingResponseReader;
 }
 
 /// A `perfetto.protos.StartTracingResponse` as a value.
@@ -429,24 +213,14 @@ impl pz::Owned for StartTracingResponse {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ChangeTraceConfigRequest`.
-#[derive(Debug)]
-pub struct ChangeTraceConfigRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChangeTraceConfigRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChangeTraceConfigRequest`.
+    writer ChangeTraceConfigRequestWriter;
+    /// The fields of an encoded `perfetto.protos.ChangeTraceConfigRequest`.
+    reader ChangeTraceConfigRequestReader;
 }
 
-impl<'w> ChangeTraceConfigRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChangeTraceConfigRequestWriter<'_> {
     /// `optional TraceConfig trace_config = 1`
     #[inline]
     pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> {
@@ -454,51 +228,9 @@ impl<'w> ChangeTraceConfigRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChangeTraceConfigRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChangeTraceConfigRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChangeTraceConfigRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChangeTraceConfigRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional TraceConfig trace_config = 1`
     #[inline]
-    #[must_use]
     pub fn trace_config(&self) -> Option<crate::TraceConfigReader<'a>> {
         pz::last_message(self.0, 1)
     }
@@ -540,66 +272,11 @@ pub mod change_trace_config_request {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ChangeTraceConfigResponse`.
-#[derive(Debug)]
-pub struct ChangeTraceConfigResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChangeTraceConfigResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> ChangeTraceConfigResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.ChangeTraceConfigResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChangeTraceConfigResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChangeTraceConfigResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> ChangeTraceConfigResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChangeTraceConfigResponse`.
+    writer ChangeTraceConfigResponseWriter;
+    /// The fields of an encoded `perfetto.protos.ChangeTraceConfigResponse`.
+    reader ChangeTraceConfigResponseReader;
 }
 
 /// A `perfetto.protos.ChangeTraceConfigResponse` as a value.
@@ -623,66 +300,11 @@ impl pz::Owned for ChangeTraceConfigResponse {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DisableTracingRequest`.
-#[derive(Debug)]
-pub struct DisableTracingRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DisableTracingRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> DisableTracingRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.DisableTracingRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DisableTracingRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DisableTracingRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> DisableTracingRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DisableTracingRequest`.
+    writer DisableTracingRequestWriter;
+    /// The fields of an encoded `perfetto.protos.DisableTracingRequest`.
+    reader DisableTracingRequestReader;
 }
 
 /// A `perfetto.protos.DisableTracingRequest` as a value.
@@ -706,66 +328,11 @@ impl pz::Owned for DisableTracingRequest {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DisableTracingResponse`.
-#[derive(Debug)]
-pub struct DisableTracingResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DisableTracingResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> DisableTracingResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.DisableTracingResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DisableTracingResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DisableTracingResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> DisableTracingResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DisableTracingResponse`.
+    writer DisableTracingResponseWriter;
+    /// The fields of an encoded `perfetto.protos.DisableTracingResponse`.
+    reader DisableTracingResponseReader;
 }
 
 /// A `perfetto.protos.DisableTracingResponse` as a value.
@@ -789,66 +356,11 @@ impl pz::Owned for DisableTracingResponse {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ReadBuffersRequest`.
-#[derive(Debug)]
-pub struct ReadBuffersRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ReadBuffersRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> ReadBuffersRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.ReadBuffersRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ReadBuffersRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ReadBuffersRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> ReadBuffersRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ReadBuffersRequest`.
+    writer ReadBuffersRequestWriter;
+    /// The fields of an encoded `perfetto.protos.ReadBuffersRequest`.
+    reader ReadBuffersRequestReader;
 }
 
 /// A `perfetto.protos.ReadBuffersRequest` as a value.
@@ -872,76 +384,25 @@ impl pz::Owned for ReadBuffersRequest {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ReadBuffersResponse`.
-#[derive(Debug)]
-pub struct ReadBuffersResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ReadBuffersResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ReadBuffersResponse`.
+    writer ReadBuffersResponseWriter;
+    /// The fields of an encoded `perfetto.protos.ReadBuffersResponse`.
+    reader ReadBuffersResponseReader;
 }
 
-impl<'w> ReadBuffersResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ReadBuffersResponseWriter<'_> {
     /// `repeated Slice slices = 2`
     #[inline]
-    pub fn slices(&mut self) -> crate::read_buffers_response::SliceWriter<'_> {
+    pub fn slices(&mut self) -> read_buffers_response::SliceWriter<'_> {
         self.0.begin(2).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ReadBuffersResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ReadBuffersResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ReadBuffersResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ReadBuffersResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated Slice slices = 2`
     #[inline]
-    pub fn slices(&self) -> pz::Messages<'a, crate::read_buffers_response::SliceReader<'a>> {
+    pub fn slices(&self) -> pz::Messages<'a, read_buffers_response::SliceReader<'a>> {
         pz::messages(self.0, 2)
     }
 }
@@ -950,7 +411,7 @@ impl<'a> ReadBuffersResponseReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadBuffersResponse {
     /// `repeated Slice slices = 2`
-    pub slices: pz::rt::Vec<crate::read_buffers_response::Slice>,
+    pub slices: pz::rt::Vec<read_buffers_response::Slice>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -983,24 +444,14 @@ pub mod read_buffers_response {
         pub const SLICES: u32 = 2;
     }
 
-    /// Appends the fields of a `perfetto.protos.ReadBuffersResponse.Slice`.
-    #[derive(Debug)]
-    pub struct SliceWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for SliceWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ReadBuffersResponse.Slice`.
+        writer SliceWriter;
+        /// The fields of an encoded `perfetto.protos.ReadBuffersResponse.Slice`.
+        reader SliceReader;
     }
 
-    impl<'w> SliceWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl SliceWriter<'_> {
         /// `optional bytes data = 1`
         #[inline]
         pub fn data(&mut self, value: &[u8]) -> &mut Self {
@@ -1016,58 +467,15 @@ pub mod read_buffers_response {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ReadBuffersResponse.Slice`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct SliceReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for SliceReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> SliceReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional bytes data = 1`
         #[inline]
-        #[must_use]
         pub fn data(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional bool last_slice_for_packet = 2`
         #[inline]
-        #[must_use]
         pub fn last_slice_for_packet(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 2)
         }
@@ -1115,24 +523,14 @@ pub mod read_buffers_response {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FreeBuffersRequest`.
-#[derive(Debug)]
-pub struct FreeBuffersRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FreeBuffersRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FreeBuffersRequest`.
+    writer FreeBuffersRequestWriter;
+    /// The fields of an encoded `perfetto.protos.FreeBuffersRequest`.
+    reader FreeBuffersRequestReader;
 }
 
-impl<'w> FreeBuffersRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FreeBuffersRequestWriter<'_> {
     /// `repeated uint32 buffer_ids = 1`
     #[inline]
     pub fn buffer_ids(&mut self, value: u32) -> &mut Self {
@@ -1141,48 +539,7 @@ impl<'w> FreeBuffersRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FreeBuffersRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FreeBuffersRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FreeBuffersRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FreeBuffersRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated uint32 buffer_ids = 1`
     #[inline]
     pub fn buffer_ids(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
@@ -1226,66 +583,11 @@ pub mod free_buffers_request {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FreeBuffersResponse`.
-#[derive(Debug)]
-pub struct FreeBuffersResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FreeBuffersResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> FreeBuffersResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.FreeBuffersResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FreeBuffersResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FreeBuffersResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> FreeBuffersResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FreeBuffersResponse`.
+    writer FreeBuffersResponseWriter;
+    /// The fields of an encoded `perfetto.protos.FreeBuffersResponse`.
+    reader FreeBuffersResponseReader;
 }
 
 /// A `perfetto.protos.FreeBuffersResponse` as a value.
@@ -1309,24 +611,14 @@ impl pz::Owned for FreeBuffersResponse {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FlushRequest`.
-#[derive(Debug)]
-pub struct FlushRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FlushRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FlushRequest`.
+    writer FlushRequestWriter;
+    /// The fields of an encoded `perfetto.protos.FlushRequest`.
+    reader FlushRequestReader;
 }
 
-impl<'w> FlushRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FlushRequestWriter<'_> {
     /// `optional uint32 timeout_ms = 1`
     #[inline]
     pub fn timeout_ms(&mut self, value: u32) -> &mut Self {
@@ -1342,58 +634,15 @@ impl<'w> FlushRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FlushRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FlushRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FlushRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FlushRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 timeout_ms = 1`
     #[inline]
-    #[must_use]
     pub fn timeout_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint64 flags = 2`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -1440,66 +689,11 @@ pub mod flush_request {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FlushResponse`.
-#[derive(Debug)]
-pub struct FlushResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FlushResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> FlushResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.FlushResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FlushResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FlushResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> FlushResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FlushResponse`.
+    writer FlushResponseWriter;
+    /// The fields of an encoded `perfetto.protos.FlushResponse`.
+    reader FlushResponseReader;
 }
 
 /// A `perfetto.protos.FlushResponse` as a value.
@@ -1523,24 +717,14 @@ impl pz::Owned for FlushResponse {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DetachRequest`.
-#[derive(Debug)]
-pub struct DetachRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DetachRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DetachRequest`.
+    writer DetachRequestWriter;
+    /// The fields of an encoded `perfetto.protos.DetachRequest`.
+    reader DetachRequestReader;
 }
 
-impl<'w> DetachRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DetachRequestWriter<'_> {
     /// `optional string key = 1`
     #[inline]
     pub fn key(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1549,51 +733,9 @@ impl<'w> DetachRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DetachRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DetachRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DetachRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DetachRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string key = 1`
     #[inline]
-    #[must_use]
     pub fn key(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
@@ -1635,66 +777,11 @@ pub mod detach_request {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DetachResponse`.
-#[derive(Debug)]
-pub struct DetachResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DetachResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> DetachResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.DetachResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DetachResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DetachResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> DetachResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DetachResponse`.
+    writer DetachResponseWriter;
+    /// The fields of an encoded `perfetto.protos.DetachResponse`.
+    reader DetachResponseReader;
 }
 
 /// A `perfetto.protos.DetachResponse` as a value.
@@ -1718,24 +805,14 @@ impl pz::Owned for DetachResponse {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.AttachRequest`.
-#[derive(Debug)]
-pub struct AttachRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AttachRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AttachRequest`.
+    writer AttachRequestWriter;
+    /// The fields of an encoded `perfetto.protos.AttachRequest`.
+    reader AttachRequestReader;
 }
 
-impl<'w> AttachRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AttachRequestWriter<'_> {
     /// `optional string key = 1`
     #[inline]
     pub fn key(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1744,51 +821,9 @@ impl<'w> AttachRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AttachRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AttachRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AttachRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AttachRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string key = 1`
     #[inline]
-    #[must_use]
     pub fn key(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
@@ -1830,24 +865,14 @@ pub mod attach_request {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.AttachResponse`.
-#[derive(Debug)]
-pub struct AttachResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AttachResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AttachResponse`.
+    writer AttachResponseWriter;
+    /// The fields of an encoded `perfetto.protos.AttachResponse`.
+    reader AttachResponseReader;
 }
 
-impl<'w> AttachResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AttachResponseWriter<'_> {
     /// `optional TraceConfig trace_config = 1`
     #[inline]
     pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> {
@@ -1855,51 +880,9 @@ impl<'w> AttachResponseWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AttachResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AttachResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AttachResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AttachResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional TraceConfig trace_config = 1`
     #[inline]
-    #[must_use]
     pub fn trace_config(&self) -> Option<crate::TraceConfigReader<'a>> {
         pz::last_message(self.0, 1)
     }
@@ -1941,66 +924,11 @@ pub mod attach_response {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.GetTraceStatsRequest`.
-#[derive(Debug)]
-pub struct GetTraceStatsRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GetTraceStatsRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> GetTraceStatsRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.GetTraceStatsRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GetTraceStatsRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GetTraceStatsRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> GetTraceStatsRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GetTraceStatsRequest`.
+    writer GetTraceStatsRequestWriter;
+    /// The fields of an encoded `perfetto.protos.GetTraceStatsRequest`.
+    reader GetTraceStatsRequestReader;
 }
 
 /// A `perfetto.protos.GetTraceStatsRequest` as a value.
@@ -2024,24 +952,14 @@ impl pz::Owned for GetTraceStatsRequest {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.GetTraceStatsResponse`.
-#[derive(Debug)]
-pub struct GetTraceStatsResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GetTraceStatsResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GetTraceStatsResponse`.
+    writer GetTraceStatsResponseWriter;
+    /// The fields of an encoded `perfetto.protos.GetTraceStatsResponse`.
+    reader GetTraceStatsResponseReader;
 }
 
-impl<'w> GetTraceStatsResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GetTraceStatsResponseWriter<'_> {
     /// `optional TraceStats trace_stats = 1`
     #[inline]
     pub fn trace_stats(&mut self) -> crate::TraceStatsWriter<'_> {
@@ -2049,51 +967,9 @@ impl<'w> GetTraceStatsResponseWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GetTraceStatsResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GetTraceStatsResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GetTraceStatsResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GetTraceStatsResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional TraceStats trace_stats = 1`
     #[inline]
-    #[must_use]
     pub fn trace_stats(&self) -> Option<crate::TraceStatsReader<'a>> {
         pz::last_message(self.0, 1)
     }
@@ -2135,24 +1011,14 @@ pub mod get_trace_stats_response {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ObserveEventsRequest`.
-#[derive(Debug)]
-pub struct ObserveEventsRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ObserveEventsRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ObserveEventsRequest`.
+    writer ObserveEventsRequestWriter;
+    /// The fields of an encoded `perfetto.protos.ObserveEventsRequest`.
+    reader ObserveEventsRequestReader;
 }
 
-impl<'w> ObserveEventsRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ObserveEventsRequestWriter<'_> {
     /// `repeated Type events_to_observe = 1`
     #[inline]
     pub fn events_to_observe(&mut self, value: crate::observable_events::Type) -> &mut Self {
@@ -2161,48 +1027,7 @@ impl<'w> ObserveEventsRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ObserveEventsRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ObserveEventsRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ObserveEventsRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ObserveEventsRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated Type events_to_observe = 1`
     #[inline]
     pub fn events_to_observe(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::observable_events::Type>> {
@@ -2246,24 +1071,14 @@ pub mod observe_events_request {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ObserveEventsResponse`.
-#[derive(Debug)]
-pub struct ObserveEventsResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ObserveEventsResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ObserveEventsResponse`.
+    writer ObserveEventsResponseWriter;
+    /// The fields of an encoded `perfetto.protos.ObserveEventsResponse`.
+    reader ObserveEventsResponseReader;
 }
 
-impl<'w> ObserveEventsResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ObserveEventsResponseWriter<'_> {
     /// `optional ObservableEvents events = 1`
     #[inline]
     pub fn events(&mut self) -> crate::ObservableEventsWriter<'_> {
@@ -2271,51 +1086,9 @@ impl<'w> ObserveEventsResponseWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ObserveEventsResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ObserveEventsResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ObserveEventsResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ObserveEventsResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional ObservableEvents events = 1`
     #[inline]
-    #[must_use]
     pub fn events(&self) -> Option<crate::ObservableEventsReader<'a>> {
         pz::last_message(self.0, 1)
     }
@@ -2357,24 +1130,14 @@ pub mod observe_events_response {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.QueryServiceStateRequest`.
-#[derive(Debug)]
-pub struct QueryServiceStateRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for QueryServiceStateRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.QueryServiceStateRequest`.
+    writer QueryServiceStateRequestWriter;
+    /// The fields of an encoded `perfetto.protos.QueryServiceStateRequest`.
+    reader QueryServiceStateRequestReader;
 }
 
-impl<'w> QueryServiceStateRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl QueryServiceStateRequestWriter<'_> {
     /// `optional bool sessions_only = 1`
     #[inline]
     pub fn sessions_only(&mut self, value: bool) -> &mut Self {
@@ -2383,51 +1146,9 @@ impl<'w> QueryServiceStateRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.QueryServiceStateRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct QueryServiceStateRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for QueryServiceStateRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> QueryServiceStateRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional bool sessions_only = 1`
     #[inline]
-    #[must_use]
     pub fn sessions_only(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 1)
     }
@@ -2469,24 +1190,14 @@ pub mod query_service_state_request {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.QueryServiceStateResponse`.
-#[derive(Debug)]
-pub struct QueryServiceStateResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for QueryServiceStateResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.QueryServiceStateResponse`.
+    writer QueryServiceStateResponseWriter;
+    /// The fields of an encoded `perfetto.protos.QueryServiceStateResponse`.
+    reader QueryServiceStateResponseReader;
 }
 
-impl<'w> QueryServiceStateResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl QueryServiceStateResponseWriter<'_> {
     /// `optional TracingServiceState service_state = 1`
     #[inline]
     pub fn service_state(&mut self) -> crate::TracingServiceStateWriter<'_> {
@@ -2494,51 +1205,9 @@ impl<'w> QueryServiceStateResponseWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.QueryServiceStateResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct QueryServiceStateResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for QueryServiceStateResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> QueryServiceStateResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional TracingServiceState service_state = 1`
     #[inline]
-    #[must_use]
     pub fn service_state(&self) -> Option<crate::TracingServiceStateReader<'a>> {
         pz::last_message(self.0, 1)
     }
@@ -2580,66 +1249,11 @@ pub mod query_service_state_response {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.QueryCapabilitiesRequest`.
-#[derive(Debug)]
-pub struct QueryCapabilitiesRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for QueryCapabilitiesRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> QueryCapabilitiesRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.QueryCapabilitiesRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct QueryCapabilitiesRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for QueryCapabilitiesRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> QueryCapabilitiesRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.QueryCapabilitiesRequest`.
+    writer QueryCapabilitiesRequestWriter;
+    /// The fields of an encoded `perfetto.protos.QueryCapabilitiesRequest`.
+    reader QueryCapabilitiesRequestReader;
 }
 
 /// A `perfetto.protos.QueryCapabilitiesRequest` as a value.
@@ -2663,24 +1277,14 @@ impl pz::Owned for QueryCapabilitiesRequest {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.QueryCapabilitiesResponse`.
-#[derive(Debug)]
-pub struct QueryCapabilitiesResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for QueryCapabilitiesResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.QueryCapabilitiesResponse`.
+    writer QueryCapabilitiesResponseWriter;
+    /// The fields of an encoded `perfetto.protos.QueryCapabilitiesResponse`.
+    reader QueryCapabilitiesResponseReader;
 }
 
-impl<'w> QueryCapabilitiesResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl QueryCapabilitiesResponseWriter<'_> {
     /// `optional TracingServiceCapabilities capabilities = 1`
     #[inline]
     pub fn capabilities(&mut self) -> crate::TracingServiceCapabilitiesWriter<'_> {
@@ -2688,51 +1292,9 @@ impl<'w> QueryCapabilitiesResponseWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.QueryCapabilitiesResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct QueryCapabilitiesResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for QueryCapabilitiesResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> QueryCapabilitiesResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional TracingServiceCapabilities capabilities = 1`
     #[inline]
-    #[must_use]
     pub fn capabilities(&self) -> Option<crate::TracingServiceCapabilitiesReader<'a>> {
         pz::last_message(self.0, 1)
     }
@@ -2774,66 +1336,11 @@ pub mod query_capabilities_response {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SaveTraceForBugreportRequest`.
-#[derive(Debug)]
-pub struct SaveTraceForBugreportRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SaveTraceForBugreportRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> SaveTraceForBugreportRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.SaveTraceForBugreportRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SaveTraceForBugreportRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SaveTraceForBugreportRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> SaveTraceForBugreportRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SaveTraceForBugreportRequest`.
+    writer SaveTraceForBugreportRequestWriter;
+    /// The fields of an encoded `perfetto.protos.SaveTraceForBugreportRequest`.
+    reader SaveTraceForBugreportRequestReader;
 }
 
 /// A `perfetto.protos.SaveTraceForBugreportRequest` as a value.
@@ -2857,24 +1364,14 @@ impl pz::Owned for SaveTraceForBugreportRequest {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SaveTraceForBugreportResponse`.
-#[derive(Debug)]
-pub struct SaveTraceForBugreportResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SaveTraceForBugreportResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SaveTraceForBugreportResponse`.
+    writer SaveTraceForBugreportResponseWriter;
+    /// The fields of an encoded `perfetto.protos.SaveTraceForBugreportResponse`.
+    reader SaveTraceForBugreportResponseReader;
 }
 
-impl<'w> SaveTraceForBugreportResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SaveTraceForBugreportResponseWriter<'_> {
     /// `optional bool success = 1`
     #[inline]
     pub fn success(&mut self, value: bool) -> &mut Self {
@@ -2890,58 +1387,15 @@ impl<'w> SaveTraceForBugreportResponseWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SaveTraceForBugreportResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SaveTraceForBugreportResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SaveTraceForBugreportResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SaveTraceForBugreportResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional bool success = 1`
     #[inline]
-    #[must_use]
     pub fn success(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 1)
     }
 
     /// `optional string msg = 2`
     #[inline]
-    #[must_use]
     pub fn msg(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
@@ -2988,24 +1442,14 @@ pub mod save_trace_for_bugreport_response {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CloneSessionRequest`.
-#[derive(Debug)]
-pub struct CloneSessionRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CloneSessionRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CloneSessionRequest`.
+    writer CloneSessionRequestWriter;
+    /// The fields of an encoded `perfetto.protos.CloneSessionRequest`.
+    reader CloneSessionRequestReader;
 }
 
-impl<'w> CloneSessionRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CloneSessionRequestWriter<'_> {
     /// `uint64 session_id = 1`, one of `selector`
     #[inline]
     pub fn session_id(&mut self, value: u64) -> &mut Self {
@@ -3070,107 +1514,57 @@ impl<'w> CloneSessionRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CloneSessionRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CloneSessionRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CloneSessionRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CloneSessionRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `uint64 session_id = 1`, one of `selector`
     #[inline]
-    #[must_use]
     pub fn session_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional bool skip_trace_filter = 2`
     #[inline]
-    #[must_use]
     pub fn skip_trace_filter(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
 
     /// `optional bool for_bugreport = 3`
     #[inline]
-    #[must_use]
     pub fn for_bugreport(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }
 
     /// `string unique_session_name = 4`, one of `selector`
     #[inline]
-    #[must_use]
     pub fn unique_session_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional string clone_trigger_name = 5`
     #[inline]
-    #[must_use]
     pub fn clone_trigger_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
 
     /// `optional string clone_trigger_producer_name = 6`
     #[inline]
-    #[must_use]
     pub fn clone_trigger_producer_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
 
     /// `optional int32 clone_trigger_trusted_producer_uid = 7`
     #[inline]
-    #[must_use]
     pub fn clone_trigger_trusted_producer_uid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
 
     /// `optional uint64 clone_trigger_boot_time_ns = 8`
     #[inline]
-    #[must_use]
     pub fn clone_trigger_boot_time_ns(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
 
     /// `optional uint64 clone_trigger_delay_ms = 9`
     #[inline]
-    #[must_use]
     pub fn clone_trigger_delay_ms(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 9)
     }
@@ -3252,24 +1646,14 @@ pub mod clone_session_request {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CloneSessionResponse`.
-#[derive(Debug)]
-pub struct CloneSessionResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CloneSessionResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CloneSessionResponse`.
+    writer CloneSessionResponseWriter;
+    /// The fields of an encoded `perfetto.protos.CloneSessionResponse`.
+    reader CloneSessionResponseReader;
 }
 
-impl<'w> CloneSessionResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CloneSessionResponseWriter<'_> {
     /// `optional bool success = 1`
     #[inline]
     pub fn success(&mut self, value: bool) -> &mut Self {
@@ -3306,79 +1690,33 @@ impl<'w> CloneSessionResponseWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CloneSessionResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CloneSessionResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CloneSessionResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CloneSessionResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional bool success = 1`
     #[inline]
-    #[must_use]
     pub fn success(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 1)
     }
 
     /// `optional string error = 2`
     #[inline]
-    #[must_use]
     pub fn error(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional int64 uuid_msb = 3`
     #[inline]
-    #[must_use]
     pub fn uuid_msb(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional int64 uuid_lsb = 4`
     #[inline]
-    #[must_use]
     pub fn uuid_lsb(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
 
     /// `optional bool was_write_into_file = 5`
     #[inline]
-    #[must_use]
     pub fn was_write_into_file(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 5)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.InitializeConnectionRequest`.
-#[derive(Debug)]
-pub struct InitializeConnectionRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InitializeConnectionRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InitializeConnectionRequest`.
+    writer InitializeConnectionRequestWriter;
+    /// The fields of an encoded `perfetto.protos.InitializeConnectionRequest`.
+    reader InitializeConnectionRequestReader;
 }
 
-impl<'w> InitializeConnectionRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InitializeConnectionRequestWriter<'_> {
     /// `optional uint32 shared_memory_page_size_hint_bytes = 1`
     #[inline]
     pub fn shared_memory_page_size_hint_bytes(&mut self, value: u32) -> &mut Self {
@@ -43,10 +33,7 @@ impl<'w> InitializeConnectionRequestWriter<'w> {
 
     /// `optional ProducerSMBScrapingMode smb_scraping_mode = 4`
     #[inline]
-    pub fn smb_scraping_mode(
-        &mut self,
-        value: crate::initialize_connection_request::ProducerSMBScrapingMode,
-    ) -> &mut Self {
+    pub fn smb_scraping_mode(&mut self, value: initialize_connection_request::ProducerSMBScrapingMode) -> &mut Self {
         self.0.int(4, i64::from(value.0));
         self
     }
@@ -73,93 +60,45 @@ impl<'w> InitializeConnectionRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InitializeConnectionRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InitializeConnectionRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InitializeConnectionRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InitializeConnectionRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 shared_memory_page_size_hint_bytes = 1`
     #[inline]
-    #[must_use]
     pub fn shared_memory_page_size_hint_bytes(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 shared_memory_size_hint_bytes = 2`
     #[inline]
-    #[must_use]
     pub fn shared_memory_size_hint_bytes(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional string producer_name = 3`
     #[inline]
-    #[must_use]
     pub fn producer_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional ProducerSMBScrapingMode smb_scraping_mode = 4`
     #[inline]
-    #[must_use]
-    pub fn smb_scraping_mode(&self) -> Option<crate::initialize_connection_request::ProducerSMBScrapingMode> {
+    pub fn smb_scraping_mode(&self) -> Option<initialize_connection_request::ProducerSMBScrapingMode> {
         pz::last::<pz::kind::Enum<_>>(self.0, 4)
     }
 
     /// `optional bool producer_provided_shmem = 6`
     #[inline]
-    #[must_use]
     pub fn producer_provided_shmem(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 6)
     }
 
     /// `optional string shm_key_windows = 7`
     #[inline]
-    #[must_use]
     pub fn shm_key_windows(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
 
     /// `optional string sdk_version = 8`
     #[inline]
-    #[must_use]
     pub fn sdk_version(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 8)
     }
@@ -175,7 +114,7 @@ pub struct InitializeConnectionRequest {
     /// `optional string producer_name = 3`
     pub producer_name: Option<pz::ProtoString>,
     /// `optional ProducerSMBScrapingMode smb_scraping_mode = 4`
-    pub smb_scraping_mode: Option<crate::initialize_connection_request::ProducerSMBScrapingMode>,
+    pub smb_scraping_mode: Option<initialize_connection_request::ProducerSMBScrapingMode>,
     /// `optional bool producer_provided_shmem = 6`
     pub producer_provided_shmem: Option<bool>,
     /// `optional string shm_key_windows = 7`
@@ -232,75 +171,24 @@ pub mod initialize_connection_request {
         pub const SDK_VERSION: u32 = 8;
     }
 
-    /// Enumeration `perfetto.protos.InitializeConnectionRequest.ProducerSMBScrapingMode`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct ProducerSMBScrapingMode(pub i32);
-
-    #[allow(missing_docs)]
-    impl ProducerSMBScrapingMode {
-        pub const SMB_SCRAPING_UNSPECIFIED: Self = Self(0);
-        pub const SMB_SCRAPING_ENABLED: Self = Self(1);
-        pub const SMB_SCRAPING_DISABLED: Self = Self(2);
-    }
-
-    impl ProducerSMBScrapingMode {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::SMB_SCRAPING_UNSPECIFIED => "SMB_SCRAPING_UNSPECIFIED",
-                Self::SMB_SCRAPING_ENABLED => "SMB_SCRAPING_ENABLED",
-                Self::SMB_SCRAPING_DISABLED => "SMB_SCRAPING_DISABLED",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for ProducerSMBScrapingMode {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for ProducerSMBScrapingMode {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<ProducerSMBScrapingMode> for i32 {
-        #[inline]
-        fn from(value: ProducerSMBScrapingMode) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for ProducerSMBScrapingMode {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.InitializeConnectionRequest.ProducerSMBScrapingMode`; numbers without a name are values too.
+        enum ProducerSMBScrapingMode, default 0 {
+            SMB_SCRAPING_UNSPECIFIED = 0, "SMB_SCRAPING_UNSPECIFIED";
+            SMB_SCRAPING_ENABLED = 1, "SMB_SCRAPING_ENABLED";
+            SMB_SCRAPING_DISABLED = 2, "SMB_SCRAPING_DISABLED";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.InitializeConnectionResponse`.
-#[derive(Debug)]
-pub struct InitializeConnectionResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InitializeConnectionResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InitializeConnectionResponse`.
+    writer InitializeConnectionResponseWriter;
+    /// The fields of an encoded `perfetto.protos.InitializeConnectionResponse`.
+    reader InitializeConnectionResponseReader;
 }
 
-impl<'w> InitializeConnectionResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InitializeConnectionResponseWriter<'_> {
     /// `optional bool using_shmem_provided_by_producer = 1`
     #[inline]
     pub fn using_shmem_provided_by_producer(&mut self, value: bool) -> &mut Self {
@@ -323,65 +211,21 @@ impl<'w> InitializeConnectionResponseWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InitializeConnectionResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InitializeConnectionResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InitializeConnectionResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InitializeConnectionResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional bool using_shmem_provided_by_producer = 1`
     #[inline]
-    #[must_use]
     pub fn using_shmem_provided_by_producer(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 1)
     }
 
     /// `optional bool direct_smb_patching_supported = 2`
     #[inline]
-    #[must_use]
     pub fn direct_smb_patching_supported(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
 
     /// `optional bool use_shmem_emulation = 3`
     #[inline]
-    #[must_use]
     pub fn use_shmem_emulation(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }
@@ -433,24 +277,14 @@ pub mod initialize_connection_response {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.RegisterDataSourceRequest`.
-#[derive(Debug)]
-pub struct RegisterDataSourceRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for RegisterDataSourceRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.RegisterDataSourceRequest`.
+    writer RegisterDataSourceRequestWriter;
+    /// The fields of an encoded `perfetto.protos.RegisterDataSourceRequest`.
+    reader RegisterDataSourceRequestReader;
 }
 
-impl<'w> RegisterDataSourceRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl RegisterDataSourceRequestWriter<'_> {
     /// `optional DataSourceDescriptor data_source_descriptor = 1`
     #[inline]
     pub fn data_source_descriptor(&mut self) -> crate::DataSourceDescriptorWriter<'_> {
@@ -458,51 +292,9 @@ impl<'w> RegisterDataSourceRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.RegisterDataSourceRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RegisterDataSourceRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for RegisterDataSourceRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> RegisterDataSourceRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional DataSourceDescriptor data_source_descriptor = 1`
     #[inline]
-    #[must_use]
     pub fn data_source_descriptor(&self) -> Option<crate::DataSourceDescriptorReader<'a>> {
         pz::last_message(self.0, 1)
     }
@@ -544,24 +336,14 @@ pub mod register_data_source_request {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.RegisterDataSourceResponse`.
-#[derive(Debug)]
-pub struct RegisterDataSourceResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for RegisterDataSourceResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.RegisterDataSourceResponse`.
+    writer RegisterDataSourceResponseWriter;
+    /// The fields of an encoded `perfetto.protos.RegisterDataSourceResponse`.
+    reader RegisterDataSourceResponseReader;
 }
 
-impl<'w> RegisterDataSourceResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl RegisterDataSourceResponseWriter<'_> {
     /// `optional string error = 1`
     #[inline]
     pub fn error(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -570,51 +352,9 @@ impl<'w> RegisterDataSourceResponseWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.RegisterDataSourceResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RegisterDataSourceResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for RegisterDataSourceResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> RegisterDataSourceResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string error = 1`
     #[inline]
-    #[must_use]
     pub fn error(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
@@ -656,24 +396,14 @@ pub mod register_data_source_response {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.UpdateDataSourceRequest`.
-#[derive(Debug)]
-pub struct UpdateDataSourceRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for UpdateDataSourceRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.UpdateDataSourceRequest`.
+    writer UpdateDataSourceRequestWriter;
+    /// The fields of an encoded `perfetto.protos.UpdateDataSourceRequest`.
+    reader UpdateDataSourceRequestReader;
 }
 
-impl<'w> UpdateDataSourceRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl UpdateDataSourceRequestWriter<'_> {
     /// `optional DataSourceDescriptor data_source_descriptor = 1`
     #[inline]
     pub fn data_source_descriptor(&mut self) -> crate::DataSourceDescriptorWriter<'_> {
@@ -681,51 +411,9 @@ impl<'w> UpdateDataSourceRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.UpdateDataSourceRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct UpdateDataSourceRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for UpdateDataSourceRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> UpdateDataSourceRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional DataSourceDescriptor data_source_descriptor = 1`
     #[inline]
-    #[must_use]
     pub fn data_source_descriptor(&self) -> Option<crate::DataSourceDescriptorReader<'a>> {
         pz::last_message(self.0, 1)
     }
@@ -767,66 +455,11 @@ pub mod update_data_source_request {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.UpdateDataSourceResponse`.
-#[derive(Debug)]
-pub struct UpdateDataSourceResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for UpdateDataSourceResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> UpdateDataSourceResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.UpdateDataSourceResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct UpdateDataSourceResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for UpdateDataSourceResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> UpdateDataSourceResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.UpdateDataSourceResponse`.
+    writer UpdateDataSourceResponseWriter;
+    /// The fields of an encoded `perfetto.protos.UpdateDataSourceResponse`.
+    reader UpdateDataSourceResponseReader;
 }
 
 /// A `perfetto.protos.UpdateDataSourceResponse` as a value.
@@ -850,24 +483,14 @@ impl pz::Owned for UpdateDataSourceResponse {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.UnregisterDataSourceRequest`.
-#[derive(Debug)]
-pub struct UnregisterDataSourceRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for UnregisterDataSourceRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.UnregisterDataSourceRequest`.
+    writer UnregisterDataSourceRequestWriter;
+    /// The fields of an encoded `perfetto.protos.UnregisterDataSourceRequest`.
+    reader UnregisterDataSourceRequestReader;
 }
 
-impl<'w> UnregisterDataSourceRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl UnregisterDataSourceRequestWriter<'_> {
     /// `optional string data_source_name = 1`
     #[inline]
     pub fn data_source_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -876,51 +499,9 @@ impl<'w> UnregisterDataSourceRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.UnregisterDataSourceRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct UnregisterDataSourceRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for UnregisterDataSourceRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> UnregisterDataSourceRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string data_source_name = 1`
     #[inline]
-    #[must_use]
     pub fn data_source_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
@@ -962,66 +543,11 @@ pub mod unregister_data_source_request {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.UnregisterDataSourceResponse`.
-#[derive(Debug)]
-pub struct UnregisterDataSourceResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for UnregisterDataSourceResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> UnregisterDataSourceResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.UnregisterDataSourceResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct UnregisterDataSourceResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for UnregisterDataSourceResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> UnregisterDataSourceResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.UnregisterDataSourceResponse`.
+    writer UnregisterDataSourceResponseWriter;
+    /// The fields of an encoded `perfetto.protos.UnregisterDataSourceResponse`.
+    reader UnregisterDataSourceResponseReader;
 }
 
 /// A `perfetto.protos.UnregisterDataSourceResponse` as a value.
@@ -1045,24 +571,14 @@ impl pz::Owned for UnregisterDataSourceResponse {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.RegisterTraceWriterRequest`.
-#[derive(Debug)]
-pub struct RegisterTraceWriterRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for RegisterTraceWriterRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.RegisterTraceWriterRequest`.
+    writer RegisterTraceWriterRequestWriter;
+    /// The fields of an encoded `perfetto.protos.RegisterTraceWriterRequest`.
+    reader RegisterTraceWriterRequestReader;
 }
 
-impl<'w> RegisterTraceWriterRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl RegisterTraceWriterRequestWriter<'_> {
     /// `optional uint32 trace_writer_id = 1`
     #[inline]
     pub fn trace_writer_id(&mut self, value: u32) -> &mut Self {
@@ -1078,58 +594,15 @@ impl<'w> RegisterTraceWriterRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.RegisterTraceWriterRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RegisterTraceWriterRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for RegisterTraceWriterRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> RegisterTraceWriterRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 trace_writer_id = 1`
     #[inline]
-    #[must_use]
     pub fn trace_writer_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 target_buffer = 2`
     #[inline]
-    #[must_use]
     pub fn target_buffer(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -1176,66 +649,11 @@ pub mod register_trace_writer_request {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.RegisterTraceWriterResponse`.
-#[derive(Debug)]
-pub struct RegisterTraceWriterResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for RegisterTraceWriterResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> RegisterTraceWriterResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.RegisterTraceWriterResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RegisterTraceWriterResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for RegisterTraceWriterResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> RegisterTraceWriterResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.RegisterTraceWriterResponse`.
+    writer RegisterTraceWriterResponseWriter;
+    /// The fields of an encoded `perfetto.protos.RegisterTraceWriterResponse`.
+    reader RegisterTraceWriterResponseReader;
 }
 
 /// A `perfetto.protos.RegisterTraceWriterResponse` as a value.
@@ -1259,24 +677,14 @@ impl pz::Owned for RegisterTraceWriterResponse {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.UnregisterTraceWriterRequest`.
-#[derive(Debug)]
-pub struct UnregisterTraceWriterRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for UnregisterTraceWriterRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.UnregisterTraceWriterRequest`.
+    writer UnregisterTraceWriterRequestWriter;
+    /// The fields of an encoded `perfetto.protos.UnregisterTraceWriterRequest`.
+    reader UnregisterTraceWriterRequestReader;
 }
 
-impl<'w> UnregisterTraceWriterRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl UnregisterTraceWriterRequestWriter<'_> {
     /// `optional uint32 trace_writer_id = 1`
     #[inline]
     pub fn trace_writer_id(&mut self, value: u32) -> &mut Self {
@@ -1285,51 +693,9 @@ impl<'w> UnregisterTraceWriterRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.UnregisterTraceWriterRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct UnregisterTraceWriterRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for UnregisterTraceWriterRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> UnregisterTraceWriterRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 trace_writer_id = 1`
     #[inline]
-    #[must_use]
     pub fn trace_writer_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
@@ -1371,66 +737,11 @@ pub mod unregister_trace_writer_request {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.UnregisterTraceWriterResponse`.
-#[derive(Debug)]
-pub struct UnregisterTraceWriterResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for UnregisterTraceWriterResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> UnregisterTraceWriterResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.UnregisterTraceWriterResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct UnregisterTraceWriterResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for UnregisterTraceWriterResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> UnregisterTraceWriterResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.UnregisterTraceWriterResponse`.
+    writer UnregisterTraceWriterResponseWriter;
+    /// The fields of an encoded `perfetto.protos.UnregisterTraceWriterResponse`.
+    reader UnregisterTraceWriterResponseReader;
 }
 
 /// A `perfetto.protos.UnregisterTraceWriterResponse` as a value.
@@ -1454,66 +765,11 @@ impl pz::Owned for UnregisterTraceWriterResponse {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CommitDataResponse`.
-#[derive(Debug)]
-pub struct CommitDataResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CommitDataResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> CommitDataResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.CommitDataResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CommitDataResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CommitDataResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> CommitDataResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CommitDataResponse`.
+    writer CommitDataResponseWriter;
+    /// The fields of an encoded `perfetto.protos.CommitDataResponse`.
+    reader CommitDataResponseReader;
 }
 
 /// A `perfetto.protos.CommitDataResponse` as a value.
@@ -1537,24 +793,14 @@ impl pz::Owned for CommitDataResponse {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.NotifyDataSourceStartedRequest`.
-#[derive(Debug)]
-pub struct NotifyDataSourceStartedRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for NotifyDataSourceStartedRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.NotifyDataSourceStartedRequest`.
+    writer NotifyDataSourceStartedRequestWriter;
+    /// The fields of an encoded `perfetto.protos.NotifyDataSourceStartedRequest`.
+    reader NotifyDataSourceStartedRequestReader;
 }
 
-impl<'w> NotifyDataSourceStartedRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl NotifyDataSourceStartedRequestWriter<'_> {
     /// `optional uint64 data_source_id = 1`
     #[inline]
     pub fn data_source_id(&mut self, value: u64) -> &mut Self {
@@ -1563,51 +809,9 @@ impl<'w> NotifyDataSourceStartedRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.NotifyDataSourceStartedRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NotifyDataSourceStartedRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for NotifyDataSourceStartedRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> NotifyDataSourceStartedRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 data_source_id = 1`
     #[inline]
-    #[must_use]
     pub fn data_source_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
@@ -1649,66 +853,11 @@ pub mod notify_data_source_started_request {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.NotifyDataSourceStartedResponse`.
-#[derive(Debug)]
-pub struct NotifyDataSourceStartedResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for NotifyDataSourceStartedResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> NotifyDataSourceStartedResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.NotifyDataSourceStartedResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NotifyDataSourceStartedResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for NotifyDataSourceStartedResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> NotifyDataSourceStartedResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.NotifyDataSourceStartedResponse`.
+    writer NotifyDataSourceStartedResponseWriter;
+    /// The fields of an encoded `perfetto.protos.NotifyDataSourceStartedResponse`.
+    reader NotifyDataSourceStartedResponseReader;
 }
 
 /// A `perfetto.protos.NotifyDataSourceStartedResponse` as a value.
@@ -1732,24 +881,14 @@ impl pz::Owned for NotifyDataSourceStartedResponse {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.NotifyDataSourceStoppedRequest`.
-#[derive(Debug)]
-pub struct NotifyDataSourceStoppedRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for NotifyDataSourceStoppedRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.NotifyDataSourceStoppedRequest`.
+    writer NotifyDataSourceStoppedRequestWriter;
+    /// The fields of an encoded `perfetto.protos.NotifyDataSourceStoppedRequest`.
+    reader NotifyDataSourceStoppedRequestReader;
 }
 
-impl<'w> NotifyDataSourceStoppedRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl NotifyDataSourceStoppedRequestWriter<'_> {
     /// `optional uint64 data_source_id = 1`
     #[inline]
     pub fn data_source_id(&mut self, value: u64) -> &mut Self {
@@ -1758,51 +897,9 @@ impl<'w> NotifyDataSourceStoppedRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.NotifyDataSourceStoppedRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NotifyDataSourceStoppedRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for NotifyDataSourceStoppedRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> NotifyDataSourceStoppedRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 data_source_id = 1`
     #[inline]
-    #[must_use]
     pub fn data_source_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
@@ -1844,66 +941,11 @@ pub mod notify_data_source_stopped_request {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.NotifyDataSourceStoppedResponse`.
-#[derive(Debug)]
-pub struct NotifyDataSourceStoppedResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for NotifyDataSourceStoppedResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> NotifyDataSourceStoppedResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.NotifyDataSourceStoppedResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NotifyDataSourceStoppedResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for NotifyDataSourceStoppedResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> NotifyDataSourceStoppedResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.NotifyDataSourceStoppedResponse`.
+    writer NotifyDataSourceStoppedResponseWriter;
+    /// The fields of an encoded `perfetto.protos.NotifyDataSourceStoppedResponse`.
+    reader NotifyDataSourceStoppedResponseReader;
 }
 
 /// A `perfetto.protos.NotifyDataSourceStoppedResponse` as a value.
@@ -1927,24 +969,14 @@ impl pz::Owned for NotifyDataSourceStoppedResponse {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ActivateTriggersRequest`.
-#[derive(Debug)]
-pub struct ActivateTriggersRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ActivateTriggersRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ActivateTriggersRequest`.
+    writer ActivateTriggersRequestWriter;
+    /// The fields of an encoded `perfetto.protos.ActivateTriggersRequest`.
+    reader ActivateTriggersRequestReader;
 }
 
-impl<'w> ActivateTriggersRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ActivateTriggersRequestWriter<'_> {
     /// `repeated string trigger_names = 1`
     #[inline]
     pub fn trigger_names(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1953,48 +985,7 @@ impl<'w> ActivateTriggersRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ActivateTriggersRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ActivateTriggersRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ActivateTriggersRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ActivateTriggersRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated string trigger_names = 1`
     #[inline]
     pub fn trigger_names(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
@@ -2038,66 +1029,11 @@ pub mod activate_triggers_request {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ActivateTriggersResponse`.
-#[derive(Debug)]
-pub struct ActivateTriggersResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ActivateTriggersResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> ActivateTriggersResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.ActivateTriggersResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ActivateTriggersResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ActivateTriggersResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> ActivateTriggersResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ActivateTriggersResponse`.
+    writer ActivateTriggersResponseWriter;
+    /// The fields of an encoded `perfetto.protos.ActivateTriggersResponse`.
+    reader ActivateTriggersResponseReader;
 }
 
 /// A `perfetto.protos.ActivateTriggersResponse` as a value.
@@ -2121,66 +1057,11 @@ impl pz::Owned for ActivateTriggersResponse {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.GetAsyncCommandRequest`.
-#[derive(Debug)]
-pub struct GetAsyncCommandRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GetAsyncCommandRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> GetAsyncCommandRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.GetAsyncCommandRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GetAsyncCommandRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GetAsyncCommandRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> GetAsyncCommandRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GetAsyncCommandRequest`.
+    writer GetAsyncCommandRequestWriter;
+    /// The fields of an encoded `perfetto.protos.GetAsyncCommandRequest`.
+    reader GetAsyncCommandRequestReader;
 }
 
 /// A `perfetto.protos.GetAsyncCommandRequest` as a value.
@@ -2204,144 +1085,85 @@ impl pz::Owned for GetAsyncCommandRequest {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.GetAsyncCommandResponse`.
-#[derive(Debug)]
-pub struct GetAsyncCommandResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GetAsyncCommandResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GetAsyncCommandResponse`.
+    writer GetAsyncCommandResponseWriter;
+    /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse`.
+    reader GetAsyncCommandResponseReader;
 }
 
-impl<'w> GetAsyncCommandResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GetAsyncCommandResponseWriter<'_> {
     /// `StartDataSource start_data_source = 1`, one of `cmd`
     #[inline]
-    pub fn start_data_source(&mut self) -> crate::get_async_command_response::StartDataSourceWriter<'_> {
+    pub fn start_data_source(&mut self) -> get_async_command_response::StartDataSourceWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `StopDataSource stop_data_source = 2`, one of `cmd`
     #[inline]
-    pub fn stop_data_source(&mut self) -> crate::get_async_command_response::StopDataSourceWriter<'_> {
+    pub fn stop_data_source(&mut self) -> get_async_command_response::StopDataSourceWriter<'_> {
         self.0.begin(2).into()
     }
 
     /// `SetupTracing setup_tracing = 3`, one of `cmd`
     #[inline]
-    pub fn setup_tracing(&mut self) -> crate::get_async_command_response::SetupTracingWriter<'_> {
+    pub fn setup_tracing(&mut self) -> get_async_command_response::SetupTracingWriter<'_> {
         self.0.begin(3).into()
     }
 
     /// `Flush flush = 5`, one of `cmd`
     #[inline]
-    pub fn flush(&mut self) -> crate::get_async_command_response::FlushWriter<'_> {
+    pub fn flush(&mut self) -> get_async_command_response::FlushWriter<'_> {
         self.0.begin(5).into()
     }
 
     /// `SetupDataSource setup_data_source = 6`, one of `cmd`
     #[inline]
-    pub fn setup_data_source(&mut self) -> crate::get_async_command_response::SetupDataSourceWriter<'_> {
+    pub fn setup_data_source(&mut self) -> get_async_command_response::SetupDataSourceWriter<'_> {
         self.0.begin(6).into()
     }
 
     /// `ClearIncrementalState clear_incremental_state = 7`, one of `cmd`
     #[inline]
-    pub fn clear_incremental_state(&mut self) -> crate::get_async_command_response::ClearIncrementalStateWriter<'_> {
+    pub fn clear_incremental_state(&mut self) -> get_async_command_response::ClearIncrementalStateWriter<'_> {
         self.0.begin(7).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GetAsyncCommandResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GetAsyncCommandResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GetAsyncCommandResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `StartDataSource start_data_source = 1`, one of `cmd`
     #[inline]
-    #[must_use]
-    pub fn start_data_source(&self) -> Option<crate::get_async_command_response::StartDataSourceReader<'a>> {
+    pub fn start_data_source(&self) -> Option<get_async_command_response::StartDataSourceReader<'a>> {
         pz::last_message(self.0, 1)
     }
 
     /// `StopDataSource stop_data_source = 2`, one of `cmd`
     #[inline]
-    #[must_use]
-    pub fn stop_data_source(&self) -> Option<crate::get_async_command_response::StopDataSourceReader<'a>> {
+    pub fn stop_data_source(&self) -> Option<get_async_command_response::StopDataSourceReader<'a>> {
         pz::last_message(self.0, 2)
     }
 
     /// `SetupTracing setup_tracing = 3`, one of `cmd`
     #[inline]
-    #[must_use]
-    pub fn setup_tracing(&self) -> Option<crate::get_async_command_response::SetupTracingReader<'a>> {
+    pub fn setup_tracing(&self) -> Option<get_async_command_response::SetupTracingReader<'a>> {
         pz::last_message(self.0, 3)
     }
 
     /// `Flush flush = 5`, one of `cmd`
     #[inline]
-    #[must_use]
-    pub fn flush(&self) -> Option<crate::get_async_command_response::FlushReader<'a>> {
+    pub fn flush(&self) -> Option<get_async_command_response::FlushReader<'a>> {
         pz::last_message(self.0, 5)
     }
 
     /// `SetupDataSource setup_data_source = 6`, one of `cmd`
     #[inline]
-    #[must_use]
-    pub fn setup_data_source(&self) -> Option<crate::get_async_command_response::SetupDataSourceReader<'a>> {
+    pub fn setup_data_source(&self) -> Option<get_async_command_response::SetupDataSourceReader<'a>> {
         pz::last_message(self.0, 6)
     }
 
     /// `ClearIncrementalState clear_incremental_state = 7`, one of `cmd`
     #[inline]
-    #[must_use]
-    pub fn clear_incremental_state(
-        &self,
-    ) -> Option<crate::get_async_command_response::ClearIncrementalStateReader<'a>> {
+    pub fn clear_incremental_state(&self) -> Option<get_async_command_response::ClearIncrementalStateReader<'a>> {
         pz::last_message(self.0, 7)
     }
 }
@@ -2350,17 +1172,17 @@ impl<'a> GetAsyncCommandResponseReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GetAsyncCommandResponse {
     /// `StartDataSource start_data_source = 1`, one of `cmd`
-    pub start_data_source: Option<crate::get_async_command_response::StartDataSource>,
+    pub start_data_source: Option<get_async_command_response::StartDataSource>,
     /// `StopDataSource stop_data_source = 2`, one of `cmd`
-    pub stop_data_source: Option<crate::get_async_command_response::StopDataSource>,
+    pub stop_data_source: Option<get_async_command_response::StopDataSource>,
     /// `SetupTracing setup_tracing = 3`, one of `cmd`
-    pub setup_tracing: Option<crate::get_async_command_response::SetupTracing>,
+    pub setup_tracing: Option<get_async_command_response::SetupTracing>,
     /// `Flush flush = 5`, one of `cmd`
-    pub flush: Option<crate::get_async_command_response::Flush>,
+    pub flush: Option<get_async_command_response::Flush>,
     /// `SetupDataSource setup_data_source = 6`, one of `cmd`
-    pub setup_data_source: Option<crate::get_async_command_response::SetupDataSource>,
+    pub setup_data_source: Option<get_async_command_response::SetupDataSource>,
     /// `ClearIncrementalState clear_incremental_state = 7`, one of `cmd`
-    pub clear_incremental_state: Option<crate::get_async_command_response::ClearIncrementalState>,
+    pub clear_incremental_state: Option<get_async_command_response::ClearIncrementalState>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -2408,24 +1230,14 @@ pub mod get_async_command_response {
         pub const CLEAR_INCREMENTAL_STATE: u32 = 7;
     }
 
-    /// Appends the fields of a `perfetto.protos.GetAsyncCommandResponse.SetupDataSource`.
-    #[derive(Debug)]
-    pub struct SetupDataSourceWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for SetupDataSourceWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GetAsyncCommandResponse.SetupDataSource`.
+        writer SetupDataSourceWriter;
+        /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse.SetupDataSource`.
+        reader SetupDataSourceReader;
     }
 
-    impl<'w> SetupDataSourceWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl SetupDataSourceWriter<'_> {
         /// `optional uint64 new_instance_id = 1`
         #[inline]
         pub fn new_instance_id(&mut self, value: u64) -> &mut Self {
@@ -2440,58 +1252,15 @@ pub mod get_async_command_response {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse.SetupDataSource`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct SetupDataSourceReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for SetupDataSourceReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> SetupDataSourceReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 new_instance_id = 1`
         #[inline]
-        #[must_use]
         pub fn new_instance_id(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional DataSourceConfig config = 2`
         #[inline]
-        #[must_use]
         pub fn config(&self) -> Option<crate::DataSourceConfigReader<'a>> {
             pz::last_message(self.0, 2)
         }
@@ -2538,24 +1307,14 @@ pub mod get_async_command_response {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.GetAsyncCommandResponse.StartDataSource`.
-    #[derive(Debug)]
-    pub struct StartDataSourceWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for StartDataSourceWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GetAsyncCommandResponse.StartDataSource`.
+        writer StartDataSourceWriter;
+        /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse.StartDataSource`.
+        reader StartDataSourceReader;
     }
 
-    impl<'w> StartDataSourceWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl StartDataSourceWriter<'_> {
         /// `optional uint64 new_instance_id = 1`
         #[inline]
         pub fn new_instance_id(&mut self, value: u64) -> &mut Self {
@@ -2570,58 +1329,15 @@ pub mod get_async_command_response {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse.StartDataSource`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct StartDataSourceReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for StartDataSourceReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> StartDataSourceReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 new_instance_id = 1`
         #[inline]
-        #[must_use]
         pub fn new_instance_id(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional DataSourceConfig config = 2`
         #[inline]
-        #[must_use]
         pub fn config(&self) -> Option<crate::DataSourceConfigReader<'a>> {
             pz::last_message(self.0, 2)
         }
@@ -2668,24 +1384,14 @@ pub mod get_async_command_response {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.GetAsyncCommandResponse.StopDataSource`.
-    #[derive(Debug)]
-    pub struct StopDataSourceWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for StopDataSourceWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GetAsyncCommandResponse.StopDataSource`.
+        writer StopDataSourceWriter;
+        /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse.StopDataSource`.
+        reader StopDataSourceReader;
     }
 
-    impl<'w> StopDataSourceWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl StopDataSourceWriter<'_> {
         /// `optional uint64 instance_id = 1`
         #[inline]
         pub fn instance_id(&mut self, value: u64) -> &mut Self {
@@ -2694,51 +1400,9 @@ pub mod get_async_command_response {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse.StopDataSource`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct StopDataSourceReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for StopDataSourceReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> StopDataSourceReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 instance_id = 1`
         #[inline]
-        #[must_use]
         pub fn instance_id(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
@@ -2780,24 +1444,14 @@ pub mod get_async_command_response {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.GetAsyncCommandResponse.SetupTracing`.
-    #[derive(Debug)]
-    pub struct SetupTracingWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for SetupTracingWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GetAsyncCommandResponse.SetupTracing`.
+        writer SetupTracingWriter;
+        /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse.SetupTracing`.
+        reader SetupTracingReader;
     }
 
-    impl<'w> SetupTracingWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl SetupTracingWriter<'_> {
         /// `optional uint32 shared_buffer_page_size_kb = 1`
         #[inline]
         pub fn shared_buffer_page_size_kb(&mut self, value: u32) -> &mut Self {
@@ -2813,58 +1467,15 @@ pub mod get_async_command_response {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse.SetupTracing`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct SetupTracingReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for SetupTracingReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> SetupTracingReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 shared_buffer_page_size_kb = 1`
         #[inline]
-        #[must_use]
         pub fn shared_buffer_page_size_kb(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional string shm_key_windows = 2`
         #[inline]
-        #[must_use]
         pub fn shm_key_windows(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
@@ -2911,24 +1522,14 @@ pub mod get_async_command_response {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.GetAsyncCommandResponse.Flush`.
-    #[derive(Debug)]
-    pub struct FlushWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for FlushWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GetAsyncCommandResponse.Flush`.
+        writer FlushWriter;
+        /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse.Flush`.
+        reader FlushReader;
     }
 
-    impl<'w> FlushWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl FlushWriter<'_> {
         /// `repeated uint64 data_source_ids = 1`
         #[inline]
         pub fn data_source_ids(&mut self, value: u64) -> &mut Self {
@@ -2951,48 +1552,7 @@ pub mod get_async_command_response {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse.Flush`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct FlushReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for FlushReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> FlushReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `repeated uint64 data_source_ids = 1`
         #[inline]
         pub fn data_source_ids(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
@@ -3001,14 +1561,12 @@ pub mod get_async_command_response {
 
         /// `optional uint64 request_id = 2`
         #[inline]
-        #[must_use]
         pub fn request_id(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
 
         /// `optional uint64 flags = 3`
         #[inline]
-        #[must_use]
         pub fn flags(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 3)
         }
@@ -3060,24 +1618,14 @@ pub mod get_async_command_response {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState`.
-    #[derive(Debug)]
-    pub struct ClearIncrementalStateWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ClearIncrementalStateWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState`.
+        writer ClearIncrementalStateWriter;
+        /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState`.
+        reader ClearIncrementalStateReader;
     }
 
-    impl<'w> ClearIncrementalStateWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ClearIncrementalStateWriter<'_> {
         /// `repeated uint64 data_source_ids = 1`
         #[inline]
         pub fn data_source_ids(&mut self, value: u64) -> &mut Self {
@@ -3086,48 +1634,7 @@ pub mod get_async_command_response {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ClearIncrementalStateReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ClearIncrementalStateReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ClearIncrementalStateReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `repeated uint64 data_source_ids = 1`
         #[inline]
         pub fn data_source_ids(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
@@ -3172,66 +1679,11 @@ pub mod get_async_command_response {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SyncRequest`.
-#[derive(Debug)]
-pub struct SyncRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SyncRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> SyncRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.SyncRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SyncRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SyncRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> SyncRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SyncRequest`.
+    writer SyncRequestWriter;
+    /// The fields of an encoded `perfetto.protos.SyncRequest`.
+    reader SyncRequestReader;
 }
 
 /// A `perfetto.protos.SyncRequest` as a value.
@@ -3255,66 +1707,11 @@ impl pz::Owned for SyncRequest {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SyncResponse`.
-#[derive(Debug)]
-pub struct SyncResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SyncResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> SyncResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.SyncResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SyncResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SyncResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> SyncResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SyncResponse`.
+    writer SyncResponseWriter;
+    /// The fields of an encoded `perfetto.protos.SyncResponse`.
+    reader SyncResponseReader;
 }
 
 /// A `perfetto.protos.SyncResponse` as a value.

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.InitRelayRequest`.
-#[derive(Debug)]
-pub struct InitRelayRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InitRelayRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InitRelayRequest`.
+    writer InitRelayRequestWriter;
+    /// The fields of an encoded `perfetto.protos.InitRelayRequest`.
+    reader InitRelayRequestReader;
 }
 
-impl<'w> InitRelayRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InitRelayRequestWriter<'_> {
     /// `optional SystemInfo system_info = 1`
     #[inline]
     pub fn system_info(&mut self) -> crate::SystemInfoWriter<'_> {
@@ -27,51 +17,9 @@ impl<'w> InitRelayRequestWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InitRelayRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InitRelayRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InitRelayRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InitRelayRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional SystemInfo system_info = 1`
     #[inline]
-    #[must_use]
     pub fn system_info(&self) -> Option<crate::SystemInfoReader<'a>> {
         pz::last_message(self.0, 1)
     }
@@ -113,66 +61,11 @@ pub mod init_relay_request {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.InitRelayResponse`.
-#[derive(Debug)]
-pub struct InitRelayResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InitRelayResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> InitRelayResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.InitRelayResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InitRelayResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InitRelayResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> InitRelayResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InitRelayResponse`.
+    writer InitRelayResponseWriter;
+    /// The fields of an encoded `perfetto.protos.InitRelayResponse`.
+    reader InitRelayResponseReader;
 }
 
 /// A `perfetto.protos.InitRelayResponse` as a value.
@@ -196,90 +89,38 @@ impl pz::Owned for InitRelayResponse {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SyncClockRequest`.
-#[derive(Debug)]
-pub struct SyncClockRequestWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SyncClockRequestWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SyncClockRequest`.
+    writer SyncClockRequestWriter;
+    /// The fields of an encoded `perfetto.protos.SyncClockRequest`.
+    reader SyncClockRequestReader;
 }
 
-impl<'w> SyncClockRequestWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SyncClockRequestWriter<'_> {
     /// `optional Phase phase = 1`
     #[inline]
-    pub fn phase(&mut self, value: crate::sync_clock_request::Phase) -> &mut Self {
+    pub fn phase(&mut self, value: sync_clock_request::Phase) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
 
     /// `repeated Clock clocks = 2`
     #[inline]
-    pub fn clocks(&mut self) -> crate::sync_clock_request::ClockWriter<'_> {
+    pub fn clocks(&mut self) -> sync_clock_request::ClockWriter<'_> {
         self.0.begin(2).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SyncClockRequest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SyncClockRequestReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SyncClockRequestReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SyncClockRequestReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional Phase phase = 1`
     #[inline]
-    #[must_use]
-    pub fn phase(&self) -> Option<crate::sync_clock_request::Phase> {
+    pub fn phase(&self) -> Option<sync_clock_request::Phase> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `repeated Clock clocks = 2`
     #[inline]
-    pub fn clocks(&self) -> pz::Messages<'a, crate::sync_clock_request::ClockReader<'a>> {
+    pub fn clocks(&self) -> pz::Messages<'a, sync_clock_request::ClockReader<'a>> {
         pz::messages(self.0, 2)
     }
 }
@@ -288,9 +129,9 @@ impl<'a> SyncClockRequestReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SyncClockRequest {
     /// `optional Phase phase = 1`
-    pub phase: Option<crate::sync_clock_request::Phase>,
+    pub phase: Option<sync_clock_request::Phase>,
     /// `repeated Clock clocks = 2`
-    pub clocks: pz::rt::Vec<crate::sync_clock_request::Clock>,
+    pub clocks: pz::rt::Vec<sync_clock_request::Clock>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -326,72 +167,22 @@ pub mod sync_clock_request {
         pub const CLOCKS: u32 = 2;
     }
 
-    /// Enumeration `perfetto.protos.SyncClockRequest.Phase`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Phase(pub i32);
-
-    #[allow(missing_docs)]
-    impl Phase {
-        pub const PING: Self = Self(1);
-        pub const UPDATE: Self = Self(2);
-    }
-
-    impl Phase {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::PING => "PING",
-                Self::UPDATE => "UPDATE",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.SyncClockRequest.Phase`; numbers without a name are values too.
+        enum Phase, default 1 {
+            PING = 1, "PING";
+            UPDATE = 2, "UPDATE";
         }
     }
 
-    impl Default for Phase {
-        fn default() -> Self {
-            Self(1)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.SyncClockRequest.Clock`.
+        writer ClockWriter;
+        /// The fields of an encoded `perfetto.protos.SyncClockRequest.Clock`.
+        reader ClockReader;
     }
 
-    impl From<i32> for Phase {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Phase> for i32 {
-        #[inline]
-        fn from(value: Phase) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Phase {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Appends the fields of a `perfetto.protos.SyncClockRequest.Clock`.
-    #[derive(Debug)]
-    pub struct ClockWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ClockWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
-    }
-
-    impl<'w> ClockWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ClockWriter<'_> {
         /// `optional uint32 clock_id = 1`
         #[inline]
         pub fn clock_id(&mut self, value: u32) -> &mut Self {
@@ -407,58 +198,15 @@ pub mod sync_clock_request {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.SyncClockRequest.Clock`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ClockReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ClockReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ClockReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 clock_id = 1`
         #[inline]
-        #[must_use]
         pub fn clock_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional uint64 timestamp = 2`
         #[inline]
-        #[must_use]
         pub fn timestamp(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
@@ -506,66 +254,11 @@ pub mod sync_clock_request {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SyncClockResponse`.
-#[derive(Debug)]
-pub struct SyncClockResponseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SyncClockResponseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> SyncClockResponseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.SyncClockResponse`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SyncClockResponseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SyncClockResponseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> SyncClockResponseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SyncClockResponse`.
+    writer SyncClockResponseWriter;
+    /// The fields of an encoded `perfetto.protos.SyncClockResponse`.
+    reader SyncClockResponseReader;
 }
 
 /// A `perfetto.protos.SyncClockResponse` as a value.

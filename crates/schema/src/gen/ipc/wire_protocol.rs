@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.IPCFrame`.
-#[derive(Debug)]
-pub struct IPCFrameWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IPCFrameWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IPCFrame`.
+    writer IPCFrameWriter;
+    /// The fields of an encoded `perfetto.protos.IPCFrame`.
+    reader IPCFrameReader;
 }
 
-impl<'w> IPCFrameWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IPCFrameWriter<'_> {
     /// `repeated bytes data_for_testing = 1`
     #[inline]
     pub fn data_for_testing(&mut self, value: &[u8]) -> &mut Self {
@@ -36,83 +26,42 @@ impl<'w> IPCFrameWriter<'w> {
 
     /// `BindService msg_bind_service = 3`, one of `msg`
     #[inline]
-    pub fn msg_bind_service(&mut self) -> crate::ipc_frame::BindServiceWriter<'_> {
+    pub fn msg_bind_service(&mut self) -> ipc_frame::BindServiceWriter<'_> {
         self.0.begin(3).into()
     }
 
     /// `BindServiceReply msg_bind_service_reply = 4`, one of `msg`
     #[inline]
-    pub fn msg_bind_service_reply(&mut self) -> crate::ipc_frame::BindServiceReplyWriter<'_> {
+    pub fn msg_bind_service_reply(&mut self) -> ipc_frame::BindServiceReplyWriter<'_> {
         self.0.begin(4).into()
     }
 
     /// `InvokeMethod msg_invoke_method = 5`, one of `msg`
     #[inline]
-    pub fn msg_invoke_method(&mut self) -> crate::ipc_frame::InvokeMethodWriter<'_> {
+    pub fn msg_invoke_method(&mut self) -> ipc_frame::InvokeMethodWriter<'_> {
         self.0.begin(5).into()
     }
 
     /// `InvokeMethodReply msg_invoke_method_reply = 6`, one of `msg`
     #[inline]
-    pub fn msg_invoke_method_reply(&mut self) -> crate::ipc_frame::InvokeMethodReplyWriter<'_> {
+    pub fn msg_invoke_method_reply(&mut self) -> ipc_frame::InvokeMethodReplyWriter<'_> {
         self.0.begin(6).into()
     }
 
     /// `RequestError msg_request_error = 7`, one of `msg`
     #[inline]
-    pub fn msg_request_error(&mut self) -> crate::ipc_frame::RequestErrorWriter<'_> {
+    pub fn msg_request_error(&mut self) -> ipc_frame::RequestErrorWriter<'_> {
         self.0.begin(7).into()
     }
 
     /// `SetPeerIdentity set_peer_identity = 8`, one of `msg`
     #[inline]
-    pub fn set_peer_identity(&mut self) -> crate::ipc_frame::SetPeerIdentityWriter<'_> {
+    pub fn set_peer_identity(&mut self) -> ipc_frame::SetPeerIdentityWriter<'_> {
         self.0.begin(8).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IPCFrame`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IPCFrameReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IPCFrameReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IPCFrameReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated bytes data_for_testing = 1`
     #[inline]
     pub fn data_for_testing(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
@@ -121,50 +70,43 @@ impl<'a> IPCFrameReader<'a> {
 
     /// `optional uint64 request_id = 2`
     #[inline]
-    #[must_use]
     pub fn request_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `BindService msg_bind_service = 3`, one of `msg`
     #[inline]
-    #[must_use]
-    pub fn msg_bind_service(&self) -> Option<crate::ipc_frame::BindServiceReader<'a>> {
+    pub fn msg_bind_service(&self) -> Option<ipc_frame::BindServiceReader<'a>> {
         pz::last_message(self.0, 3)
     }
 
     /// `BindServiceReply msg_bind_service_reply = 4`, one of `msg`
     #[inline]
-    #[must_use]
-    pub fn msg_bind_service_reply(&self) -> Option<crate::ipc_frame::BindServiceReplyReader<'a>> {
+    pub fn msg_bind_service_reply(&self) -> Option<ipc_frame::BindServiceReplyReader<'a>> {
         pz::last_message(self.0, 4)
     }
 
     /// `InvokeMethod msg_invoke_method = 5`, one of `msg`
     #[inline]
-    #[must_use]
-    pub fn msg_invoke_method(&self) -> Option<crate::ipc_frame::InvokeMethodReader<'a>> {
+    pub fn msg_invoke_method(&self) -> Option<ipc_frame::InvokeMethodReader<'a>> {
         pz::last_message(self.0, 5)
     }
 
     /// `InvokeMethodReply msg_invoke_method_reply = 6`, one of `msg`
     #[inline]
-    #[must_use]
-    pub fn msg_invoke_method_reply(&self) -> Option<crate::ipc_frame::InvokeMethodReplyReader<'a>> {
+    pub fn msg_invoke_method_reply(&self) -> Option<ipc_frame::InvokeMethodReplyReader<'a>> {
         pz::last_message(self.0, 6)
     }
 
     /// `RequestError msg_request_error = 7`, one of `msg`
     #[inline]
-    #[must_use]
-    pub fn msg_request_error(&self) -> Option<crate::ipc_frame::RequestErrorReader<'a>> {
+    pub fn msg_request_error(&self) -> Option<ipc_frame::RequestErrorReader<'a>> {
         pz::last_message(self.0, 7)
     }
 
     /// `SetPeerIdentity set_peer_identity = 8`, one of `msg`
     #[inline]
-    #[must_use]
-    pub fn set_peer_identity(&self) -> Option<crate::ipc_frame::SetPeerIdentityReader<'a>> {
+    pub fn set_peer_identity(&self) -> Option<ipc_frame::SetPeerIdentityReader<'a>> {
         pz::last_message(self.0, 8)
     }
 }
@@ -177,17 +119,17 @@ pub struct IPCFrame {
     /// `optional uint64 request_id = 2`
     pub request_id: Option<u64>,
     /// `BindService msg_bind_service = 3`, one of `msg`
-    pub msg_bind_service: Option<crate::ipc_frame::BindService>,
+    pub msg_bind_service: Option<ipc_frame::BindService>,
     /// `BindServiceReply msg_bind_service_reply = 4`, one of `msg`
-    pub msg_bind_service_reply: Option<crate::ipc_frame::BindServiceReply>,
+    pub msg_bind_service_reply: Option<ipc_frame::BindServiceReply>,
     /// `InvokeMethod msg_invoke_method = 5`, one of `msg`
-    pub msg_invoke_method: Option<crate::ipc_frame::InvokeMethod>,
+    pub msg_invoke_method: Option<ipc_frame::InvokeMethod>,
     /// `InvokeMethodReply msg_invoke_method_reply = 6`, one of `msg`
-    pub msg_invoke_method_reply: Option<crate::ipc_frame::InvokeMethodReply>,
+    pub msg_invoke_method_reply: Option<ipc_frame::InvokeMethodReply>,
     /// `RequestError msg_request_error = 7`, one of `msg`
-    pub msg_request_error: Option<crate::ipc_frame::RequestError>,
+    pub msg_request_error: Option<ipc_frame::RequestError>,
     /// `SetPeerIdentity set_peer_identity = 8`, one of `msg`
-    pub set_peer_identity: Option<crate::ipc_frame::SetPeerIdentity>,
+    pub set_peer_identity: Option<ipc_frame::SetPeerIdentity>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -241,24 +183,14 @@ pub mod ipc_frame {
         pub const SET_PEER_IDENTITY: u32 = 8;
     }
 
-    /// Appends the fields of a `perfetto.protos.IPCFrame.BindService`.
-    #[derive(Debug)]
-    pub struct BindServiceWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for BindServiceWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.IPCFrame.BindService`.
+        writer BindServiceWriter;
+        /// The fields of an encoded `perfetto.protos.IPCFrame.BindService`.
+        reader BindServiceReader;
     }
 
-    impl<'w> BindServiceWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl BindServiceWriter<'_> {
         /// `optional string service_name = 1`
         #[inline]
         pub fn service_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -267,51 +199,9 @@ pub mod ipc_frame {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.IPCFrame.BindService`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct BindServiceReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for BindServiceReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> BindServiceReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string service_name = 1`
         #[inline]
-        #[must_use]
         pub fn service_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
@@ -353,24 +243,14 @@ pub mod ipc_frame {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.IPCFrame.BindServiceReply`.
-    #[derive(Debug)]
-    pub struct BindServiceReplyWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for BindServiceReplyWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.IPCFrame.BindServiceReply`.
+        writer BindServiceReplyWriter;
+        /// The fields of an encoded `perfetto.protos.IPCFrame.BindServiceReply`.
+        reader BindServiceReplyReader;
     }
 
-    impl<'w> BindServiceReplyWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl BindServiceReplyWriter<'_> {
         /// `optional bool success = 1`
         #[inline]
         pub fn success(&mut self, value: bool) -> &mut Self {
@@ -387,70 +267,27 @@ pub mod ipc_frame {
 
         /// `repeated MethodInfo methods = 3`
         #[inline]
-        pub fn methods(&mut self) -> crate::ipc_frame::bind_service_reply::MethodInfoWriter<'_> {
+        pub fn methods(&mut self) -> bind_service_reply::MethodInfoWriter<'_> {
             self.0.begin(3).into()
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.IPCFrame.BindServiceReply`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct BindServiceReplyReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for BindServiceReplyReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> BindServiceReplyReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional bool success = 1`
         #[inline]
-        #[must_use]
         pub fn success(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 1)
         }
 
         /// `optional uint32 service_id = 2`
         #[inline]
-        #[must_use]
         pub fn service_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 2)
         }
 
         /// `repeated MethodInfo methods = 3`
         #[inline]
-        pub fn methods(&self) -> pz::Messages<'a, crate::ipc_frame::bind_service_reply::MethodInfoReader<'a>> {
+        pub fn methods(&self) -> pz::Messages<'a, bind_service_reply::MethodInfoReader<'a>> {
             pz::messages(self.0, 3)
         }
     }
@@ -463,7 +300,7 @@ pub mod ipc_frame {
         /// `optional uint32 service_id = 2`
         pub service_id: Option<u32>,
         /// `repeated MethodInfo methods = 3`
-        pub methods: pz::rt::Vec<crate::ipc_frame::bind_service_reply::MethodInfo>,
+        pub methods: pz::rt::Vec<bind_service_reply::MethodInfo>,
         /// Fields that the schema does not know, encoded.
         pub unknown_fields: pz::rt::Vec<u8>,
     }
@@ -502,24 +339,14 @@ pub mod ipc_frame {
             pub const METHODS: u32 = 3;
         }
 
-        /// Appends the fields of a `perfetto.protos.IPCFrame.BindServiceReply.MethodInfo`.
-        #[derive(Debug)]
-        pub struct MethodInfoWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for MethodInfoWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.IPCFrame.BindServiceReply.MethodInfo`.
+            writer MethodInfoWriter;
+            /// The fields of an encoded `perfetto.protos.IPCFrame.BindServiceReply.MethodInfo`.
+            reader MethodInfoReader;
         }
 
-        impl<'w> MethodInfoWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl MethodInfoWriter<'_> {
             /// `optional uint32 id = 1`
             #[inline]
             pub fn id(&mut self, value: u32) -> &mut Self {
@@ -535,58 +362,15 @@ pub mod ipc_frame {
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.IPCFrame.BindServiceReply.MethodInfo`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct MethodInfoReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for MethodInfoReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> MethodInfoReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional uint32 id = 1`
             #[inline]
-            #[must_use]
             pub fn id(&self) -> Option<u32> {
                 pz::last::<pz::kind::Uint32>(self.0, 1)
             }
 
             /// `optional string name = 2`
             #[inline]
-            #[must_use]
             pub fn name(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 2)
             }
@@ -634,24 +418,14 @@ pub mod ipc_frame {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.IPCFrame.InvokeMethod`.
-    #[derive(Debug)]
-    pub struct InvokeMethodWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for InvokeMethodWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.IPCFrame.InvokeMethod`.
+        writer InvokeMethodWriter;
+        /// The fields of an encoded `perfetto.protos.IPCFrame.InvokeMethod`.
+        reader InvokeMethodReader;
     }
 
-    impl<'w> InvokeMethodWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl InvokeMethodWriter<'_> {
         /// `optional uint32 service_id = 1`
         #[inline]
         pub fn service_id(&mut self, value: u32) -> &mut Self {
@@ -681,72 +455,27 @@ pub mod ipc_frame {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.IPCFrame.InvokeMethod`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct InvokeMethodReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for InvokeMethodReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> InvokeMethodReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 service_id = 1`
         #[inline]
-        #[must_use]
         pub fn service_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional uint32 method_id = 2`
         #[inline]
-        #[must_use]
         pub fn method_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 2)
         }
 
         /// `optional bytes args_proto = 3`
         #[inline]
-        #[must_use]
         pub fn args_proto(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }
 
         /// `optional bool drop_reply = 4`
         #[inline]
-        #[must_use]
         pub fn drop_reply(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 4)
         }
@@ -803,24 +532,14 @@ pub mod ipc_frame {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.IPCFrame.InvokeMethodReply`.
-    #[derive(Debug)]
-    pub struct InvokeMethodReplyWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for InvokeMethodReplyWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.IPCFrame.InvokeMethodReply`.
+        writer InvokeMethodReplyWriter;
+        /// The fields of an encoded `perfetto.protos.IPCFrame.InvokeMethodReply`.
+        reader InvokeMethodReplyReader;
     }
 
-    impl<'w> InvokeMethodReplyWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl InvokeMethodReplyWriter<'_> {
         /// `optional bool success = 1`
         #[inline]
         pub fn success(&mut self, value: bool) -> &mut Self {
@@ -843,65 +562,21 @@ pub mod ipc_frame {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.IPCFrame.InvokeMethodReply`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct InvokeMethodReplyReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for InvokeMethodReplyReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> InvokeMethodReplyReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional bool success = 1`
         #[inline]
-        #[must_use]
         pub fn success(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 1)
         }
 
         /// `optional bool has_more = 2`
         #[inline]
-        #[must_use]
         pub fn has_more(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 2)
         }
 
         /// `optional bytes reply_proto = 3`
         #[inline]
-        #[must_use]
         pub fn reply_proto(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }
@@ -953,24 +628,14 @@ pub mod ipc_frame {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.IPCFrame.RequestError`.
-    #[derive(Debug)]
-    pub struct RequestErrorWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for RequestErrorWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.IPCFrame.RequestError`.
+        writer RequestErrorWriter;
+        /// The fields of an encoded `perfetto.protos.IPCFrame.RequestError`.
+        reader RequestErrorReader;
     }
 
-    impl<'w> RequestErrorWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl RequestErrorWriter<'_> {
         /// `optional string error = 1`
         #[inline]
         pub fn error(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -979,51 +644,9 @@ pub mod ipc_frame {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.IPCFrame.RequestError`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct RequestErrorReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for RequestErrorReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> RequestErrorReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string error = 1`
         #[inline]
-        #[must_use]
         pub fn error(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
@@ -1065,24 +688,14 @@ pub mod ipc_frame {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.IPCFrame.SetPeerIdentity`.
-    #[derive(Debug)]
-    pub struct SetPeerIdentityWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for SetPeerIdentityWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.IPCFrame.SetPeerIdentity`.
+        writer SetPeerIdentityWriter;
+        /// The fields of an encoded `perfetto.protos.IPCFrame.SetPeerIdentity`.
+        reader SetPeerIdentityReader;
     }
 
-    impl<'w> SetPeerIdentityWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl SetPeerIdentityWriter<'_> {
         /// `optional int32 pid = 1`
         #[inline]
         pub fn pid(&mut self, value: i32) -> &mut Self {
@@ -1112,72 +725,27 @@ pub mod ipc_frame {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.IPCFrame.SetPeerIdentity`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct SetPeerIdentityReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for SetPeerIdentityReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> SetPeerIdentityReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional int32 pid = 1`
         #[inline]
-        #[must_use]
         pub fn pid(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 1)
         }
 
         /// `optional int32 uid = 2`
         #[inline]
-        #[must_use]
         pub fn uid(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 2)
         }
 
         /// `optional string machine_id_hint = 3`
         #[inline]
-        #[must_use]
         pub fn machine_id_hint(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }
 
         /// `optional string machine_name = 4`
         #[inline]
-        #[must_use]
         pub fn machine_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 4)
         }

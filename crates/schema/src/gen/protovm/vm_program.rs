@@ -2,76 +2,24 @@
 
 use ::esatto_protozero as pz;
 
-/// Enumeration `perfetto.protos.VmCursorEnum`; numbers without a name are values too.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct VmCursorEnum(pub i32);
-
-#[allow(missing_docs)]
-impl VmCursorEnum {
-    pub const VM_CURSOR_UNSPECIFIED: Self = Self(0);
-    pub const VM_CURSOR_SRC: Self = Self(1);
-    pub const VM_CURSOR_DST: Self = Self(2);
-    pub const VM_CURSOR_BOTH: Self = Self(3);
-}
-
-impl VmCursorEnum {
-    /// The name of the value, if the schema has one.
-    #[must_use]
-    pub const fn name(self) -> Option<&'static str> {
-        Some(match self {
-            Self::VM_CURSOR_UNSPECIFIED => "VM_CURSOR_UNSPECIFIED",
-            Self::VM_CURSOR_SRC => "VM_CURSOR_SRC",
-            Self::VM_CURSOR_DST => "VM_CURSOR_DST",
-            Self::VM_CURSOR_BOTH => "VM_CURSOR_BOTH",
-            _ => return None,
-        })
+pz::open_enum! {
+    /// Enumeration `perfetto.protos.VmCursorEnum`; numbers without a name are values too.
+    enum VmCursorEnum, default 0 {
+        VM_CURSOR_UNSPECIFIED = 0, "VM_CURSOR_UNSPECIFIED";
+        VM_CURSOR_SRC = 1, "VM_CURSOR_SRC";
+        VM_CURSOR_DST = 2, "VM_CURSOR_DST";
+        VM_CURSOR_BOTH = 3, "VM_CURSOR_BOTH";
     }
 }
 
-impl Default for VmCursorEnum {
-    fn default() -> Self {
-        Self(0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.VmProgram`.
+    writer VmProgramWriter;
+    /// The fields of an encoded `perfetto.protos.VmProgram`.
+    reader VmProgramReader;
 }
 
-impl From<i32> for VmCursorEnum {
-    #[inline]
-    fn from(number: i32) -> Self {
-        Self(number)
-    }
-}
-
-impl From<VmCursorEnum> for i32 {
-    #[inline]
-    fn from(value: VmCursorEnum) -> Self {
-        value.0
-    }
-}
-
-impl core::fmt::Debug for VmCursorEnum {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        pz::debug_enum(f, self.name(), self.0)
-    }
-}
-
-/// Appends the fields of a `perfetto.protos.VmProgram`.
-#[derive(Debug)]
-pub struct VmProgramWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for VmProgramWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> VmProgramWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl VmProgramWriter<'_> {
     /// `optional uint32 version = 1`
     #[inline]
     pub fn version(&mut self, value: u32) -> &mut Self {
@@ -81,63 +29,21 @@ impl<'w> VmProgramWriter<'w> {
 
     /// `repeated VmInstruction instructions = 2`
     #[inline]
-    pub fn instructions(&mut self) -> crate::VmInstructionWriter<'_> {
+    pub fn instructions(&mut self) -> VmInstructionWriter<'_> {
         self.0.begin(2).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.VmProgram`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct VmProgramReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for VmProgramReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> VmProgramReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 version = 1`
     #[inline]
-    #[must_use]
     pub fn version(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `repeated VmInstruction instructions = 2`
     #[inline]
-    pub fn instructions(&self) -> pz::Messages<'a, crate::VmInstructionReader<'a>> {
+    pub fn instructions(&self) -> pz::Messages<'a, VmInstructionReader<'a>> {
         pz::messages(self.0, 2)
     }
 }
@@ -148,7 +54,7 @@ pub struct VmProgram {
     /// `optional uint32 version = 1`
     pub version: Option<u32>,
     /// `repeated VmInstruction instructions = 2`
-    pub instructions: pz::rt::Vec<crate::VmInstruction>,
+    pub instructions: pz::rt::Vec<VmInstruction>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -183,155 +89,98 @@ pub mod vm_program {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.VmInstruction`.
-#[derive(Debug)]
-pub struct VmInstructionWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for VmInstructionWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.VmInstruction`.
+    writer VmInstructionWriter;
+    /// The fields of an encoded `perfetto.protos.VmInstruction`.
+    reader VmInstructionReader;
 }
 
-impl<'w> VmInstructionWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl VmInstructionWriter<'_> {
     /// `VmOpSelect select = 1`, one of `operation`
     #[inline]
-    pub fn select(&mut self) -> crate::VmOpSelectWriter<'_> {
+    pub fn select(&mut self) -> VmOpSelectWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `VmOpRegLoad reg_load = 2`, one of `operation`
     #[inline]
-    pub fn reg_load(&mut self) -> crate::VmOpRegLoadWriter<'_> {
+    pub fn reg_load(&mut self) -> VmOpRegLoadWriter<'_> {
         self.0.begin(2).into()
     }
 
     /// `VmOpMerge merge = 3`, one of `operation`
     #[inline]
-    pub fn merge(&mut self) -> crate::VmOpMergeWriter<'_> {
+    pub fn merge(&mut self) -> VmOpMergeWriter<'_> {
         self.0.begin(3).into()
     }
 
     /// `VmOpSet set = 4`, one of `operation`
     #[inline]
-    pub fn set(&mut self) -> crate::VmOpSetWriter<'_> {
+    pub fn set(&mut self) -> VmOpSetWriter<'_> {
         self.0.begin(4).into()
     }
 
     /// `VmOpDel del = 5`, one of `operation`
     #[inline]
-    pub fn del(&mut self) -> crate::VmOpDelWriter<'_> {
+    pub fn del(&mut self) -> VmOpDelWriter<'_> {
         self.0.begin(5).into()
     }
 
     /// `optional AbortLevel abort_level = 6`
     #[inline]
-    pub fn abort_level(&mut self, value: crate::vm_instruction::AbortLevel) -> &mut Self {
+    pub fn abort_level(&mut self, value: vm_instruction::AbortLevel) -> &mut Self {
         self.0.int(6, i64::from(value.0));
         self
     }
 
     /// `repeated VmInstruction nested_instructions = 7`
     #[inline]
-    pub fn nested_instructions(&mut self) -> crate::VmInstructionWriter<'_> {
+    pub fn nested_instructions(&mut self) -> VmInstructionWriter<'_> {
         self.0.begin(7).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.VmInstruction`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct VmInstructionReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for VmInstructionReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> VmInstructionReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `VmOpSelect select = 1`, one of `operation`
     #[inline]
-    #[must_use]
-    pub fn select(&self) -> Option<crate::VmOpSelectReader<'a>> {
+    pub fn select(&self) -> Option<VmOpSelectReader<'a>> {
         pz::last_message(self.0, 1)
     }
 
     /// `VmOpRegLoad reg_load = 2`, one of `operation`
     #[inline]
-    #[must_use]
-    pub fn reg_load(&self) -> Option<crate::VmOpRegLoadReader<'a>> {
+    pub fn reg_load(&self) -> Option<VmOpRegLoadReader<'a>> {
         pz::last_message(self.0, 2)
     }
 
     /// `VmOpMerge merge = 3`, one of `operation`
     #[inline]
-    #[must_use]
-    pub fn merge(&self) -> Option<crate::VmOpMergeReader<'a>> {
+    pub fn merge(&self) -> Option<VmOpMergeReader<'a>> {
         pz::last_message(self.0, 3)
     }
 
     /// `VmOpSet set = 4`, one of `operation`
     #[inline]
-    #[must_use]
-    pub fn set(&self) -> Option<crate::VmOpSetReader<'a>> {
+    pub fn set(&self) -> Option<VmOpSetReader<'a>> {
         pz::last_message(self.0, 4)
     }
 
     /// `VmOpDel del = 5`, one of `operation`
     #[inline]
-    #[must_use]
-    pub fn del(&self) -> Option<crate::VmOpDelReader<'a>> {
+    pub fn del(&self) -> Option<VmOpDelReader<'a>> {
         pz::last_message(self.0, 5)
     }
 
     /// `optional AbortLevel abort_level = 6`
     #[inline]
-    #[must_use]
-    pub fn abort_level(&self) -> Option<crate::vm_instruction::AbortLevel> {
+    pub fn abort_level(&self) -> Option<vm_instruction::AbortLevel> {
         pz::last::<pz::kind::Enum<_>>(self.0, 6)
     }
 
     /// `repeated VmInstruction nested_instructions = 7`
     #[inline]
-    pub fn nested_instructions(&self) -> pz::Messages<'a, crate::VmInstructionReader<'a>> {
+    pub fn nested_instructions(&self) -> pz::Messages<'a, VmInstructionReader<'a>> {
         pz::messages(self.0, 7)
     }
 }
@@ -340,19 +189,19 @@ impl<'a> VmInstructionReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VmInstruction {
     /// `VmOpSelect select = 1`, one of `operation`
-    pub select: Option<crate::VmOpSelect>,
+    pub select: Option<VmOpSelect>,
     /// `VmOpRegLoad reg_load = 2`, one of `operation`
-    pub reg_load: Option<crate::VmOpRegLoad>,
+    pub reg_load: Option<VmOpRegLoad>,
     /// `VmOpMerge merge = 3`, one of `operation`
-    pub merge: Option<crate::VmOpMerge>,
+    pub merge: Option<VmOpMerge>,
     /// `VmOpSet set = 4`, one of `operation`
-    pub set: Option<crate::VmOpSet>,
+    pub set: Option<VmOpSet>,
     /// `VmOpDel del = 5`, one of `operation`
-    pub del: Option<crate::VmOpDel>,
+    pub del: Option<VmOpDel>,
     /// `optional AbortLevel abort_level = 6`
-    pub abort_level: Option<crate::vm_instruction::AbortLevel>,
+    pub abort_level: Option<vm_instruction::AbortLevel>,
     /// `repeated VmInstruction nested_instructions = 7`
-    pub nested_instructions: pz::rt::Vec<crate::VmInstruction>,
+    pub nested_instructions: pz::rt::Vec<VmInstruction>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -403,85 +252,34 @@ pub mod vm_instruction {
         pub const NESTED_INSTRUCTIONS: u32 = 7;
     }
 
-    /// Enumeration `perfetto.protos.VmInstruction.AbortLevel`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct AbortLevel(pub i32);
-
-    #[allow(missing_docs)]
-    impl AbortLevel {
-        pub const SKIP_CURRENT_INSTRUCTION: Self = Self(1);
-        pub const SKIP_CURRENT_INSTRUCTION_AND_BREAK_OUTER: Self = Self(2);
-        pub const ABORT: Self = Self(3);
-    }
-
-    impl AbortLevel {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::SKIP_CURRENT_INSTRUCTION => "SKIP_CURRENT_INSTRUCTION",
-                Self::SKIP_CURRENT_INSTRUCTION_AND_BREAK_OUTER => "SKIP_CURRENT_INSTRUCTION_AND_BREAK_OUTER",
-                Self::ABORT => "ABORT",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for AbortLevel {
-        fn default() -> Self {
-            Self(1)
-        }
-    }
-
-    impl From<i32> for AbortLevel {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<AbortLevel> for i32 {
-        #[inline]
-        fn from(value: AbortLevel) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for AbortLevel {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.VmInstruction.AbortLevel`; numbers without a name are values too.
+        enum AbortLevel, default 1 {
+            SKIP_CURRENT_INSTRUCTION = 1, "SKIP_CURRENT_INSTRUCTION";
+            SKIP_CURRENT_INSTRUCTION_AND_BREAK_OUTER = 2, "SKIP_CURRENT_INSTRUCTION_AND_BREAK_OUTER";
+            ABORT = 3, "ABORT";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.VmOpSelect`.
-#[derive(Debug)]
-pub struct VmOpSelectWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for VmOpSelectWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.VmOpSelect`.
+    writer VmOpSelectWriter;
+    /// The fields of an encoded `perfetto.protos.VmOpSelect`.
+    reader VmOpSelectReader;
 }
 
-impl<'w> VmOpSelectWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl VmOpSelectWriter<'_> {
     /// `optional VmCursorEnum cursor = 1`
     #[inline]
-    pub fn cursor(&mut self, value: crate::VmCursorEnum) -> &mut Self {
+    pub fn cursor(&mut self, value: VmCursorEnum) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
 
     /// `repeated PathComponent relative_path = 2`
     #[inline]
-    pub fn relative_path(&mut self) -> crate::vm_op_select::PathComponentWriter<'_> {
+    pub fn relative_path(&mut self) -> vm_op_select::PathComponentWriter<'_> {
         self.0.begin(2).into()
     }
 
@@ -493,64 +291,21 @@ impl<'w> VmOpSelectWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.VmOpSelect`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct VmOpSelectReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for VmOpSelectReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> VmOpSelectReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional VmCursorEnum cursor = 1`
     #[inline]
-    #[must_use]
-    pub fn cursor(&self) -> Option<crate::VmCursorEnum> {
+    pub fn cursor(&self) -> Option<VmCursorEnum> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `repeated PathComponent relative_path = 2`
     #[inline]
-    pub fn relative_path(&self) -> pz::Messages<'a, crate::vm_op_select::PathComponentReader<'a>> {
+    pub fn relative_path(&self) -> pz::Messages<'a, vm_op_select::PathComponentReader<'a>> {
         pz::messages(self.0, 2)
     }
 
     /// `optional bool create_if_not_exist = 3`
     #[inline]
-    #[must_use]
     pub fn create_if_not_exist(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }
@@ -560,9 +315,9 @@ impl<'a> VmOpSelectReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VmOpSelect {
     /// `optional VmCursorEnum cursor = 1`
-    pub cursor: Option<crate::VmCursorEnum>,
+    pub cursor: Option<VmCursorEnum>,
     /// `repeated PathComponent relative_path = 2`
-    pub relative_path: pz::rt::Vec<crate::vm_op_select::PathComponent>,
+    pub relative_path: pz::rt::Vec<vm_op_select::PathComponent>,
     /// `optional bool create_if_not_exist = 3`
     pub create_if_not_exist: Option<bool>,
     /// Fields that the schema does not know, encoded.
@@ -603,24 +358,14 @@ pub mod vm_op_select {
         pub const CREATE_IF_NOT_EXIST: u32 = 3;
     }
 
-    /// Appends the fields of a `perfetto.protos.VmOpSelect.PathComponent`.
-    #[derive(Debug)]
-    pub struct PathComponentWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for PathComponentWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.VmOpSelect.PathComponent`.
+        writer PathComponentWriter;
+        /// The fields of an encoded `perfetto.protos.VmOpSelect.PathComponent`.
+        reader PathComponentReader;
     }
 
-    impl<'w> PathComponentWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl PathComponentWriter<'_> {
         /// `uint32 field_id = 1`, one of `field`
         #[inline]
         pub fn field_id(&mut self, value: u32) -> &mut Self {
@@ -664,86 +409,39 @@ pub mod vm_op_select {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.VmOpSelect.PathComponent`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct PathComponentReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for PathComponentReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> PathComponentReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `uint32 field_id = 1`, one of `field`
         #[inline]
-        #[must_use]
         pub fn field_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `uint32 array_index = 2`, one of `field`
         #[inline]
-        #[must_use]
         pub fn array_index(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 2)
         }
 
         /// `uint32 map_key_field_id = 3`, one of `field`
         #[inline]
-        #[must_use]
         pub fn map_key_field_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 3)
         }
 
         /// `optional bool is_repeated = 5`
         #[inline]
-        #[must_use]
         pub fn is_repeated(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 5)
         }
 
         /// `optional uint32 register_to_match = 6`
         #[inline]
-        #[must_use]
         pub fn register_to_match(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 6)
         }
 
         /// `optional uint32 store_foreach_index_into_register = 7`
         #[inline]
-        #[must_use]
         pub fn store_foreach_index_into_register(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 7)
         }
@@ -811,27 +509,17 @@ pub mod vm_op_select {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.VmOpRegLoad`.
-#[derive(Debug)]
-pub struct VmOpRegLoadWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for VmOpRegLoadWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.VmOpRegLoad`.
+    writer VmOpRegLoadWriter;
+    /// The fields of an encoded `perfetto.protos.VmOpRegLoad`.
+    reader VmOpRegLoadReader;
 }
 
-impl<'w> VmOpRegLoadWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl VmOpRegLoadWriter<'_> {
     /// `optional VmCursorEnum cursor = 1`
     #[inline]
-    pub fn cursor(&mut self, value: crate::VmCursorEnum) -> &mut Self {
+    pub fn cursor(&mut self, value: VmCursorEnum) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
@@ -844,58 +532,15 @@ impl<'w> VmOpRegLoadWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.VmOpRegLoad`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct VmOpRegLoadReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for VmOpRegLoadReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> VmOpRegLoadReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional VmCursorEnum cursor = 1`
     #[inline]
-    #[must_use]
-    pub fn cursor(&self) -> Option<crate::VmCursorEnum> {
+    pub fn cursor(&self) -> Option<VmCursorEnum> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `optional uint32 dst_register = 2`
     #[inline]
-    #[must_use]
     pub fn dst_register(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -905,7 +550,7 @@ impl<'a> VmOpRegLoadReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VmOpRegLoad {
     /// `optional VmCursorEnum cursor = 1`
-    pub cursor: Option<crate::VmCursorEnum>,
+    pub cursor: Option<VmCursorEnum>,
     /// `optional uint32 dst_register = 2`
     pub dst_register: Option<u32>,
     /// Fields that the schema does not know, encoded.
@@ -942,24 +587,14 @@ pub mod vm_op_reg_load {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.VmOpMerge`.
-#[derive(Debug)]
-pub struct VmOpMergeWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for VmOpMergeWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.VmOpMerge`.
+    writer VmOpMergeWriter;
+    /// The fields of an encoded `perfetto.protos.VmOpMerge`.
+    reader VmOpMergeReader;
 }
 
-impl<'w> VmOpMergeWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl VmOpMergeWriter<'_> {
     /// `optional bool skip_submessages = 1`
     #[inline]
     pub fn skip_submessages(&mut self, value: bool) -> &mut Self {
@@ -975,58 +610,15 @@ impl<'w> VmOpMergeWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.VmOpMerge`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct VmOpMergeReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for VmOpMergeReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> VmOpMergeReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional bool skip_submessages = 1`
     #[inline]
-    #[must_use]
     pub fn skip_submessages(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 1)
     }
 
     /// `optional bool del_if_src_empty = 2`
     #[inline]
-    #[must_use]
     pub fn del_if_src_empty(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
@@ -1073,66 +665,11 @@ pub mod vm_op_merge {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.VmOpSet`.
-#[derive(Debug)]
-pub struct VmOpSetWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for VmOpSetWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> VmOpSetWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.VmOpSet`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct VmOpSetReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for VmOpSetReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> VmOpSetReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.VmOpSet`.
+    writer VmOpSetWriter;
+    /// The fields of an encoded `perfetto.protos.VmOpSet`.
+    reader VmOpSetReader;
 }
 
 /// A `perfetto.protos.VmOpSet` as a value.
@@ -1156,66 +693,11 @@ impl pz::Owned for VmOpSet {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.VmOpDel`.
-#[derive(Debug)]
-pub struct VmOpDelWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for VmOpDelWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> VmOpDelWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.VmOpDel`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct VmOpDelReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for VmOpDelReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> VmOpDelReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.VmOpDel`.
+    writer VmOpDelWriter;
+    /// The fields of an encoded `perfetto.protos.VmOpDel`.
+    reader VmOpDelReader;
 }
 
 /// A `perfetto.protos.VmOpDel` as a value.

@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ClockSnapshot`.
-#[derive(Debug)]
-pub struct ClockSnapshotWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ClockSnapshotWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ClockSnapshot`.
+    writer ClockSnapshotWriter;
+    /// The fields of an encoded `perfetto.protos.ClockSnapshot`.
+    reader ClockSnapshotReader;
 }
 
-impl<'w> ClockSnapshotWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ClockSnapshotWriter<'_> {
     /// `repeated Clock clocks = 1`
     #[inline]
-    pub fn clocks(&mut self) -> crate::clock_snapshot::ClockWriter<'_> {
+    pub fn clocks(&mut self) -> clock_snapshot::ClockWriter<'_> {
         self.0.begin(1).into()
     }
 
@@ -34,57 +24,15 @@ impl<'w> ClockSnapshotWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ClockSnapshot`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ClockSnapshotReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ClockSnapshotReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ClockSnapshotReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated Clock clocks = 1`
     #[inline]
-    pub fn clocks(&self) -> pz::Messages<'a, crate::clock_snapshot::ClockReader<'a>> {
+    pub fn clocks(&self) -> pz::Messages<'a, clock_snapshot::ClockReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `optional BuiltinClock primary_trace_clock = 2`
     #[inline]
-    #[must_use]
     pub fn primary_trace_clock(&self) -> Option<crate::BuiltinClock> {
         pz::last::<pz::kind::Enum<_>>(self.0, 2)
     }
@@ -94,7 +42,7 @@ impl<'a> ClockSnapshotReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClockSnapshot {
     /// `repeated Clock clocks = 1`
-    pub clocks: pz::rt::Vec<crate::clock_snapshot::Clock>,
+    pub clocks: pz::rt::Vec<clock_snapshot::Clock>,
     /// `optional BuiltinClock primary_trace_clock = 2`
     pub primary_trace_clock: Option<crate::BuiltinClock>,
     /// Fields that the schema does not know, encoded.
@@ -132,24 +80,14 @@ pub mod clock_snapshot {
         pub const PRIMARY_TRACE_CLOCK: u32 = 2;
     }
 
-    /// Appends the fields of a `perfetto.protos.ClockSnapshot.Clock`.
-    #[derive(Debug)]
-    pub struct ClockWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ClockWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ClockSnapshot.Clock`.
+        writer ClockWriter;
+        /// The fields of an encoded `perfetto.protos.ClockSnapshot.Clock`.
+        reader ClockReader;
     }
 
-    impl<'w> ClockWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ClockWriter<'_> {
         /// `optional uint32 clock_id = 1`
         #[inline]
         pub fn clock_id(&mut self, value: u32) -> &mut Self {
@@ -179,72 +117,27 @@ pub mod clock_snapshot {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ClockSnapshot.Clock`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ClockReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ClockReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ClockReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 clock_id = 1`
         #[inline]
-        #[must_use]
         pub fn clock_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional uint64 timestamp = 2`
         #[inline]
-        #[must_use]
         pub fn timestamp(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
 
         /// `optional bool is_incremental = 3`
         #[inline]
-        #[must_use]
         pub fn is_incremental(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 3)
         }
 
         /// `optional uint64 unit_multiplier_ns = 4`
         #[inline]
-        #[must_use]
         pub fn unit_multiplier_ns(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 4)
         }
@@ -302,63 +195,17 @@ pub mod clock_snapshot {
             pub const UNIT_MULTIPLIER_NS: u32 = 4;
         }
 
-        /// Enumeration `perfetto.protos.ClockSnapshot.Clock.BuiltinClocks`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct BuiltinClocks(pub i32);
-
-        #[allow(missing_docs)]
-        impl BuiltinClocks {
-            pub const UNKNOWN: Self = Self(0);
-            pub const REALTIME: Self = Self(1);
-            pub const REALTIME_COARSE: Self = Self(2);
-            pub const MONOTONIC: Self = Self(3);
-            pub const MONOTONIC_COARSE: Self = Self(4);
-            pub const MONOTONIC_RAW: Self = Self(5);
-            pub const BOOTTIME: Self = Self(6);
-            pub const BUILTIN_CLOCK_MAX_ID: Self = Self(63);
-        }
-
-        impl BuiltinClocks {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::UNKNOWN => "UNKNOWN",
-                    Self::REALTIME => "REALTIME",
-                    Self::REALTIME_COARSE => "REALTIME_COARSE",
-                    Self::MONOTONIC => "MONOTONIC",
-                    Self::MONOTONIC_COARSE => "MONOTONIC_COARSE",
-                    Self::MONOTONIC_RAW => "MONOTONIC_RAW",
-                    Self::BOOTTIME => "BOOTTIME",
-                    Self::BUILTIN_CLOCK_MAX_ID => "BUILTIN_CLOCK_MAX_ID",
-                    _ => return None,
-                })
-            }
-        }
-
-        impl Default for BuiltinClocks {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for BuiltinClocks {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<BuiltinClocks> for i32 {
-            #[inline]
-            fn from(value: BuiltinClocks) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for BuiltinClocks {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.ClockSnapshot.Clock.BuiltinClocks`; numbers without a name are values too.
+            enum BuiltinClocks, default 0 {
+                UNKNOWN = 0, "UNKNOWN";
+                REALTIME = 1, "REALTIME";
+                REALTIME_COARSE = 2, "REALTIME_COARSE";
+                MONOTONIC = 3, "MONOTONIC";
+                MONOTONIC_COARSE = 4, "MONOTONIC_COARSE";
+                MONOTONIC_RAW = 5, "MONOTONIC_RAW";
+                BOOTTIME = 6, "BOOTTIME";
+                BUILTIN_CLOCK_MAX_ID = 63, "BUILTIN_CLOCK_MAX_ID";
             }
         }
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ExtensionDescriptor`.
-#[derive(Debug)]
-pub struct ExtensionDescriptorWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ExtensionDescriptorWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ExtensionDescriptor`.
+    writer ExtensionDescriptorWriter;
+    /// The fields of an encoded `perfetto.protos.ExtensionDescriptor`.
+    reader ExtensionDescriptorReader;
 }
 
-impl<'w> ExtensionDescriptorWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ExtensionDescriptorWriter<'_> {
     /// `FileDescriptorSet extension_set = 1`, one of `descriptor`
     #[inline]
     pub fn extension_set(&mut self) -> crate::FileDescriptorSetWriter<'_> {
@@ -41,65 +31,21 @@ impl<'w> ExtensionDescriptorWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ExtensionDescriptor`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ExtensionDescriptorReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ExtensionDescriptorReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ExtensionDescriptorReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `FileDescriptorSet extension_set = 1`, one of `descriptor`
     #[inline]
-    #[must_use]
     pub fn extension_set(&self) -> Option<crate::FileDescriptorSetReader<'a>> {
         pz::last_message(self.0, 1)
     }
 
     /// `bytes extension_set_gzip = 2`, one of `descriptor`
     #[inline]
-    #[must_use]
     pub fn extension_set_gzip(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional string file_name = 3`
     #[inline]
-    #[must_use]
     pub fn file_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.MemoryTrackerSnapshot`.
-#[derive(Debug)]
-pub struct MemoryTrackerSnapshotWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MemoryTrackerSnapshotWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MemoryTrackerSnapshot`.
+    writer MemoryTrackerSnapshotWriter;
+    /// The fields of an encoded `perfetto.protos.MemoryTrackerSnapshot`.
+    reader MemoryTrackerSnapshotReader;
 }
 
-impl<'w> MemoryTrackerSnapshotWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MemoryTrackerSnapshotWriter<'_> {
     /// `optional uint64 global_dump_id = 1`
     #[inline]
     pub fn global_dump_id(&mut self, value: u64) -> &mut Self {
@@ -29,77 +19,34 @@ impl<'w> MemoryTrackerSnapshotWriter<'w> {
 
     /// `optional LevelOfDetail level_of_detail = 2`
     #[inline]
-    pub fn level_of_detail(&mut self, value: crate::memory_tracker_snapshot::LevelOfDetail) -> &mut Self {
+    pub fn level_of_detail(&mut self, value: memory_tracker_snapshot::LevelOfDetail) -> &mut Self {
         self.0.int(2, i64::from(value.0));
         self
     }
 
     /// `repeated ProcessSnapshot process_memory_dumps = 3`
     #[inline]
-    pub fn process_memory_dumps(&mut self) -> crate::memory_tracker_snapshot::ProcessSnapshotWriter<'_> {
+    pub fn process_memory_dumps(&mut self) -> memory_tracker_snapshot::ProcessSnapshotWriter<'_> {
         self.0.begin(3).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MemoryTrackerSnapshot`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MemoryTrackerSnapshotReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MemoryTrackerSnapshotReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MemoryTrackerSnapshotReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 global_dump_id = 1`
     #[inline]
-    #[must_use]
     pub fn global_dump_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional LevelOfDetail level_of_detail = 2`
     #[inline]
-    #[must_use]
-    pub fn level_of_detail(&self) -> Option<crate::memory_tracker_snapshot::LevelOfDetail> {
+    pub fn level_of_detail(&self) -> Option<memory_tracker_snapshot::LevelOfDetail> {
         pz::last::<pz::kind::Enum<_>>(self.0, 2)
     }
 
     /// `repeated ProcessSnapshot process_memory_dumps = 3`
     #[inline]
-    pub fn process_memory_dumps(&self) -> pz::Messages<'a, crate::memory_tracker_snapshot::ProcessSnapshotReader<'a>> {
+    pub fn process_memory_dumps(&self) -> pz::Messages<'a, memory_tracker_snapshot::ProcessSnapshotReader<'a>> {
         pz::messages(self.0, 3)
     }
 }
@@ -116,74 +63,23 @@ pub mod memory_tracker_snapshot {
         pub const PROCESS_MEMORY_DUMPS: u32 = 3;
     }
 
-    /// Enumeration `perfetto.protos.MemoryTrackerSnapshot.LevelOfDetail`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct LevelOfDetail(pub i32);
-
-    #[allow(missing_docs)]
-    impl LevelOfDetail {
-        pub const DETAIL_FULL: Self = Self(0);
-        pub const DETAIL_LIGHT: Self = Self(1);
-        pub const DETAIL_BACKGROUND: Self = Self(2);
-    }
-
-    impl LevelOfDetail {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::DETAIL_FULL => "DETAIL_FULL",
-                Self::DETAIL_LIGHT => "DETAIL_LIGHT",
-                Self::DETAIL_BACKGROUND => "DETAIL_BACKGROUND",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.MemoryTrackerSnapshot.LevelOfDetail`; numbers without a name are values too.
+        enum LevelOfDetail, default 0 {
+            DETAIL_FULL = 0, "DETAIL_FULL";
+            DETAIL_LIGHT = 1, "DETAIL_LIGHT";
+            DETAIL_BACKGROUND = 2, "DETAIL_BACKGROUND";
         }
     }
 
-    impl Default for LevelOfDetail {
-        fn default() -> Self {
-            Self(0)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot`.
+        writer ProcessSnapshotWriter;
+        /// The fields of an encoded `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot`.
+        reader ProcessSnapshotReader;
     }
 
-    impl From<i32> for LevelOfDetail {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<LevelOfDetail> for i32 {
-        #[inline]
-        fn from(value: LevelOfDetail) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for LevelOfDetail {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Appends the fields of a `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot`.
-    #[derive(Debug)]
-    pub struct ProcessSnapshotWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ProcessSnapshotWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
-    }
-
-    impl<'w> ProcessSnapshotWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ProcessSnapshotWriter<'_> {
         /// `optional int32 pid = 1`
         #[inline]
         pub fn pid(&mut self, value: i32) -> &mut Self {
@@ -193,79 +89,33 @@ pub mod memory_tracker_snapshot {
 
         /// `repeated MemoryNode allocator_dumps = 2`
         #[inline]
-        pub fn allocator_dumps(&mut self) -> crate::memory_tracker_snapshot::process_snapshot::MemoryNodeWriter<'_> {
+        pub fn allocator_dumps(&mut self) -> process_snapshot::MemoryNodeWriter<'_> {
             self.0.begin(2).into()
         }
 
         /// `repeated MemoryEdge memory_edges = 3`
         #[inline]
-        pub fn memory_edges(&mut self) -> crate::memory_tracker_snapshot::process_snapshot::MemoryEdgeWriter<'_> {
+        pub fn memory_edges(&mut self) -> process_snapshot::MemoryEdgeWriter<'_> {
             self.0.begin(3).into()
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ProcessSnapshotReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ProcessSnapshotReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ProcessSnapshotReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional int32 pid = 1`
         #[inline]
-        #[must_use]
         pub fn pid(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 1)
         }
 
         /// `repeated MemoryNode allocator_dumps = 2`
         #[inline]
-        pub fn allocator_dumps(
-            &self,
-        ) -> pz::Messages<'a, crate::memory_tracker_snapshot::process_snapshot::MemoryNodeReader<'a>> {
+        pub fn allocator_dumps(&self) -> pz::Messages<'a, process_snapshot::MemoryNodeReader<'a>> {
             pz::messages(self.0, 2)
         }
 
         /// `repeated MemoryEdge memory_edges = 3`
         #[inline]
-        pub fn memory_edges(
-            &self,
-        ) -> pz::Messages<'a, crate::memory_tracker_snapshot::process_snapshot::MemoryEdgeReader<'a>> {
+        pub fn memory_edges(&self) -> pz::Messages<'a, process_snapshot::MemoryEdgeReader<'a>> {
             pz::messages(self.0, 3)
         }
     }
@@ -282,24 +132,14 @@ pub mod memory_tracker_snapshot {
             pub const MEMORY_EDGES: u32 = 3;
         }
 
-        /// Appends the fields of a `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode`.
-        #[derive(Debug)]
-        pub struct MemoryNodeWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for MemoryNodeWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode`.
+            writer MemoryNodeWriter;
+            /// The fields of an encoded `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode`.
+            reader MemoryNodeReader;
         }
 
-        impl<'w> MemoryNodeWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl MemoryNodeWriter<'_> {
             /// `optional uint64 id = 1`
             #[inline]
             pub fn id(&mut self, value: u64) -> &mut Self {
@@ -330,88 +170,39 @@ pub mod memory_tracker_snapshot {
 
             /// `repeated MemoryNodeEntry entries = 5`
             #[inline]
-            pub fn entries(
-                &mut self,
-            ) -> crate::memory_tracker_snapshot::process_snapshot::memory_node::MemoryNodeEntryWriter<'_> {
+            pub fn entries(&mut self) -> memory_node::MemoryNodeEntryWriter<'_> {
                 self.0.begin(5).into()
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct MemoryNodeReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for MemoryNodeReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> MemoryNodeReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional uint64 id = 1`
             #[inline]
-            #[must_use]
             pub fn id(&self) -> Option<u64> {
                 pz::last::<pz::kind::Uint64>(self.0, 1)
             }
 
             /// `optional string absolute_name = 2`
             #[inline]
-            #[must_use]
             pub fn absolute_name(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 2)
             }
 
             /// `optional bool weak = 3`
             #[inline]
-            #[must_use]
             pub fn weak(&self) -> Option<bool> {
                 pz::last::<pz::kind::Bool>(self.0, 3)
             }
 
             /// `optional uint64 size_bytes = 4`
             #[inline]
-            #[must_use]
             pub fn size_bytes(&self) -> Option<u64> {
                 pz::last::<pz::kind::Uint64>(self.0, 4)
             }
 
             /// `repeated MemoryNodeEntry entries = 5`
             #[inline]
-            pub fn entries(
-                &self,
-            ) -> pz::Messages<'a, crate::memory_tracker_snapshot::process_snapshot::memory_node::MemoryNodeEntryReader<'a>> {
+            pub fn entries(&self) -> pz::Messages<'a, memory_node::MemoryNodeEntryReader<'a>> {
                 pz::messages(self.0, 5)
             }
         }
@@ -430,24 +221,14 @@ pub mod memory_tracker_snapshot {
                 pub const ENTRIES: u32 = 5;
             }
 
-            /// Appends the fields of a `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry`.
-            #[derive(Debug)]
-            pub struct MemoryNodeEntryWriter<'w>(pz::Message<'w>);
-
-            impl<'w> From<pz::Message<'w>> for MemoryNodeEntryWriter<'w> {
-                #[inline]
-                fn from(message: pz::Message<'w>) -> Self {
-                    Self(message)
-                }
+            pz::message! {
+                /// Appends the fields of a `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry`.
+                writer MemoryNodeEntryWriter;
+                /// The fields of an encoded `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry`.
+                reader MemoryNodeEntryReader;
             }
 
-            impl<'w> MemoryNodeEntryWriter<'w> {
-                /// The untyped message.
-                #[inline]
-                pub fn message(&mut self) -> &mut pz::Message<'w> {
-                    &mut self.0
-                }
-
+            impl MemoryNodeEntryWriter<'_> {
                 /// `optional string name = 1`
                 #[inline]
                 pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -457,10 +238,7 @@ pub mod memory_tracker_snapshot {
 
                 /// `optional Units units = 2`
                 #[inline]
-                pub fn units(
-                    &mut self,
-                    value: crate::memory_tracker_snapshot::process_snapshot::memory_node::memory_node_entry::Units,
-                ) -> &mut Self {
+                pub fn units(&mut self, value: memory_node_entry::Units) -> &mut Self {
                     self.0.int(2, i64::from(value.0));
                     self
                 }
@@ -480,74 +258,27 @@ pub mod memory_tracker_snapshot {
                 }
             }
 
-            /// The fields of an encoded `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry`.
-            #[derive(Clone, Copy, Debug, Default)]
-            pub struct MemoryNodeEntryReader<'a>(&'a [u8]);
-
-            impl<'a> From<&'a [u8]> for MemoryNodeEntryReader<'a> {
-                #[inline]
-                fn from(bytes: &'a [u8]) -> Self {
-                    Self(bytes)
-                }
-            }
-
             impl<'a> MemoryNodeEntryReader<'a> {
-                /// A view over an encoded message; where it is malformed, it seems to end.
-                #[inline]
-                #[must_use]
-                pub const fn new(bytes: &'a [u8]) -> Self {
-                    Self(bytes)
-                }
-
-                /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-                /// # Errors
-                /// If `bytes` is malformed.
-                #[inline]
-                pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                    pz::Fields::new(bytes).check()?;
-                    Ok(Self(bytes))
-                }
-
-                /// The encoded message.
-                #[inline]
-                #[must_use]
-                pub const fn as_bytes(&self) -> &'a [u8] {
-                    self.0
-                }
-
-                /// All fields, in the order of the bytes.
-                #[inline]
-                #[must_use]
-                pub const fn fields(&self) -> pz::Fields<'a> {
-                    pz::Fields::new(self.0)
-                }
-
                 /// `optional string name = 1`
                 #[inline]
-                #[must_use]
                 pub fn name(&self) -> Option<&'a [u8]> {
                     pz::last::<pz::kind::Bytes>(self.0, 1)
                 }
 
                 /// `optional Units units = 2`
                 #[inline]
-                #[must_use]
-                pub fn units(
-                    &self,
-                ) -> Option<crate::memory_tracker_snapshot::process_snapshot::memory_node::memory_node_entry::Units> {
+                pub fn units(&self) -> Option<memory_node_entry::Units> {
                     pz::last::<pz::kind::Enum<_>>(self.0, 2)
                 }
 
                 /// `optional uint64 value_uint64 = 3`
                 #[inline]
-                #[must_use]
                 pub fn value_uint64(&self) -> Option<u64> {
                     pz::last::<pz::kind::Uint64>(self.0, 3)
                 }
 
                 /// `optional string value_string = 4`
                 #[inline]
-                #[must_use]
                 pub fn value_string(&self) -> Option<&'a [u8]> {
                     pz::last::<pz::kind::Bytes>(self.0, 4)
                 }
@@ -566,76 +297,25 @@ pub mod memory_tracker_snapshot {
                     pub const VALUE_STRING: u32 = 4;
                 }
 
-                /// Enumeration `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry.Units`; numbers without a name are values too.
-                #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-                pub struct Units(pub i32);
-
-                #[allow(missing_docs)]
-                impl Units {
-                    pub const UNSPECIFIED: Self = Self(0);
-                    pub const BYTES: Self = Self(1);
-                    pub const COUNT: Self = Self(2);
-                }
-
-                impl Units {
-                    /// The name of the value, if the schema has one.
-                    #[must_use]
-                    pub const fn name(self) -> Option<&'static str> {
-                        Some(match self {
-                            Self::UNSPECIFIED => "UNSPECIFIED",
-                            Self::BYTES => "BYTES",
-                            Self::COUNT => "COUNT",
-                            _ => return None,
-                        })
-                    }
-                }
-
-                impl Default for Units {
-                    fn default() -> Self {
-                        Self(0)
-                    }
-                }
-
-                impl From<i32> for Units {
-                    #[inline]
-                    fn from(number: i32) -> Self {
-                        Self(number)
-                    }
-                }
-
-                impl From<Units> for i32 {
-                    #[inline]
-                    fn from(value: Units) -> Self {
-                        value.0
-                    }
-                }
-
-                impl core::fmt::Debug for Units {
-                    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                        pz::debug_enum(f, self.name(), self.0)
+                pz::open_enum! {
+                    /// Enumeration `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry.Units`; numbers without a name are values too.
+                    enum Units, default 0 {
+                        UNSPECIFIED = 0, "UNSPECIFIED";
+                        BYTES = 1, "BYTES";
+                        COUNT = 2, "COUNT";
                     }
                 }
             }
         }
 
-        /// Appends the fields of a `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge`.
-        #[derive(Debug)]
-        pub struct MemoryEdgeWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for MemoryEdgeWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge`.
+            writer MemoryEdgeWriter;
+            /// The fields of an encoded `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge`.
+            reader MemoryEdgeReader;
         }
 
-        impl<'w> MemoryEdgeWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl MemoryEdgeWriter<'_> {
             /// `optional uint64 source_id = 1`
             #[inline]
             pub fn source_id(&mut self, value: u64) -> &mut Self {
@@ -665,72 +345,27 @@ pub mod memory_tracker_snapshot {
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct MemoryEdgeReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for MemoryEdgeReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> MemoryEdgeReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional uint64 source_id = 1`
             #[inline]
-            #[must_use]
             pub fn source_id(&self) -> Option<u64> {
                 pz::last::<pz::kind::Uint64>(self.0, 1)
             }
 
             /// `optional uint64 target_id = 2`
             #[inline]
-            #[must_use]
             pub fn target_id(&self) -> Option<u64> {
                 pz::last::<pz::kind::Uint64>(self.0, 2)
             }
 
             /// `optional uint32 importance = 3`
             #[inline]
-            #[must_use]
             pub fn importance(&self) -> Option<u32> {
                 pz::last::<pz::kind::Uint32>(self.0, 3)
             }
 
             /// `optional bool overridable = 4`
             #[inline]
-            #[must_use]
             pub fn overridable(&self) -> Option<bool> {
                 pz::last::<pz::kind::Bool>(self.0, 4)
             }

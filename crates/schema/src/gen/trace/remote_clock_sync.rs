@@ -2,76 +2,25 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.RemoteClockSync`.
-#[derive(Debug)]
-pub struct RemoteClockSyncWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for RemoteClockSyncWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.RemoteClockSync`.
+    writer RemoteClockSyncWriter;
+    /// The fields of an encoded `perfetto.protos.RemoteClockSync`.
+    reader RemoteClockSyncReader;
 }
 
-impl<'w> RemoteClockSyncWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl RemoteClockSyncWriter<'_> {
     /// `repeated SyncedClocks synced_clocks = 1`
     #[inline]
-    pub fn synced_clocks(&mut self) -> crate::remote_clock_sync::SyncedClocksWriter<'_> {
+    pub fn synced_clocks(&mut self) -> remote_clock_sync::SyncedClocksWriter<'_> {
         self.0.begin(1).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.RemoteClockSync`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RemoteClockSyncReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for RemoteClockSyncReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> RemoteClockSyncReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated SyncedClocks synced_clocks = 1`
     #[inline]
-    pub fn synced_clocks(&self) -> pz::Messages<'a, crate::remote_clock_sync::SyncedClocksReader<'a>> {
+    pub fn synced_clocks(&self) -> pz::Messages<'a, remote_clock_sync::SyncedClocksReader<'a>> {
         pz::messages(self.0, 1)
     }
 }
@@ -80,7 +29,7 @@ impl<'a> RemoteClockSyncReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RemoteClockSync {
     /// `repeated SyncedClocks synced_clocks = 1`
-    pub synced_clocks: pz::rt::Vec<crate::remote_clock_sync::SyncedClocks>,
+    pub synced_clocks: pz::rt::Vec<remote_clock_sync::SyncedClocks>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -113,24 +62,14 @@ pub mod remote_clock_sync {
         pub const SYNCED_CLOCKS: u32 = 1;
     }
 
-    /// Appends the fields of a `perfetto.protos.RemoteClockSync.SyncedClocks`.
-    #[derive(Debug)]
-    pub struct SyncedClocksWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for SyncedClocksWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.RemoteClockSync.SyncedClocks`.
+        writer SyncedClocksWriter;
+        /// The fields of an encoded `perfetto.protos.RemoteClockSync.SyncedClocks`.
+        reader SyncedClocksReader;
     }
 
-    impl<'w> SyncedClocksWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl SyncedClocksWriter<'_> {
         /// `optional ClockSnapshot client_clocks = 2`
         #[inline]
         pub fn client_clocks(&mut self) -> crate::ClockSnapshotWriter<'_> {
@@ -144,58 +83,15 @@ pub mod remote_clock_sync {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.RemoteClockSync.SyncedClocks`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct SyncedClocksReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for SyncedClocksReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> SyncedClocksReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional ClockSnapshot client_clocks = 2`
         #[inline]
-        #[must_use]
         pub fn client_clocks(&self) -> Option<crate::ClockSnapshotReader<'a>> {
             pz::last_message(self.0, 2)
         }
 
         /// `optional ClockSnapshot host_clocks = 3`
         #[inline]
-        #[must_use]
         pub fn host_clocks(&self) -> Option<crate::ClockSnapshotReader<'a>> {
             pz::last_message(self.0, 3)
         }

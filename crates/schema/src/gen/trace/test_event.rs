@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TestEvent`.
-#[derive(Debug)]
-pub struct TestEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TestEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TestEvent`.
+    writer TestEventWriter;
+    /// The fields of an encoded `perfetto.protos.TestEvent`.
+    reader TestEventReader;
 }
 
-impl<'w> TestEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TestEventWriter<'_> {
     /// `optional string str = 1`
     #[inline]
     pub fn str(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -50,111 +40,63 @@ impl<'w> TestEventWriter<'w> {
 
     /// `optional TestPayload payload = 5`
     #[inline]
-    pub fn payload(&mut self) -> crate::test_event::TestPayloadWriter<'_> {
+    pub fn payload(&mut self) -> test_event::TestPayloadWriter<'_> {
         self.0.begin(5).into()
     }
 
     /// `optional ProtoVmPatch protovm_patch = 6`
     #[inline]
-    pub fn protovm_patch(&mut self) -> crate::test_event::ProtoVmPatchWriter<'_> {
+    pub fn protovm_patch(&mut self) -> test_event::ProtoVmPatchWriter<'_> {
         self.0.begin(6).into()
     }
 
     /// `optional ProtoVmIncrementalState protovm_incremental_state = 7`
     #[inline]
-    pub fn protovm_incremental_state(&mut self) -> crate::test_event::ProtoVmIncrementalStateWriter<'_> {
+    pub fn protovm_incremental_state(&mut self) -> test_event::ProtoVmIncrementalStateWriter<'_> {
         self.0.begin(7).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TestEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TestEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TestEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TestEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string str = 1`
     #[inline]
-    #[must_use]
     pub fn str(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint32 seq_value = 2`
     #[inline]
-    #[must_use]
     pub fn seq_value(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 counter = 3`
     #[inline]
-    #[must_use]
     pub fn counter(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional bool is_last = 4`
     #[inline]
-    #[must_use]
     pub fn is_last(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 4)
     }
 
     /// `optional TestPayload payload = 5`
     #[inline]
-    #[must_use]
-    pub fn payload(&self) -> Option<crate::test_event::TestPayloadReader<'a>> {
+    pub fn payload(&self) -> Option<test_event::TestPayloadReader<'a>> {
         pz::last_message(self.0, 5)
     }
 
     /// `optional ProtoVmPatch protovm_patch = 6`
     #[inline]
-    #[must_use]
-    pub fn protovm_patch(&self) -> Option<crate::test_event::ProtoVmPatchReader<'a>> {
+    pub fn protovm_patch(&self) -> Option<test_event::ProtoVmPatchReader<'a>> {
         pz::last_message(self.0, 6)
     }
 
     /// `optional ProtoVmIncrementalState protovm_incremental_state = 7`
     #[inline]
-    #[must_use]
-    pub fn protovm_incremental_state(&self) -> Option<crate::test_event::ProtoVmIncrementalStateReader<'a>> {
+    pub fn protovm_incremental_state(&self) -> Option<test_event::ProtoVmIncrementalStateReader<'a>> {
         pz::last_message(self.0, 7)
     }
 }
@@ -175,24 +117,14 @@ pub mod test_event {
         pub const PROTOVM_INCREMENTAL_STATE: u32 = 7;
     }
 
-    /// Appends the fields of a `perfetto.protos.TestEvent.TestPayload`.
-    #[derive(Debug)]
-    pub struct TestPayloadWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for TestPayloadWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TestEvent.TestPayload`.
+        writer TestPayloadWriter;
+        /// The fields of an encoded `perfetto.protos.TestEvent.TestPayload`.
+        reader TestPayloadReader;
     }
 
-    impl<'w> TestPayloadWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl TestPayloadWriter<'_> {
         /// `repeated string str = 1`
         #[inline]
         pub fn str(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -202,7 +134,7 @@ pub mod test_event {
 
         /// `repeated TestPayload nested = 2`
         #[inline]
-        pub fn nested(&mut self) -> crate::test_event::TestPayloadWriter<'_> {
+        pub fn nested(&mut self) -> TestPayloadWriter<'_> {
             self.0.begin(2).into()
         }
 
@@ -241,48 +173,7 @@ pub mod test_event {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TestEvent.TestPayload`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct TestPayloadReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for TestPayloadReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> TestPayloadReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `repeated string str = 1`
         #[inline]
         pub fn str(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
@@ -291,27 +182,24 @@ pub mod test_event {
 
         /// `repeated TestPayload nested = 2`
         #[inline]
-        pub fn nested(&self) -> pz::Messages<'a, crate::test_event::TestPayloadReader<'a>> {
+        pub fn nested(&self) -> pz::Messages<'a, TestPayloadReader<'a>> {
             pz::messages(self.0, 2)
         }
 
         /// `optional uint32 remaining_nesting_depth = 3`
         #[inline]
-        #[must_use]
         pub fn remaining_nesting_depth(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 3)
         }
 
         /// `optional string single_string = 4`
         #[inline]
-        #[must_use]
         pub fn single_string(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 4)
         }
 
         /// `optional int32 single_int = 5`
         #[inline]
-        #[must_use]
         pub fn single_int(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 5)
         }
@@ -344,24 +232,14 @@ pub mod test_event {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TestEvent.ProtoVmMessage`.
-    #[derive(Debug)]
-    pub struct ProtoVmMessageWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ProtoVmMessageWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TestEvent.ProtoVmMessage`.
+        writer ProtoVmMessageWriter;
+        /// The fields of an encoded `perfetto.protos.TestEvent.ProtoVmMessage`.
+        reader ProtoVmMessageReader;
     }
 
-    impl<'w> ProtoVmMessageWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ProtoVmMessageWriter<'_> {
         /// `optional uint32 id = 1`
         #[inline]
         pub fn id(&mut self, value: u32) -> &mut Self {
@@ -371,64 +249,21 @@ pub mod test_event {
 
         /// `optional ProtoVmSubmessage submessage = 2`
         #[inline]
-        pub fn submessage(&mut self) -> crate::test_event::proto_vm_message::ProtoVmSubmessageWriter<'_> {
+        pub fn submessage(&mut self) -> proto_vm_message::ProtoVmSubmessageWriter<'_> {
             self.0.begin(2).into()
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TestEvent.ProtoVmMessage`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ProtoVmMessageReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ProtoVmMessageReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ProtoVmMessageReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 id = 1`
         #[inline]
-        #[must_use]
         pub fn id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional ProtoVmSubmessage submessage = 2`
         #[inline]
-        #[must_use]
-        pub fn submessage(&self) -> Option<crate::test_event::proto_vm_message::ProtoVmSubmessageReader<'a>> {
+        pub fn submessage(&self) -> Option<proto_vm_message::ProtoVmSubmessageReader<'a>> {
             pz::last_message(self.0, 2)
         }
     }
@@ -444,24 +279,14 @@ pub mod test_event {
             pub const SUBMESSAGE: u32 = 2;
         }
 
-        /// Appends the fields of a `perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage`.
-        #[derive(Debug)]
-        pub struct ProtoVmSubmessageWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for ProtoVmSubmessageWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage`.
+            writer ProtoVmSubmessageWriter;
+            /// The fields of an encoded `perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage`.
+            reader ProtoVmSubmessageReader;
         }
 
-        impl<'w> ProtoVmSubmessageWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl ProtoVmSubmessageWriter<'_> {
             /// `optional uint32 single_int = 1`
             #[inline]
             pub fn single_int(&mut self, value: u32) -> &mut Self {
@@ -470,51 +295,9 @@ pub mod test_event {
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct ProtoVmSubmessageReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for ProtoVmSubmessageReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> ProtoVmSubmessageReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional uint32 single_int = 1`
             #[inline]
-            #[must_use]
             pub fn single_int(&self) -> Option<u32> {
                 pz::last::<pz::kind::Uint32>(self.0, 1)
             }
@@ -530,24 +313,14 @@ pub mod test_event {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TestEvent.ProtoVmPatch`.
-    #[derive(Debug)]
-    pub struct ProtoVmPatchWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ProtoVmPatchWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TestEvent.ProtoVmPatch`.
+        writer ProtoVmPatchWriter;
+        /// The fields of an encoded `perfetto.protos.TestEvent.ProtoVmPatch`.
+        reader ProtoVmPatchReader;
     }
 
-    impl<'w> ProtoVmPatchWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ProtoVmPatchWriter<'_> {
         /// `optional string string_to_merge = 1`
         #[inline]
         pub fn string_to_merge(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -564,13 +337,13 @@ pub mod test_event {
 
         /// `optional ProtoVmMessage single_message = 3`
         #[inline]
-        pub fn single_message(&mut self) -> crate::test_event::ProtoVmMessageWriter<'_> {
+        pub fn single_message(&mut self) -> ProtoVmMessageWriter<'_> {
             self.0.begin(3).into()
         }
 
         /// `repeated ProtoVmMessage messages = 4`
         #[inline]
-        pub fn messages(&mut self) -> crate::test_event::ProtoVmMessageWriter<'_> {
+        pub fn messages(&mut self) -> ProtoVmMessageWriter<'_> {
             self.0.begin(4).into()
         }
 
@@ -582,72 +355,28 @@ pub mod test_event {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TestEvent.ProtoVmPatch`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ProtoVmPatchReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ProtoVmPatchReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ProtoVmPatchReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string string_to_merge = 1`
         #[inline]
-        #[must_use]
         pub fn string_to_merge(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional int32 int_to_merge = 2`
         #[inline]
-        #[must_use]
         pub fn int_to_merge(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 2)
         }
 
         /// `optional ProtoVmMessage single_message = 3`
         #[inline]
-        #[must_use]
-        pub fn single_message(&self) -> Option<crate::test_event::ProtoVmMessageReader<'a>> {
+        pub fn single_message(&self) -> Option<ProtoVmMessageReader<'a>> {
             pz::last_message(self.0, 3)
         }
 
         /// `repeated ProtoVmMessage messages = 4`
         #[inline]
-        pub fn messages(&self) -> pz::Messages<'a, crate::test_event::ProtoVmMessageReader<'a>> {
+        pub fn messages(&self) -> pz::Messages<'a, ProtoVmMessageReader<'a>> {
             pz::messages(self.0, 4)
         }
 
@@ -671,24 +400,14 @@ pub mod test_event {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TestEvent.ProtoVmIncrementalState`.
-    #[derive(Debug)]
-    pub struct ProtoVmIncrementalStateWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ProtoVmIncrementalStateWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TestEvent.ProtoVmIncrementalState`.
+        writer ProtoVmIncrementalStateWriter;
+        /// The fields of an encoded `perfetto.protos.TestEvent.ProtoVmIncrementalState`.
+        reader ProtoVmIncrementalStateReader;
     }
 
-    impl<'w> ProtoVmIncrementalStateWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ProtoVmIncrementalStateWriter<'_> {
         /// `optional string string_merged = 1`
         #[inline]
         pub fn string_merged(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -705,83 +424,39 @@ pub mod test_event {
 
         /// `optional ProtoVmMessage single_message = 3`
         #[inline]
-        pub fn single_message(&mut self) -> crate::test_event::ProtoVmMessageWriter<'_> {
+        pub fn single_message(&mut self) -> ProtoVmMessageWriter<'_> {
             self.0.begin(3).into()
         }
 
         /// `repeated ProtoVmMessage messages = 4`
         #[inline]
-        pub fn messages(&mut self) -> crate::test_event::ProtoVmMessageWriter<'_> {
+        pub fn messages(&mut self) -> ProtoVmMessageWriter<'_> {
             self.0.begin(4).into()
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TestEvent.ProtoVmIncrementalState`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ProtoVmIncrementalStateReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ProtoVmIncrementalStateReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ProtoVmIncrementalStateReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string string_merged = 1`
         #[inline]
-        #[must_use]
         pub fn string_merged(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional int32 int_merged = 2`
         #[inline]
-        #[must_use]
         pub fn int_merged(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 2)
         }
 
         /// `optional ProtoVmMessage single_message = 3`
         #[inline]
-        #[must_use]
-        pub fn single_message(&self) -> Option<crate::test_event::ProtoVmMessageReader<'a>> {
+        pub fn single_message(&self) -> Option<ProtoVmMessageReader<'a>> {
             pz::last_message(self.0, 3)
         }
 
         /// `repeated ProtoVmMessage messages = 4`
         #[inline]
-        pub fn messages(&self) -> pz::Messages<'a, crate::test_event::ProtoVmMessageReader<'a>> {
+        pub fn messages(&self) -> pz::Messages<'a, ProtoVmMessageReader<'a>> {
             pz::messages(self.0, 4)
         }
     }

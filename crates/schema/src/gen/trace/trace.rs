@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.Trace`.
-#[derive(Debug)]
-pub struct TraceWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TraceWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Trace`.
+    writer TraceWriter;
+    /// The fields of an encoded `perfetto.protos.Trace`.
+    reader TraceReader;
 }
 
-impl<'w> TraceWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TraceWriter<'_> {
     /// `repeated TracePacket packet = 1`
     #[inline]
     pub fn packet(&mut self) -> crate::TracePacketWriter<'_> {
@@ -27,48 +17,7 @@ impl<'w> TraceWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Trace`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TraceReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TraceReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TraceReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated TracePacket packet = 1`
     #[inline]
     pub fn packet(&self) -> pz::Messages<'a, crate::TracePacketReader<'a>> {

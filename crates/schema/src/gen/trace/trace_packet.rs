@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TracePacket`.
-#[derive(Debug)]
-pub struct TracePacketWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TracePacketWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TracePacket`.
+    writer TracePacketWriter;
+    /// The fields of an encoded `perfetto.protos.TracePacket`.
+    reader TracePacketReader;
 }
 
-impl<'w> TracePacketWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TracePacketWriter<'_> {
     /// `FtraceEventBundle ftrace_events = 1`, one of `data`
     #[inline]
     pub fn ftrace_events(&mut self) -> crate::FtraceEventBundleWriter<'_> {
@@ -544,7 +534,7 @@ impl<'w> TracePacketWriter<'w> {
 
     /// `ProtoVms protovms = 125`, one of `data`
     #[inline]
-    pub fn protovms(&mut self) -> crate::trace_packet::ProtoVmsWriter<'_> {
+    pub fn protovms(&mut self) -> trace_packet::ProtoVmsWriter<'_> {
         self.0.begin(125).into()
     }
 
@@ -616,723 +606,585 @@ impl<'w> TracePacketWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TracePacket`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TracePacketReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TracePacketReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TracePacketReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `FtraceEventBundle ftrace_events = 1`, one of `data`
     #[inline]
-    #[must_use]
     pub fn ftrace_events(&self) -> Option<crate::FtraceEventBundleReader<'a>> {
         pz::last_message(self.0, 1)
     }
 
     /// `ProcessTree process_tree = 2`, one of `data`
     #[inline]
-    #[must_use]
     pub fn process_tree(&self) -> Option<crate::ProcessTreeReader<'a>> {
         pz::last_message(self.0, 2)
     }
 
     /// `int32 trusted_uid = 3`, one of `optional_trusted_uid`
     #[inline]
-    #[must_use]
     pub fn trusted_uid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `InodeFileMap inode_file_map = 4`, one of `data`
     #[inline]
-    #[must_use]
     pub fn inode_file_map(&self) -> Option<crate::InodeFileMapReader<'a>> {
         pz::last_message(self.0, 4)
     }
 
     /// `ChromeEventBundle chrome_events = 5`, one of `data`
     #[inline]
-    #[must_use]
     pub fn chrome_events(&self) -> Option<crate::ChromeEventBundleReader<'a>> {
         pz::last_message(self.0, 5)
     }
 
     /// `ClockSnapshot clock_snapshot = 6`, one of `data`
     #[inline]
-    #[must_use]
     pub fn clock_snapshot(&self) -> Option<crate::ClockSnapshotReader<'a>> {
         pz::last_message(self.0, 6)
     }
 
     /// `SysStats sys_stats = 7`, one of `data`
     #[inline]
-    #[must_use]
     pub fn sys_stats(&self) -> Option<crate::SysStatsReader<'a>> {
         pz::last_message(self.0, 7)
     }
 
     /// `optional uint64 timestamp = 8`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
 
     /// `ProcessStats process_stats = 9`, one of `data`
     #[inline]
-    #[must_use]
     pub fn process_stats(&self) -> Option<crate::ProcessStatsReader<'a>> {
         pz::last_message(self.0, 9)
     }
 
     /// `uint32 trusted_packet_sequence_id = 10`, one of `optional_trusted_packet_sequence_id`
     #[inline]
-    #[must_use]
     pub fn trusted_packet_sequence_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `TrackEvent track_event = 11`, one of `data`
     #[inline]
-    #[must_use]
     pub fn track_event(&self) -> Option<crate::TrackEventReader<'a>> {
         pz::last_message(self.0, 11)
     }
 
     /// `optional InternedData interned_data = 12`
     #[inline]
-    #[must_use]
     pub fn interned_data(&self) -> Option<crate::InternedDataReader<'a>> {
         pz::last_message(self.0, 12)
     }
 
     /// `optional uint32 sequence_flags = 13`
     #[inline]
-    #[must_use]
     pub fn sequence_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 13)
     }
 
     /// `TraceConfig trace_config = 33`, one of `data`
     #[inline]
-    #[must_use]
     pub fn trace_config(&self) -> Option<crate::TraceConfigReader<'a>> {
         pz::last_message(self.0, 33)
     }
 
     /// `FtraceStats ftrace_stats = 34`, one of `data`
     #[inline]
-    #[must_use]
     pub fn ftrace_stats(&self) -> Option<crate::FtraceStatsReader<'a>> {
         pz::last_message(self.0, 34)
     }
 
     /// `TraceStats trace_stats = 35`, one of `data`
     #[inline]
-    #[must_use]
     pub fn trace_stats(&self) -> Option<crate::TraceStatsReader<'a>> {
         pz::last_message(self.0, 35)
     }
 
     /// `bytes synchronization_marker = 36`, one of `data`
     #[inline]
-    #[must_use]
     pub fn synchronization_marker(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 36)
     }
 
     /// `ProfilePacket profile_packet = 37`, one of `data`
     #[inline]
-    #[must_use]
     pub fn profile_packet(&self) -> Option<crate::ProfilePacketReader<'a>> {
         pz::last_message(self.0, 37)
     }
 
     /// `BatteryCounters battery = 38`, one of `data`
     #[inline]
-    #[must_use]
     pub fn battery(&self) -> Option<crate::BatteryCountersReader<'a>> {
         pz::last_message(self.0, 38)
     }
 
     /// `AndroidLogPacket android_log = 39`, one of `data`
     #[inline]
-    #[must_use]
     pub fn android_log(&self) -> Option<crate::AndroidLogPacketReader<'a>> {
         pz::last_message(self.0, 39)
     }
 
     /// `PowerRails power_rails = 40`, one of `data`
     #[inline]
-    #[must_use]
     pub fn power_rails(&self) -> Option<crate::PowerRailsReader<'a>> {
         pz::last_message(self.0, 40)
     }
 
     /// `optional bool incremental_state_cleared = 41`
     #[inline]
-    #[must_use]
     pub fn incremental_state_cleared(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 41)
     }
 
     /// `optional uint32 previous_packet_dropped = 42`
     #[inline]
-    #[must_use]
     pub fn previous_packet_dropped(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 42)
     }
 
     /// `ProcessDescriptor process_descriptor = 43`, one of `data`
     #[inline]
-    #[must_use]
     pub fn process_descriptor(&self) -> Option<crate::ProcessDescriptorReader<'a>> {
         pz::last_message(self.0, 43)
     }
 
     /// `ThreadDescriptor thread_descriptor = 44`, one of `data`
     #[inline]
-    #[must_use]
     pub fn thread_descriptor(&self) -> Option<crate::ThreadDescriptorReader<'a>> {
         pz::last_message(self.0, 44)
     }
 
     /// `SystemInfo system_info = 45`, one of `data`
     #[inline]
-    #[must_use]
     pub fn system_info(&self) -> Option<crate::SystemInfoReader<'a>> {
         pz::last_message(self.0, 45)
     }
 
     /// `Trigger trigger = 46`, one of `data`
     #[inline]
-    #[must_use]
     pub fn trigger(&self) -> Option<crate::TriggerReader<'a>> {
         pz::last_message(self.0, 46)
     }
 
     /// `PackagesList packages_list = 47`, one of `data`
     #[inline]
-    #[must_use]
     pub fn packages_list(&self) -> Option<crate::PackagesListReader<'a>> {
         pz::last_message(self.0, 47)
     }
 
     /// `ChromeBenchmarkMetadata chrome_benchmark_metadata = 48`, one of `data`
     #[inline]
-    #[must_use]
     pub fn chrome_benchmark_metadata(&self) -> Option<crate::ChromeBenchmarkMetadataReader<'a>> {
         pz::last_message(self.0, 48)
     }
 
     /// `PerfettoMetatrace perfetto_metatrace = 49`, one of `data`
     #[inline]
-    #[must_use]
     pub fn perfetto_metatrace(&self) -> Option<crate::PerfettoMetatraceReader<'a>> {
         pz::last_message(self.0, 49)
     }
 
     /// `bytes compressed_packets = 50`, one of `data`
     #[inline]
-    #[must_use]
     pub fn compressed_packets(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 50)
     }
 
     /// `ChromeMetadataPacket chrome_metadata = 51`, one of `data`
     #[inline]
-    #[must_use]
     pub fn chrome_metadata(&self) -> Option<crate::ChromeMetadataPacketReader<'a>> {
         pz::last_message(self.0, 51)
     }
 
     /// `GpuCounterEvent gpu_counter_event = 52`, one of `data`
     #[inline]
-    #[must_use]
     pub fn gpu_counter_event(&self) -> Option<crate::GpuCounterEventReader<'a>> {
         pz::last_message(self.0, 52)
     }
 
     /// `GpuRenderStageEvent gpu_render_stage_event = 53`, one of `data`
     #[inline]
-    #[must_use]
     pub fn gpu_render_stage_event(&self) -> Option<crate::GpuRenderStageEventReader<'a>> {
         pz::last_message(self.0, 53)
     }
 
     /// `StreamingProfilePacket streaming_profile_packet = 54`, one of `data`
     #[inline]
-    #[must_use]
     pub fn streaming_profile_packet(&self) -> Option<crate::StreamingProfilePacketReader<'a>> {
         pz::last_message(self.0, 54)
     }
 
     /// `GraphicsFrameEvent graphics_frame_event = 57`, one of `data`
     #[inline]
-    #[must_use]
     pub fn graphics_frame_event(&self) -> Option<crate::GraphicsFrameEventReader<'a>> {
         pz::last_message(self.0, 57)
     }
 
     /// `optional uint32 timestamp_clock_id = 58`
     #[inline]
-    #[must_use]
     pub fn timestamp_clock_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 58)
     }
 
     /// `optional TracePacketDefaults trace_packet_defaults = 59`
     #[inline]
-    #[must_use]
     pub fn trace_packet_defaults(&self) -> Option<crate::TracePacketDefaultsReader<'a>> {
         pz::last_message(self.0, 59)
     }
 
     /// `TrackDescriptor track_descriptor = 60`, one of `data`
     #[inline]
-    #[must_use]
     pub fn track_descriptor(&self) -> Option<crate::TrackDescriptorReader<'a>> {
         pz::last_message(self.0, 60)
     }
 
     /// `ModuleSymbols module_symbols = 61`, one of `data`
     #[inline]
-    #[must_use]
     pub fn module_symbols(&self) -> Option<crate::ModuleSymbolsReader<'a>> {
         pz::last_message(self.0, 61)
     }
 
     /// `VulkanMemoryEvent vulkan_memory_event = 62`, one of `data`
     #[inline]
-    #[must_use]
     pub fn vulkan_memory_event(&self) -> Option<crate::VulkanMemoryEventReader<'a>> {
         pz::last_message(self.0, 62)
     }
 
     /// `GpuLog gpu_log = 63`, one of `data`
     #[inline]
-    #[must_use]
     pub fn gpu_log(&self) -> Option<crate::GpuLogReader<'a>> {
         pz::last_message(self.0, 63)
     }
 
     /// `DeobfuscationMapping deobfuscation_mapping = 64`, one of `data`
     #[inline]
-    #[must_use]
     pub fn deobfuscation_mapping(&self) -> Option<crate::DeobfuscationMappingReader<'a>> {
         pz::last_message(self.0, 64)
     }
 
     /// `VulkanApiEvent vulkan_api_event = 65`, one of `data`
     #[inline]
-    #[must_use]
     pub fn vulkan_api_event(&self) -> Option<crate::VulkanApiEventReader<'a>> {
         pz::last_message(self.0, 65)
     }
 
     /// `PerfSample perf_sample = 66`, one of `data`
     #[inline]
-    #[must_use]
     pub fn perf_sample(&self) -> Option<crate::PerfSampleReader<'a>> {
         pz::last_message(self.0, 66)
     }
 
     /// `CpuInfo cpu_info = 67`, one of `data`
     #[inline]
-    #[must_use]
     pub fn cpu_info(&self) -> Option<crate::CpuInfoReader<'a>> {
         pz::last_message(self.0, 67)
     }
 
     /// `SmapsPacket smaps_packet = 68`, one of `data`
     #[inline]
-    #[must_use]
     pub fn smaps_packet(&self) -> Option<crate::SmapsPacketReader<'a>> {
         pz::last_message(self.0, 68)
     }
 
     /// `TracingServiceEvent service_event = 69`, one of `data`
     #[inline]
-    #[must_use]
     pub fn service_event(&self) -> Option<crate::TracingServiceEventReader<'a>> {
         pz::last_message(self.0, 69)
     }
 
     /// `InitialDisplayState initial_display_state = 70`, one of `data`
     #[inline]
-    #[must_use]
     pub fn initial_display_state(&self) -> Option<crate::InitialDisplayStateReader<'a>> {
         pz::last_message(self.0, 70)
     }
 
     /// `GpuMemTotalEvent gpu_mem_total_event = 71`, one of `data`
     #[inline]
-    #[must_use]
     pub fn gpu_mem_total_event(&self) -> Option<crate::GpuMemTotalEventReader<'a>> {
         pz::last_message(self.0, 71)
     }
 
     /// `ExtensionDescriptor extension_descriptor = 72`, one of `data`
     #[inline]
-    #[must_use]
     pub fn extension_descriptor(&self) -> Option<crate::ExtensionDescriptorReader<'a>> {
         pz::last_message(self.0, 72)
     }
 
     /// `MemoryTrackerSnapshot memory_tracker_snapshot = 73`, one of `data`
     #[inline]
-    #[must_use]
     pub fn memory_tracker_snapshot(&self) -> Option<crate::MemoryTrackerSnapshotReader<'a>> {
         pz::last_message(self.0, 73)
     }
 
     /// `StreamingAllocation streaming_allocation = 74`, one of `data`
     #[inline]
-    #[must_use]
     pub fn streaming_allocation(&self) -> Option<crate::StreamingAllocationReader<'a>> {
         pz::last_message(self.0, 74)
     }
 
     /// `StreamingFree streaming_free = 75`, one of `data`
     #[inline]
-    #[must_use]
     pub fn streaming_free(&self) -> Option<crate::StreamingFreeReader<'a>> {
         pz::last_message(self.0, 75)
     }
 
     /// `AndroidEnergyEstimationBreakdown android_energy_estimation_breakdown = 77`, one of `data`
     #[inline]
-    #[must_use]
     pub fn android_energy_estimation_breakdown(&self) -> Option<crate::AndroidEnergyEstimationBreakdownReader<'a>> {
         pz::last_message(self.0, 77)
     }
 
     /// `UiState ui_state = 78`, one of `data`
     #[inline]
-    #[must_use]
     pub fn ui_state(&self) -> Option<crate::UiStateReader<'a>> {
         pz::last_message(self.0, 78)
     }
 
     /// `optional int32 trusted_pid = 79`
     #[inline]
-    #[must_use]
     pub fn trusted_pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 79)
     }
 
     /// `TranslationTable translation_table = 82`, one of `data`
     #[inline]
-    #[must_use]
     pub fn translation_table(&self) -> Option<crate::TranslationTableReader<'a>> {
         pz::last_message(self.0, 82)
     }
 
     /// `AndroidGameInterventionList android_game_intervention_list = 83`, one of `data`
     #[inline]
-    #[must_use]
     pub fn android_game_intervention_list(&self) -> Option<crate::AndroidGameInterventionListReader<'a>> {
         pz::last_message(self.0, 83)
     }
 
     /// `StatsdAtom statsd_atom = 84`, one of `data`
     #[inline]
-    #[must_use]
     pub fn statsd_atom(&self) -> Option<crate::StatsdAtomReader<'a>> {
         pz::last_message(self.0, 84)
     }
 
     /// `AndroidSystemProperty android_system_property = 86`, one of `data`
     #[inline]
-    #[must_use]
     pub fn android_system_property(&self) -> Option<crate::AndroidSystemPropertyReader<'a>> {
         pz::last_message(self.0, 86)
     }
 
     /// `optional bool first_packet_on_sequence = 87`
     #[inline]
-    #[must_use]
     pub fn first_packet_on_sequence(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 87)
     }
 
     /// `TraceUuid trace_uuid = 89`, one of `data`
     #[inline]
-    #[must_use]
     pub fn trace_uuid(&self) -> Option<crate::TraceUuidReader<'a>> {
         pz::last_message(self.0, 89)
     }
 
     /// `TrackEventRangeOfInterest track_event_range_of_interest = 90`, one of `data`
     #[inline]
-    #[must_use]
     pub fn track_event_range_of_interest(&self) -> Option<crate::TrackEventRangeOfInterestReader<'a>> {
         pz::last_message(self.0, 90)
     }
 
     /// `EntityStateResidency entity_state_residency = 91`, one of `data`
     #[inline]
-    #[must_use]
     pub fn entity_state_residency(&self) -> Option<crate::EntityStateResidencyReader<'a>> {
         pz::last_message(self.0, 91)
     }
 
     /// `EtwTraceEventBundle etw_events = 95`, one of `data`
     #[inline]
-    #[must_use]
     pub fn etw_events(&self) -> Option<crate::EtwTraceEventBundleReader<'a>> {
         pz::last_message(self.0, 95)
     }
 
     /// `optional uint32 machine_id = 98`
     #[inline]
-    #[must_use]
     pub fn machine_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 98)
     }
 
     /// `V8JsCode v8_js_code = 99`, one of `data`
     #[inline]
-    #[must_use]
     pub fn v8_js_code(&self) -> Option<crate::V8JsCodeReader<'a>> {
         pz::last_message(self.0, 99)
     }
 
     /// `V8InternalCode v8_internal_code = 100`, one of `data`
     #[inline]
-    #[must_use]
     pub fn v8_internal_code(&self) -> Option<crate::V8InternalCodeReader<'a>> {
         pz::last_message(self.0, 100)
     }
 
     /// `V8WasmCode v8_wasm_code = 101`, one of `data`
     #[inline]
-    #[must_use]
     pub fn v8_wasm_code(&self) -> Option<crate::V8WasmCodeReader<'a>> {
         pz::last_message(self.0, 101)
     }
 
     /// `V8RegExpCode v8_reg_exp_code = 102`, one of `data`
     #[inline]
-    #[must_use]
     pub fn v8_reg_exp_code(&self) -> Option<crate::V8RegExpCodeReader<'a>> {
         pz::last_message(self.0, 102)
     }
 
     /// `V8CodeMove v8_code_move = 103`, one of `data`
     #[inline]
-    #[must_use]
     pub fn v8_code_move(&self) -> Option<crate::V8CodeMoveReader<'a>> {
         pz::last_message(self.0, 103)
     }
 
     /// `RemoteClockSync remote_clock_sync = 107`, one of `data`
     #[inline]
-    #[must_use]
     pub fn remote_clock_sync(&self) -> Option<crate::RemoteClockSyncReader<'a>> {
         pz::last_message(self.0, 107)
     }
 
     /// `ChromeTrigger chrome_trigger = 109`, one of `data`
     #[inline]
-    #[must_use]
     pub fn chrome_trigger(&self) -> Option<crate::ChromeTriggerReader<'a>> {
         pz::last_message(self.0, 109)
     }
 
     /// `PixelModemEvents pixel_modem_events = 110`, one of `data`
     #[inline]
-    #[must_use]
     pub fn pixel_modem_events(&self) -> Option<crate::PixelModemEventsReader<'a>> {
         pz::last_message(self.0, 110)
     }
 
     /// `PixelModemTokenDatabase pixel_modem_token_database = 111`, one of `data`
     #[inline]
-    #[must_use]
     pub fn pixel_modem_token_database(&self) -> Option<crate::PixelModemTokenDatabaseReader<'a>> {
         pz::last_message(self.0, 111)
     }
 
     /// `Trigger clone_snapshot_trigger = 113`, one of `data`
     #[inline]
-    #[must_use]
     pub fn clone_snapshot_trigger(&self) -> Option<crate::TriggerReader<'a>> {
         pz::last_message(self.0, 113)
     }
 
     /// `KernelWakelockData kernel_wakelock_data = 115`, one of `data`
     #[inline]
-    #[must_use]
     pub fn kernel_wakelock_data(&self) -> Option<crate::KernelWakelockDataReader<'a>> {
         pz::last_message(self.0, 115)
     }
 
     /// `GenericKernelTaskStateEvent generic_kernel_task_state_event = 117`, one of `data`
     #[inline]
-    #[must_use]
     pub fn generic_kernel_task_state_event(&self) -> Option<crate::GenericKernelTaskStateEventReader<'a>> {
         pz::last_message(self.0, 117)
     }
 
     /// `GenericKernelCpuFrequencyEvent generic_kernel_cpu_freq_event = 118`, one of `data`
     #[inline]
-    #[must_use]
     pub fn generic_kernel_cpu_freq_event(&self) -> Option<crate::GenericKernelCpuFrequencyEventReader<'a>> {
         pz::last_message(self.0, 118)
     }
 
     /// `CpuPerUidData cpu_per_uid_data = 119`, one of `data`
     #[inline]
-    #[must_use]
     pub fn cpu_per_uid_data(&self) -> Option<crate::CpuPerUidDataReader<'a>> {
         pz::last_message(self.0, 119)
     }
 
     /// `GenericKernelTaskRenameEvent generic_kernel_task_rename_event = 120`, one of `data`
     #[inline]
-    #[must_use]
     pub fn generic_kernel_task_rename_event(&self) -> Option<crate::GenericKernelTaskRenameEventReader<'a>> {
         pz::last_message(self.0, 120)
     }
 
     /// `GenericKernelProcessTree generic_kernel_process_tree = 122`, one of `data`
     #[inline]
-    #[must_use]
     pub fn generic_kernel_process_tree(&self) -> Option<crate::GenericKernelProcessTreeReader<'a>> {
         pz::last_message(self.0, 122)
     }
 
     /// `AndroidUserList user_list = 123`, one of `data`
     #[inline]
-    #[must_use]
     pub fn user_list(&self) -> Option<crate::AndroidUserListReader<'a>> {
         pz::last_message(self.0, 123)
     }
 
     /// `TraceProvenance trace_provenance = 124`, one of `data`
     #[inline]
-    #[must_use]
     pub fn trace_provenance(&self) -> Option<crate::TraceProvenanceReader<'a>> {
         pz::last_message(self.0, 124)
     }
 
     /// `ProtoVms protovms = 125`, one of `data`
     #[inline]
-    #[must_use]
-    pub fn protovms(&self) -> Option<crate::trace_packet::ProtoVmsReader<'a>> {
+    pub fn protovms(&self) -> Option<trace_packet::ProtoVmsReader<'a>> {
         pz::last_message(self.0, 125)
     }
 
     /// `TraceAttributes trace_attributes = 126`, one of `data`
     #[inline]
-    #[must_use]
     pub fn trace_attributes(&self) -> Option<crate::TraceAttributesReader<'a>> {
         pz::last_message(self.0, 126)
     }
 
     /// `AndroidAflags android_aflags = 127`, one of `data`
     #[inline]
-    #[must_use]
     pub fn android_aflags(&self) -> Option<crate::AndroidAflagsReader<'a>> {
         pz::last_message(self.0, 127)
     }
 
     /// `GpuInfo gpu_info = 128`, one of `data`
     #[inline]
-    #[must_use]
     pub fn gpu_info(&self) -> Option<crate::GpuInfoReader<'a>> {
         pz::last_message(self.0, 128)
     }
 
     /// `GenericGpuFrequencyEvent generic_gpu_frequency_event = 129`, one of `data`
     #[inline]
-    #[must_use]
     pub fn generic_gpu_frequency_event(&self) -> Option<crate::GenericGpuFrequencyEventReader<'a>> {
         pz::last_message(self.0, 129)
     }
 
     /// `InterruptInfo interrupt_info = 130`, one of `data`
     #[inline]
-    #[must_use]
     pub fn interrupt_info(&self) -> Option<crate::InterruptInfoReader<'a>> {
         pz::last_message(self.0, 130)
     }
 
     /// `ArtProcessMetadata art_process_metadata = 131`, one of `data`
     #[inline]
-    #[must_use]
     pub fn art_process_metadata(&self) -> Option<crate::ArtProcessMetadataReader<'a>> {
         pz::last_message(self.0, 131)
     }
 
     /// `SystemdJournaldEvent journald_event = 132`, one of `data`
     #[inline]
-    #[must_use]
     pub fn journald_event(&self) -> Option<crate::SystemdJournaldEventReader<'a>> {
         pz::last_message(self.0, 132)
     }
 
     /// `bytes zstd_compressed_packets = 133`, one of `data`
     #[inline]
-    #[must_use]
     pub fn zstd_compressed_packets(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 133)
     }
 
     /// `ConcurrentSessionEvent concurrent_session_event = 134`, one of `data`
     #[inline]
-    #[must_use]
     pub fn concurrent_session_event(&self) -> Option<crate::ConcurrentSessionEventReader<'a>> {
         pz::last_message(self.0, 134)
     }
 
     /// `StackSample stack_sample = 135`, one of `data`
     #[inline]
-    #[must_use]
     pub fn stack_sample(&self) -> Option<crate::StackSampleReader<'a>> {
         pz::last_message(self.0, 135)
     }
 
     /// `TestEvent for_testing = 900`, one of `data`
     #[inline]
-    #[must_use]
     pub fn for_testing(&self) -> Option<crate::TestEventReader<'a>> {
         pz::last_message(self.0, 900)
     }
@@ -1444,190 +1296,50 @@ pub mod trace_packet {
         pub const FOR_TESTING: u32 = 900;
     }
 
-    /// Enumeration `perfetto.protos.TracePacket.SequenceFlags`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct SequenceFlags(pub i32);
-
-    #[allow(missing_docs)]
-    impl SequenceFlags {
-        pub const SEQ_UNSPECIFIED: Self = Self(0);
-        pub const SEQ_INCREMENTAL_STATE_CLEARED: Self = Self(1);
-        pub const SEQ_NEEDS_INCREMENTAL_STATE: Self = Self(2);
-    }
-
-    impl SequenceFlags {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::SEQ_UNSPECIFIED => "SEQ_UNSPECIFIED",
-                Self::SEQ_INCREMENTAL_STATE_CLEARED => "SEQ_INCREMENTAL_STATE_CLEARED",
-                Self::SEQ_NEEDS_INCREMENTAL_STATE => "SEQ_NEEDS_INCREMENTAL_STATE",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.TracePacket.SequenceFlags`; numbers without a name are values too.
+        enum SequenceFlags, default 0 {
+            SEQ_UNSPECIFIED = 0, "SEQ_UNSPECIFIED";
+            SEQ_INCREMENTAL_STATE_CLEARED = 1, "SEQ_INCREMENTAL_STATE_CLEARED";
+            SEQ_NEEDS_INCREMENTAL_STATE = 2, "SEQ_NEEDS_INCREMENTAL_STATE";
         }
     }
 
-    impl Default for SequenceFlags {
-        fn default() -> Self {
-            Self(0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.TracePacket.DataLossReason`; numbers without a name are values too.
+        enum DataLossReason, default 0 {
+            DATA_LOSS_UNSPECIFIED = 0, "DATA_LOSS_UNSPECIFIED";
+            DATA_LOSS_PRESENT = 1, "DATA_LOSS_PRESENT";
+            DATA_LOSS_READ_GAP = 2, "DATA_LOSS_READ_GAP";
+            DATA_LOSS_CHUNK_CORRUPTED = 4, "DATA_LOSS_CHUNK_CORRUPTED";
+            DATA_LOSS_ORPHAN_CONTINUATION = 8, "DATA_LOSS_ORPHAN_CONTINUATION";
+            DATA_LOSS_REASSEMBLY_GAP = 16, "DATA_LOSS_REASSEMBLY_GAP";
+            DATA_LOSS_REASSEMBLY_BROKEN_CHAIN = 32, "DATA_LOSS_REASSEMBLY_BROKEN_CHAIN";
+            DATA_LOSS_OVERWRITE = 64, "DATA_LOSS_OVERWRITE";
+            DATA_LOSS_WRITER_ABORT = 128, "DATA_LOSS_WRITER_ABORT";
+            DATA_LOSS_SMB_FULL = 256, "DATA_LOSS_SMB_FULL";
         }
     }
 
-    impl From<i32> for SequenceFlags {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TracePacket.ProtoVms`.
+        writer ProtoVmsWriter;
+        /// The fields of an encoded `perfetto.protos.TracePacket.ProtoVms`.
+        reader ProtoVmsReader;
     }
 
-    impl From<SequenceFlags> for i32 {
-        #[inline]
-        fn from(value: SequenceFlags) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for SequenceFlags {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.TracePacket.DataLossReason`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct DataLossReason(pub i32);
-
-    #[allow(missing_docs)]
-    impl DataLossReason {
-        pub const DATA_LOSS_UNSPECIFIED: Self = Self(0);
-        pub const DATA_LOSS_PRESENT: Self = Self(1);
-        pub const DATA_LOSS_READ_GAP: Self = Self(2);
-        pub const DATA_LOSS_CHUNK_CORRUPTED: Self = Self(4);
-        pub const DATA_LOSS_ORPHAN_CONTINUATION: Self = Self(8);
-        pub const DATA_LOSS_REASSEMBLY_GAP: Self = Self(16);
-        pub const DATA_LOSS_REASSEMBLY_BROKEN_CHAIN: Self = Self(32);
-        pub const DATA_LOSS_OVERWRITE: Self = Self(64);
-        pub const DATA_LOSS_WRITER_ABORT: Self = Self(128);
-        pub const DATA_LOSS_SMB_FULL: Self = Self(256);
-    }
-
-    impl DataLossReason {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::DATA_LOSS_UNSPECIFIED => "DATA_LOSS_UNSPECIFIED",
-                Self::DATA_LOSS_PRESENT => "DATA_LOSS_PRESENT",
-                Self::DATA_LOSS_READ_GAP => "DATA_LOSS_READ_GAP",
-                Self::DATA_LOSS_CHUNK_CORRUPTED => "DATA_LOSS_CHUNK_CORRUPTED",
-                Self::DATA_LOSS_ORPHAN_CONTINUATION => "DATA_LOSS_ORPHAN_CONTINUATION",
-                Self::DATA_LOSS_REASSEMBLY_GAP => "DATA_LOSS_REASSEMBLY_GAP",
-                Self::DATA_LOSS_REASSEMBLY_BROKEN_CHAIN => "DATA_LOSS_REASSEMBLY_BROKEN_CHAIN",
-                Self::DATA_LOSS_OVERWRITE => "DATA_LOSS_OVERWRITE",
-                Self::DATA_LOSS_WRITER_ABORT => "DATA_LOSS_WRITER_ABORT",
-                Self::DATA_LOSS_SMB_FULL => "DATA_LOSS_SMB_FULL",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for DataLossReason {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for DataLossReason {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<DataLossReason> for i32 {
-        #[inline]
-        fn from(value: DataLossReason) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for DataLossReason {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Appends the fields of a `perfetto.protos.TracePacket.ProtoVms`.
-    #[derive(Debug)]
-    pub struct ProtoVmsWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ProtoVmsWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
-    }
-
-    impl<'w> ProtoVmsWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ProtoVmsWriter<'_> {
         /// `repeated Instance instance = 1`
         #[inline]
-        pub fn instance(&mut self) -> crate::trace_packet::proto_vms::InstanceWriter<'_> {
+        pub fn instance(&mut self) -> proto_vms::InstanceWriter<'_> {
             self.0.begin(1).into()
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TracePacket.ProtoVms`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ProtoVmsReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ProtoVmsReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ProtoVmsReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `repeated Instance instance = 1`
         #[inline]
-        pub fn instance(&self) -> pz::Messages<'a, crate::trace_packet::proto_vms::InstanceReader<'a>> {
+        pub fn instance(&self) -> pz::Messages<'a, proto_vms::InstanceReader<'a>> {
             pz::messages(self.0, 1)
         }
     }
@@ -1642,24 +1354,14 @@ pub mod trace_packet {
             pub const INSTANCE: u32 = 1;
         }
 
-        /// Appends the fields of a `perfetto.protos.TracePacket.ProtoVms.Instance`.
-        #[derive(Debug)]
-        pub struct InstanceWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for InstanceWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.TracePacket.ProtoVms.Instance`.
+            writer InstanceWriter;
+            /// The fields of an encoded `perfetto.protos.TracePacket.ProtoVms.Instance`.
+            reader InstanceReader;
         }
 
-        impl<'w> InstanceWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl InstanceWriter<'_> {
             /// `optional VmProgram program = 1`
             #[inline]
             pub fn program(&mut self) -> crate::VmProgramWriter<'_> {
@@ -1687,65 +1389,21 @@ pub mod trace_packet {
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.TracePacket.ProtoVms.Instance`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct InstanceReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for InstanceReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> InstanceReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional VmProgram program = 1`
             #[inline]
-            #[must_use]
             pub fn program(&self) -> Option<crate::VmProgramReader<'a>> {
                 pz::last_message(self.0, 1)
             }
 
             /// `optional TracePacket state = 2`
             #[inline]
-            #[must_use]
             pub fn state(&self) -> Option<crate::TracePacketReader<'a>> {
                 pz::last_message(self.0, 2)
             }
 
             /// `optional uint32 memory_limit_kb = 3`
             #[inline]
-            #[must_use]
             pub fn memory_limit_kb(&self) -> Option<u32> {
                 pz::last::<pz::kind::Uint32>(self.0, 3)
             }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TracePacketDefaults`.
-#[derive(Debug)]
-pub struct TracePacketDefaultsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TracePacketDefaultsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TracePacketDefaults`.
+    writer TracePacketDefaultsWriter;
+    /// The fields of an encoded `perfetto.protos.TracePacketDefaults`.
+    reader TracePacketDefaultsReader;
 }
 
-impl<'w> TracePacketDefaultsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TracePacketDefaultsWriter<'_> {
     /// `optional TrackEventDefaults track_event_defaults = 11`
     #[inline]
     pub fn track_event_defaults(&mut self) -> crate::TrackEventDefaultsWriter<'_> {
@@ -52,79 +42,33 @@ impl<'w> TracePacketDefaultsWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TracePacketDefaults`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TracePacketDefaultsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TracePacketDefaultsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TracePacketDefaultsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional TrackEventDefaults track_event_defaults = 11`
     #[inline]
-    #[must_use]
     pub fn track_event_defaults(&self) -> Option<crate::TrackEventDefaultsReader<'a>> {
         pz::last_message(self.0, 11)
     }
 
     /// `optional PerfSampleDefaults perf_sample_defaults = 12`
     #[inline]
-    #[must_use]
     pub fn perf_sample_defaults(&self) -> Option<crate::PerfSampleDefaultsReader<'a>> {
         pz::last_message(self.0, 12)
     }
 
     /// `optional uint32 timestamp_clock_id = 58`
     #[inline]
-    #[must_use]
     pub fn timestamp_clock_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 58)
     }
 
     /// `optional V8CodeDefaults v8_code_defaults = 99`
     #[inline]
-    #[must_use]
     pub fn v8_code_defaults(&self) -> Option<crate::V8CodeDefaultsReader<'a>> {
         pz::last_message(self.0, 99)
     }
 
     /// `optional StackSampleDefaults stack_sample_defaults = 100`
     #[inline]
-    #[must_use]
     pub fn stack_sample_defaults(&self) -> Option<crate::StackSampleDefaultsReader<'a>> {
         pz::last_message(self.0, 100)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TraceUuid`.
-#[derive(Debug)]
-pub struct TraceUuidWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TraceUuidWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TraceUuid`.
+    writer TraceUuidWriter;
+    /// The fields of an encoded `perfetto.protos.TraceUuid`.
+    reader TraceUuidReader;
 }
 
-impl<'w> TraceUuidWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TraceUuidWriter<'_> {
     /// `optional int64 msb = 1`
     #[inline]
     pub fn msb(&mut self, value: i64) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> TraceUuidWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TraceUuid`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TraceUuidReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TraceUuidReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TraceUuidReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int64 msb = 1`
     #[inline]
-    #[must_use]
     pub fn msb(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 1)
     }
 
     /// `optional int64 lsb = 2`
     #[inline]
-    #[must_use]
     pub fn lsb(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }

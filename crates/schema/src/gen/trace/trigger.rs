@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.Trigger`.
-#[derive(Debug)]
-pub struct TriggerWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TriggerWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Trigger`.
+    writer TriggerWriter;
+    /// The fields of an encoded `perfetto.protos.Trigger`.
+    reader TriggerReader;
 }
 
-impl<'w> TriggerWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TriggerWriter<'_> {
     /// `optional string trigger_name = 1`
     #[inline]
     pub fn trigger_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -49,72 +39,27 @@ impl<'w> TriggerWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Trigger`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TriggerReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TriggerReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TriggerReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string trigger_name = 1`
     #[inline]
-    #[must_use]
     pub fn trigger_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional string producer_name = 2`
     #[inline]
-    #[must_use]
     pub fn producer_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional int32 trusted_producer_uid = 3`
     #[inline]
-    #[must_use]
     pub fn trusted_producer_uid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint64 stop_delay_ms = 4`
     #[inline]
-    #[must_use]
     pub fn stop_delay_ms(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }

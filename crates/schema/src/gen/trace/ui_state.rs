@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.UiState`.
-#[derive(Debug)]
-pub struct UiStateWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for UiStateWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.UiState`.
+    writer UiStateWriter;
+    /// The fields of an encoded `perfetto.protos.UiState`.
+    reader UiStateReader;
 }
 
-impl<'w> UiStateWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl UiStateWriter<'_> {
     /// `optional int64 timeline_start_ts = 1`
     #[inline]
     pub fn timeline_start_ts(&mut self, value: i64) -> &mut Self {
@@ -36,71 +26,27 @@ impl<'w> UiStateWriter<'w> {
 
     /// `optional HighlightProcess highlight_process = 3`
     #[inline]
-    pub fn highlight_process(&mut self) -> crate::ui_state::HighlightProcessWriter<'_> {
+    pub fn highlight_process(&mut self) -> ui_state::HighlightProcessWriter<'_> {
         self.0.begin(3).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.UiState`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct UiStateReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for UiStateReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> UiStateReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int64 timeline_start_ts = 1`
     #[inline]
-    #[must_use]
     pub fn timeline_start_ts(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 1)
     }
 
     /// `optional int64 timeline_end_ts = 2`
     #[inline]
-    #[must_use]
     pub fn timeline_end_ts(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
 
     /// `optional HighlightProcess highlight_process = 3`
     #[inline]
-    #[must_use]
-    pub fn highlight_process(&self) -> Option<crate::ui_state::HighlightProcessReader<'a>> {
+    pub fn highlight_process(&self) -> Option<ui_state::HighlightProcessReader<'a>> {
         pz::last_message(self.0, 3)
     }
 }
@@ -117,24 +63,14 @@ pub mod ui_state {
         pub const HIGHLIGHT_PROCESS: u32 = 3;
     }
 
-    /// Appends the fields of a `perfetto.protos.UiState.HighlightProcess`.
-    #[derive(Debug)]
-    pub struct HighlightProcessWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for HighlightProcessWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.UiState.HighlightProcess`.
+        writer HighlightProcessWriter;
+        /// The fields of an encoded `perfetto.protos.UiState.HighlightProcess`.
+        reader HighlightProcessReader;
     }
 
-    impl<'w> HighlightProcessWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl HighlightProcessWriter<'_> {
         /// `uint32 pid = 1`, one of `selector`
         #[inline]
         pub fn pid(&mut self, value: u32) -> &mut Self {
@@ -150,58 +86,15 @@ pub mod ui_state {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.UiState.HighlightProcess`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct HighlightProcessReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for HighlightProcessReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> HighlightProcessReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `uint32 pid = 1`, one of `selector`
         #[inline]
-        #[must_use]
         pub fn pid(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `string cmdline = 2`, one of `selector`
         #[inline]
-        #[must_use]
         pub fn cmdline(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.AndroidAflagsConfig`.
-#[derive(Debug)]
-pub struct AndroidAflagsConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidAflagsConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidAflagsConfig`.
+    writer AndroidAflagsConfigWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidAflagsConfig`.
+    reader AndroidAflagsConfigReader;
 }
 
-impl<'w> AndroidAflagsConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidAflagsConfigWriter<'_> {
     /// `optional uint32 poll_ms = 1`
     #[inline]
     pub fn poll_ms(&mut self, value: u32) -> &mut Self {
@@ -28,51 +18,9 @@ impl<'w> AndroidAflagsConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidAflagsConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidAflagsConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidAflagsConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidAflagsConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 poll_ms = 1`
     #[inline]
-    #[must_use]
     pub fn poll_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.AndroidGameInterventionListConfig`.
-#[derive(Debug)]
-pub struct AndroidGameInterventionListConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidGameInterventionListConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidGameInterventionListConfig`.
+    writer AndroidGameInterventionListConfigWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidGameInterventionListConfig`.
+    reader AndroidGameInterventionListConfigReader;
 }
 
-impl<'w> AndroidGameInterventionListConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidGameInterventionListConfigWriter<'_> {
     /// `repeated string package_name_filter = 1`
     #[inline]
     pub fn package_name_filter(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -28,48 +18,7 @@ impl<'w> AndroidGameInterventionListConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidGameInterventionListConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidGameInterventionListConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidGameInterventionListConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidGameInterventionListConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated string package_name_filter = 1`
     #[inline]
     pub fn package_name_filter(&self) -> pz::Repeated<'a, pz::kind::Bytes> {

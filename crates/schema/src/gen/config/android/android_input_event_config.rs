@@ -2,34 +2,24 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.AndroidInputEventConfig`.
-#[derive(Debug)]
-pub struct AndroidInputEventConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidInputEventConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidInputEventConfig`.
+    writer AndroidInputEventConfigWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidInputEventConfig`.
+    reader AndroidInputEventConfigReader;
 }
 
-impl<'w> AndroidInputEventConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidInputEventConfigWriter<'_> {
     /// `optional TraceMode mode = 1`
     #[inline]
-    pub fn mode(&mut self, value: crate::android_input_event_config::TraceMode) -> &mut Self {
+    pub fn mode(&mut self, value: android_input_event_config::TraceMode) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
 
     /// `repeated TraceRule rules = 2`
     #[inline]
-    pub fn rules(&mut self) -> crate::android_input_event_config::TraceRuleWriter<'_> {
+    pub fn rules(&mut self) -> android_input_event_config::TraceRuleWriter<'_> {
         self.0.begin(2).into()
     }
 
@@ -55,78 +45,33 @@ impl<'w> AndroidInputEventConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidInputEventConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidInputEventConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidInputEventConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidInputEventConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional TraceMode mode = 1`
     #[inline]
-    #[must_use]
-    pub fn mode(&self) -> Option<crate::android_input_event_config::TraceMode> {
+    pub fn mode(&self) -> Option<android_input_event_config::TraceMode> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `repeated TraceRule rules = 2`
     #[inline]
-    pub fn rules(&self) -> pz::Messages<'a, crate::android_input_event_config::TraceRuleReader<'a>> {
+    pub fn rules(&self) -> pz::Messages<'a, android_input_event_config::TraceRuleReader<'a>> {
         pz::messages(self.0, 2)
     }
 
     /// `optional bool trace_dispatcher_input_events = 3`
     #[inline]
-    #[must_use]
     pub fn trace_dispatcher_input_events(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }
 
     /// `optional bool trace_dispatcher_window_dispatch = 4`
     #[inline]
-    #[must_use]
     pub fn trace_dispatcher_window_dispatch(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 4)
     }
 
     /// `optional bool trace_evdev_events = 5`
     #[inline]
-    #[must_use]
     pub fn trace_evdev_events(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 5)
     }
@@ -136,9 +81,9 @@ impl<'a> AndroidInputEventConfigReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AndroidInputEventConfig {
     /// `optional TraceMode mode = 1`
-    pub mode: Option<crate::android_input_event_config::TraceMode>,
+    pub mode: Option<android_input_event_config::TraceMode>,
     /// `repeated TraceRule rules = 2`
-    pub rules: pz::rt::Vec<crate::android_input_event_config::TraceRule>,
+    pub rules: pz::rt::Vec<android_input_event_config::TraceRule>,
     /// `optional bool trace_dispatcher_input_events = 3`
     pub trace_dispatcher_input_events: Option<bool>,
     /// `optional bool trace_dispatcher_window_dispatch = 4`
@@ -189,125 +134,34 @@ pub mod android_input_event_config {
         pub const TRACE_EVDEV_EVENTS: u32 = 5;
     }
 
-    /// Enumeration `perfetto.protos.AndroidInputEventConfig.TraceMode`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct TraceMode(pub i32);
-
-    #[allow(missing_docs)]
-    impl TraceMode {
-        pub const TRACE_MODE_TRACE_ALL: Self = Self(0);
-        pub const TRACE_MODE_USE_RULES: Self = Self(1);
-    }
-
-    impl TraceMode {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::TRACE_MODE_TRACE_ALL => "TRACE_MODE_TRACE_ALL",
-                Self::TRACE_MODE_USE_RULES => "TRACE_MODE_USE_RULES",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.AndroidInputEventConfig.TraceMode`; numbers without a name are values too.
+        enum TraceMode, default 0 {
+            TRACE_MODE_TRACE_ALL = 0, "TRACE_MODE_TRACE_ALL";
+            TRACE_MODE_USE_RULES = 1, "TRACE_MODE_USE_RULES";
         }
     }
 
-    impl Default for TraceMode {
-        fn default() -> Self {
-            Self(0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.AndroidInputEventConfig.TraceLevel`; numbers without a name are values too.
+        enum TraceLevel, default 0 {
+            TRACE_LEVEL_NONE = 0, "TRACE_LEVEL_NONE";
+            TRACE_LEVEL_REDACTED = 1, "TRACE_LEVEL_REDACTED";
+            TRACE_LEVEL_COMPLETE = 2, "TRACE_LEVEL_COMPLETE";
         }
     }
 
-    impl From<i32> for TraceMode {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.AndroidInputEventConfig.TraceRule`.
+        writer TraceRuleWriter;
+        /// The fields of an encoded `perfetto.protos.AndroidInputEventConfig.TraceRule`.
+        reader TraceRuleReader;
     }
 
-    impl From<TraceMode> for i32 {
-        #[inline]
-        fn from(value: TraceMode) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for TraceMode {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.AndroidInputEventConfig.TraceLevel`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct TraceLevel(pub i32);
-
-    #[allow(missing_docs)]
-    impl TraceLevel {
-        pub const TRACE_LEVEL_NONE: Self = Self(0);
-        pub const TRACE_LEVEL_REDACTED: Self = Self(1);
-        pub const TRACE_LEVEL_COMPLETE: Self = Self(2);
-    }
-
-    impl TraceLevel {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::TRACE_LEVEL_NONE => "TRACE_LEVEL_NONE",
-                Self::TRACE_LEVEL_REDACTED => "TRACE_LEVEL_REDACTED",
-                Self::TRACE_LEVEL_COMPLETE => "TRACE_LEVEL_COMPLETE",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for TraceLevel {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for TraceLevel {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<TraceLevel> for i32 {
-        #[inline]
-        fn from(value: TraceLevel) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for TraceLevel {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Appends the fields of a `perfetto.protos.AndroidInputEventConfig.TraceRule`.
-    #[derive(Debug)]
-    pub struct TraceRuleWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for TraceRuleWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
-    }
-
-    impl<'w> TraceRuleWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl TraceRuleWriter<'_> {
         /// `optional TraceLevel trace_level = 1`
         #[inline]
-        pub fn trace_level(&mut self, value: crate::android_input_event_config::TraceLevel) -> &mut Self {
+        pub fn trace_level(&mut self, value: TraceLevel) -> &mut Self {
             self.0.int(1, i64::from(value.0));
             self
         }
@@ -341,52 +195,10 @@ pub mod android_input_event_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.AndroidInputEventConfig.TraceRule`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct TraceRuleReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for TraceRuleReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> TraceRuleReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional TraceLevel trace_level = 1`
         #[inline]
-        #[must_use]
-        pub fn trace_level(&self) -> Option<crate::android_input_event_config::TraceLevel> {
+        pub fn trace_level(&self) -> Option<TraceLevel> {
             pz::last::<pz::kind::Enum<_>>(self.0, 1)
         }
 
@@ -404,14 +216,12 @@ pub mod android_input_event_config {
 
         /// `optional bool match_secure = 4`
         #[inline]
-        #[must_use]
         pub fn match_secure(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 4)
         }
 
         /// `optional bool match_ime_connection_active = 5`
         #[inline]
-        #[must_use]
         pub fn match_ime_connection_active(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 5)
         }
@@ -421,7 +231,7 @@ pub mod android_input_event_config {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TraceRule {
         /// `optional TraceLevel trace_level = 1`
-        pub trace_level: Option<crate::android_input_event_config::TraceLevel>,
+        pub trace_level: Option<TraceLevel>,
         /// `repeated string match_all_packages = 2`
         pub match_all_packages: pz::rt::Vec<pz::ProtoString>,
         /// `repeated string match_any_packages = 3`

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.AndroidLogConfig`.
-#[derive(Debug)]
-pub struct AndroidLogConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidLogConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidLogConfig`.
+    writer AndroidLogConfigWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidLogConfig`.
+    reader AndroidLogConfigReader;
 }
 
-impl<'w> AndroidLogConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidLogConfigWriter<'_> {
     /// `repeated AndroidLogId log_ids = 1`
     #[inline]
     pub fn log_ids(&mut self, value: crate::AndroidLogId) -> &mut Self {
@@ -49,48 +39,7 @@ impl<'w> AndroidLogConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidLogConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidLogConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidLogConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidLogConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated AndroidLogId log_ids = 1`
     #[inline]
     pub fn log_ids(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::AndroidLogId>> {
@@ -99,7 +48,6 @@ impl<'a> AndroidLogConfigReader<'a> {
 
     /// `optional AndroidLogPriority min_prio = 3`
     #[inline]
-    #[must_use]
     pub fn min_prio(&self) -> Option<crate::AndroidLogPriority> {
         pz::last::<pz::kind::Enum<_>>(self.0, 3)
     }
@@ -112,7 +60,6 @@ impl<'a> AndroidLogConfigReader<'a> {
 
     /// `optional bool preserve_log_buffer = 5`
     #[inline]
-    #[must_use]
     pub fn preserve_log_buffer(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 5)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.AndroidSdkSyspropGuardConfig`.
-#[derive(Debug)]
-pub struct AndroidSdkSyspropGuardConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidSdkSyspropGuardConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidSdkSyspropGuardConfig`.
+    writer AndroidSdkSyspropGuardConfigWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidSdkSyspropGuardConfig`.
+    reader AndroidSdkSyspropGuardConfigReader;
 }
 
-impl<'w> AndroidSdkSyspropGuardConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidSdkSyspropGuardConfigWriter<'_> {
     /// `optional bool surfaceflinger_skia_track_events = 1`
     #[inline]
     pub fn surfaceflinger_skia_track_events(&mut self, value: bool) -> &mut Self {
@@ -42,58 +32,15 @@ impl<'w> AndroidSdkSyspropGuardConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidSdkSyspropGuardConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidSdkSyspropGuardConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidSdkSyspropGuardConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidSdkSyspropGuardConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional bool surfaceflinger_skia_track_events = 1`
     #[inline]
-    #[must_use]
     pub fn surfaceflinger_skia_track_events(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 1)
     }
 
     /// `optional bool hwui_skia_track_events = 2`
     #[inline]
-    #[must_use]
     pub fn hwui_skia_track_events(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.AppWakelocksConfig`.
-#[derive(Debug)]
-pub struct AppWakelocksConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AppWakelocksConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AppWakelocksConfig`.
+    writer AppWakelocksConfigWriter;
+    /// The fields of an encoded `perfetto.protos.AppWakelocksConfig`.
+    reader AppWakelocksConfigReader;
 }
 
-impl<'w> AppWakelocksConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AppWakelocksConfigWriter<'_> {
     /// `optional int32 write_delay_ms = 1`
     #[inline]
     pub fn write_delay_ms(&mut self, value: i32) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> AppWakelocksConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AppWakelocksConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AppWakelocksConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AppWakelocksConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AppWakelocksConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 write_delay_ms = 1`
     #[inline]
-    #[must_use]
     pub fn write_delay_ms(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 filter_duration_below_ms = 2`
     #[inline]
-    #[must_use]
     pub fn filter_duration_below_ms(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional bool drop_owner_pid = 3`
     #[inline]
-    #[must_use]
     pub fn drop_owner_pid(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.DisplayVideoConfig`.
-#[derive(Debug)]
-pub struct DisplayVideoConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DisplayVideoConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DisplayVideoConfig`.
+    writer DisplayVideoConfigWriter;
+    /// The fields of an encoded `perfetto.protos.DisplayVideoConfig`.
+    reader DisplayVideoConfigReader;
 }
 
-impl<'w> DisplayVideoConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DisplayVideoConfigWriter<'_> {
     /// `optional float scale = 1`
     #[inline]
     pub fn scale(&mut self, value: f32) -> &mut Self {
@@ -29,7 +19,7 @@ impl<'w> DisplayVideoConfigWriter<'w> {
 
     /// `optional Format format = 2`
     #[inline]
-    pub fn format(&mut self, value: crate::display_video_config::Format) -> &mut Self {
+    pub fn format(&mut self, value: display_video_config::Format) -> &mut Self {
         self.0.int(2, i64::from(value.0));
         self
     }
@@ -56,79 +46,33 @@ impl<'w> DisplayVideoConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DisplayVideoConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DisplayVideoConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DisplayVideoConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DisplayVideoConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional float scale = 1`
     #[inline]
-    #[must_use]
     pub fn scale(&self) -> Option<f32> {
         pz::last::<pz::kind::Float>(self.0, 1)
     }
 
     /// `optional Format format = 2`
     #[inline]
-    #[must_use]
-    pub fn format(&self) -> Option<crate::display_video_config::Format> {
+    pub fn format(&self) -> Option<display_video_config::Format> {
         pz::last::<pz::kind::Enum<_>>(self.0, 2)
     }
 
     /// `optional uint32 key_frame_interval_secs = 3`
     #[inline]
-    #[must_use]
     pub fn key_frame_interval_secs(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint64 max_stream_size_bytes = 4`
     #[inline]
-    #[must_use]
     pub fn max_stream_size_bytes(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 bitrate_bps = 5`
     #[inline]
-    #[must_use]
     pub fn bitrate_bps(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -140,7 +84,7 @@ pub struct DisplayVideoConfig {
     /// `optional float scale = 1`
     pub scale: Option<f32>,
     /// `optional Format format = 2`
-    pub format: Option<crate::display_video_config::Format>,
+    pub format: Option<display_video_config::Format>,
     /// `optional uint32 key_frame_interval_secs = 3`
     pub key_frame_interval_secs: Option<u32>,
     /// `optional uint64 max_stream_size_bytes = 4`
@@ -191,53 +135,12 @@ pub mod display_video_config {
         pub const BITRATE_BPS: u32 = 5;
     }
 
-    /// Enumeration `perfetto.protos.DisplayVideoConfig.Format`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Format(pub i32);
-
-    #[allow(missing_docs)]
-    impl Format {
-        pub const FORMAT_UNSPECIFIED: Self = Self(0);
-        pub const FORMAT_H264: Self = Self(1);
-        pub const FORMAT_HEVC: Self = Self(2);
-    }
-
-    impl Format {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::FORMAT_UNSPECIFIED => "FORMAT_UNSPECIFIED",
-                Self::FORMAT_H264 => "FORMAT_H264",
-                Self::FORMAT_HEVC => "FORMAT_HEVC",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for Format {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for Format {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Format> for i32 {
-        #[inline]
-        fn from(value: Format) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Format {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.DisplayVideoConfig.Format`; numbers without a name are values too.
+        enum Format, default 0 {
+            FORMAT_UNSPECIFIED = 0, "FORMAT_UNSPECIFIED";
+            FORMAT_H264 = 1, "FORMAT_H264";
+            FORMAT_HEVC = 2, "FORMAT_HEVC";
         }
     }
 }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.InputMethodConfig`.
-#[derive(Debug)]
-pub struct InputMethodConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InputMethodConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InputMethodConfig`.
+    writer InputMethodConfigWriter;
+    /// The fields of an encoded `perfetto.protos.InputMethodConfig`.
+    reader InputMethodConfigReader;
 }
 
-impl<'w> InputMethodConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InputMethodConfigWriter<'_> {
     /// `optional bool client = 1`
     #[inline]
     pub fn client(&mut self, value: bool) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> InputMethodConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InputMethodConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InputMethodConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InputMethodConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InputMethodConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional bool client = 1`
     #[inline]
-    #[must_use]
     pub fn client(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 1)
     }
 
     /// `optional bool service = 2`
     #[inline]
-    #[must_use]
     pub fn service(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
 
     /// `optional bool manager_service = 3`
     #[inline]
-    #[must_use]
     pub fn manager_service(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }

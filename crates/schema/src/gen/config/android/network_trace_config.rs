@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.NetworkPacketTraceConfig`.
-#[derive(Debug)]
-pub struct NetworkPacketTraceConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for NetworkPacketTraceConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.NetworkPacketTraceConfig`.
+    writer NetworkPacketTraceConfigWriter;
+    /// The fields of an encoded `perfetto.protos.NetworkPacketTraceConfig`.
+    reader NetworkPacketTraceConfigReader;
 }
 
-impl<'w> NetworkPacketTraceConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl NetworkPacketTraceConfigWriter<'_> {
     /// `optional uint32 poll_ms = 1`
     #[inline]
     pub fn poll_ms(&mut self, value: u32) -> &mut Self {
@@ -63,86 +53,39 @@ impl<'w> NetworkPacketTraceConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.NetworkPacketTraceConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NetworkPacketTraceConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for NetworkPacketTraceConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> NetworkPacketTraceConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 poll_ms = 1`
     #[inline]
-    #[must_use]
     pub fn poll_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 aggregation_threshold = 2`
     #[inline]
-    #[must_use]
     pub fn aggregation_threshold(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 intern_limit = 3`
     #[inline]
-    #[must_use]
     pub fn intern_limit(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional bool drop_local_port = 4`
     #[inline]
-    #[must_use]
     pub fn drop_local_port(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 4)
     }
 
     /// `optional bool drop_remote_port = 5`
     #[inline]
-    #[must_use]
     pub fn drop_remote_port(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 5)
     }
 
     /// `optional bool drop_tcp_flags = 6`
     #[inline]
-    #[must_use]
     pub fn drop_tcp_flags(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 6)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.PackagesListConfig`.
-#[derive(Debug)]
-pub struct PackagesListConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PackagesListConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PackagesListConfig`.
+    writer PackagesListConfigWriter;
+    /// The fields of an encoded `perfetto.protos.PackagesListConfig`.
+    reader PackagesListConfigReader;
 }
 
-impl<'w> PackagesListConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PackagesListConfigWriter<'_> {
     /// `repeated string package_name_filter = 1`
     #[inline]
     pub fn package_name_filter(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -42,48 +32,7 @@ impl<'w> PackagesListConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PackagesListConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PackagesListConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PackagesListConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PackagesListConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated string package_name_filter = 1`
     #[inline]
     pub fn package_name_filter(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
@@ -92,7 +41,6 @@ impl<'a> PackagesListConfigReader<'a> {
 
     /// `optional uint32 only_write_on_cpu_use_every_ms = 2`
     #[inline]
-    #[must_use]
     pub fn only_write_on_cpu_use_every_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }

@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.PixelModemConfig`.
-#[derive(Debug)]
-pub struct PixelModemConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PixelModemConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PixelModemConfig`.
+    writer PixelModemConfigWriter;
+    /// The fields of an encoded `perfetto.protos.PixelModemConfig`.
+    reader PixelModemConfigReader;
 }
 
-impl<'w> PixelModemConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PixelModemConfigWriter<'_> {
     /// `optional EventGroup event_group = 1`
     #[inline]
-    pub fn event_group(&mut self, value: crate::pixel_modem_config::EventGroup) -> &mut Self {
+    pub fn event_group(&mut self, value: pixel_modem_config::EventGroup) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
@@ -42,52 +32,10 @@ impl<'w> PixelModemConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PixelModemConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PixelModemConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PixelModemConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PixelModemConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional EventGroup event_group = 1`
     #[inline]
-    #[must_use]
-    pub fn event_group(&self) -> Option<crate::pixel_modem_config::EventGroup> {
+    pub fn event_group(&self) -> Option<pixel_modem_config::EventGroup> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
@@ -108,7 +56,7 @@ impl<'a> PixelModemConfigReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PixelModemConfig {
     /// `optional EventGroup event_group = 1`
-    pub event_group: Option<crate::pixel_modem_config::EventGroup>,
+    pub event_group: Option<pixel_modem_config::EventGroup>,
     /// `repeated int64 pigweed_hash_allow_list = 2`
     pub pigweed_hash_allow_list: pz::rt::Vec<i64>,
     /// `repeated int64 pigweed_hash_deny_list = 3`
@@ -151,53 +99,12 @@ pub mod pixel_modem_config {
         pub const PIGWEED_HASH_DENY_LIST: u32 = 3;
     }
 
-    /// Enumeration `perfetto.protos.PixelModemConfig.EventGroup`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct EventGroup(pub i32);
-
-    #[allow(missing_docs)]
-    impl EventGroup {
-        pub const EVENT_GROUP_UNKNOWN: Self = Self(0);
-        pub const EVENT_GROUP_LOW_BANDWIDTH: Self = Self(1);
-        pub const EVENT_GROUP_HIGH_AND_LOW_BANDWIDTH: Self = Self(2);
-    }
-
-    impl EventGroup {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::EVENT_GROUP_UNKNOWN => "EVENT_GROUP_UNKNOWN",
-                Self::EVENT_GROUP_LOW_BANDWIDTH => "EVENT_GROUP_LOW_BANDWIDTH",
-                Self::EVENT_GROUP_HIGH_AND_LOW_BANDWIDTH => "EVENT_GROUP_HIGH_AND_LOW_BANDWIDTH",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for EventGroup {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for EventGroup {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<EventGroup> for i32 {
-        #[inline]
-        fn from(value: EventGroup) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for EventGroup {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.PixelModemConfig.EventGroup`; numbers without a name are values too.
+        enum EventGroup, default 0 {
+            EVENT_GROUP_UNKNOWN = 0, "EVENT_GROUP_UNKNOWN";
+            EVENT_GROUP_LOW_BANDWIDTH = 1, "EVENT_GROUP_LOW_BANDWIDTH";
+            EVENT_GROUP_HIGH_AND_LOW_BANDWIDTH = 2, "EVENT_GROUP_HIGH_AND_LOW_BANDWIDTH";
         }
     }
 }

@@ -2,162 +2,64 @@
 
 use ::esatto_protozero as pz;
 
-/// Enumeration `perfetto.protos.ProtoLogLevel`; numbers without a name are values too.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ProtoLogLevel(pub i32);
-
-#[allow(missing_docs)]
-impl ProtoLogLevel {
-    pub const PROTOLOG_LEVEL_UNDEFINED: Self = Self(0);
-    pub const PROTOLOG_LEVEL_DEBUG: Self = Self(1);
-    pub const PROTOLOG_LEVEL_VERBOSE: Self = Self(2);
-    pub const PROTOLOG_LEVEL_INFO: Self = Self(3);
-    pub const PROTOLOG_LEVEL_WARN: Self = Self(4);
-    pub const PROTOLOG_LEVEL_ERROR: Self = Self(5);
-    pub const PROTOLOG_LEVEL_WTF: Self = Self(6);
-}
-
-impl ProtoLogLevel {
-    /// The name of the value, if the schema has one.
-    #[must_use]
-    pub const fn name(self) -> Option<&'static str> {
-        Some(match self {
-            Self::PROTOLOG_LEVEL_UNDEFINED => "PROTOLOG_LEVEL_UNDEFINED",
-            Self::PROTOLOG_LEVEL_DEBUG => "PROTOLOG_LEVEL_DEBUG",
-            Self::PROTOLOG_LEVEL_VERBOSE => "PROTOLOG_LEVEL_VERBOSE",
-            Self::PROTOLOG_LEVEL_INFO => "PROTOLOG_LEVEL_INFO",
-            Self::PROTOLOG_LEVEL_WARN => "PROTOLOG_LEVEL_WARN",
-            Self::PROTOLOG_LEVEL_ERROR => "PROTOLOG_LEVEL_ERROR",
-            Self::PROTOLOG_LEVEL_WTF => "PROTOLOG_LEVEL_WTF",
-            _ => return None,
-        })
+pz::open_enum! {
+    /// Enumeration `perfetto.protos.ProtoLogLevel`; numbers without a name are values too.
+    enum ProtoLogLevel, default 0 {
+        PROTOLOG_LEVEL_UNDEFINED = 0, "PROTOLOG_LEVEL_UNDEFINED";
+        PROTOLOG_LEVEL_DEBUG = 1, "PROTOLOG_LEVEL_DEBUG";
+        PROTOLOG_LEVEL_VERBOSE = 2, "PROTOLOG_LEVEL_VERBOSE";
+        PROTOLOG_LEVEL_INFO = 3, "PROTOLOG_LEVEL_INFO";
+        PROTOLOG_LEVEL_WARN = 4, "PROTOLOG_LEVEL_WARN";
+        PROTOLOG_LEVEL_ERROR = 5, "PROTOLOG_LEVEL_ERROR";
+        PROTOLOG_LEVEL_WTF = 6, "PROTOLOG_LEVEL_WTF";
     }
 }
 
-impl Default for ProtoLogLevel {
-    fn default() -> Self {
-        Self(0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ProtoLogConfig`.
+    writer ProtoLogConfigWriter;
+    /// The fields of an encoded `perfetto.protos.ProtoLogConfig`.
+    reader ProtoLogConfigReader;
 }
 
-impl From<i32> for ProtoLogLevel {
-    #[inline]
-    fn from(number: i32) -> Self {
-        Self(number)
-    }
-}
-
-impl From<ProtoLogLevel> for i32 {
-    #[inline]
-    fn from(value: ProtoLogLevel) -> Self {
-        value.0
-    }
-}
-
-impl core::fmt::Debug for ProtoLogLevel {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        pz::debug_enum(f, self.name(), self.0)
-    }
-}
-
-/// Appends the fields of a `perfetto.protos.ProtoLogConfig`.
-#[derive(Debug)]
-pub struct ProtoLogConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ProtoLogConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> ProtoLogConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ProtoLogConfigWriter<'_> {
     /// `repeated ProtoLogGroup group_overrides = 1`
     #[inline]
-    pub fn group_overrides(&mut self) -> crate::ProtoLogGroupWriter<'_> {
+    pub fn group_overrides(&mut self) -> ProtoLogGroupWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `optional TracingMode tracing_mode = 2`
     #[inline]
-    pub fn tracing_mode(&mut self, value: crate::proto_log_config::TracingMode) -> &mut Self {
+    pub fn tracing_mode(&mut self, value: proto_log_config::TracingMode) -> &mut Self {
         self.0.int(2, i64::from(value.0));
         self
     }
 
     /// `optional ProtoLogLevel default_log_from_level = 3`
     #[inline]
-    pub fn default_log_from_level(&mut self, value: crate::ProtoLogLevel) -> &mut Self {
+    pub fn default_log_from_level(&mut self, value: ProtoLogLevel) -> &mut Self {
         self.0.int(3, i64::from(value.0));
         self
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ProtoLogConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ProtoLogConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ProtoLogConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ProtoLogConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated ProtoLogGroup group_overrides = 1`
     #[inline]
-    pub fn group_overrides(&self) -> pz::Messages<'a, crate::ProtoLogGroupReader<'a>> {
+    pub fn group_overrides(&self) -> pz::Messages<'a, ProtoLogGroupReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `optional TracingMode tracing_mode = 2`
     #[inline]
-    #[must_use]
-    pub fn tracing_mode(&self) -> Option<crate::proto_log_config::TracingMode> {
+    pub fn tracing_mode(&self) -> Option<proto_log_config::TracingMode> {
         pz::last::<pz::kind::Enum<_>>(self.0, 2)
     }
 
     /// `optional ProtoLogLevel default_log_from_level = 3`
     #[inline]
-    #[must_use]
-    pub fn default_log_from_level(&self) -> Option<crate::ProtoLogLevel> {
+    pub fn default_log_from_level(&self) -> Option<ProtoLogLevel> {
         pz::last::<pz::kind::Enum<_>>(self.0, 3)
     }
 }
@@ -166,11 +68,11 @@ impl<'a> ProtoLogConfigReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProtoLogConfig {
     /// `repeated ProtoLogGroup group_overrides = 1`
-    pub group_overrides: pz::rt::Vec<crate::ProtoLogGroup>,
+    pub group_overrides: pz::rt::Vec<ProtoLogGroup>,
     /// `optional TracingMode tracing_mode = 2`
-    pub tracing_mode: Option<crate::proto_log_config::TracingMode>,
+    pub tracing_mode: Option<proto_log_config::TracingMode>,
     /// `optional ProtoLogLevel default_log_from_level = 3`
-    pub default_log_from_level: Option<crate::ProtoLogLevel>,
+    pub default_log_from_level: Option<ProtoLogLevel>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -209,73 +111,23 @@ pub mod proto_log_config {
         pub const DEFAULT_LOG_FROM_LEVEL: u32 = 3;
     }
 
-    /// Enumeration `perfetto.protos.ProtoLogConfig.TracingMode`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct TracingMode(pub i32);
-
-    #[allow(missing_docs)]
-    impl TracingMode {
-        pub const DEFAULT: Self = Self(0);
-        pub const ENABLE_ALL: Self = Self(1);
-    }
-
-    impl TracingMode {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::DEFAULT => "DEFAULT",
-                Self::ENABLE_ALL => "ENABLE_ALL",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for TracingMode {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for TracingMode {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<TracingMode> for i32 {
-        #[inline]
-        fn from(value: TracingMode) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for TracingMode {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ProtoLogConfig.TracingMode`; numbers without a name are values too.
+        enum TracingMode, default 0 {
+            DEFAULT = 0, "DEFAULT";
+            ENABLE_ALL = 1, "ENABLE_ALL";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ProtoLogGroup`.
-#[derive(Debug)]
-pub struct ProtoLogGroupWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ProtoLogGroupWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ProtoLogGroup`.
+    writer ProtoLogGroupWriter;
+    /// The fields of an encoded `perfetto.protos.ProtoLogGroup`.
+    reader ProtoLogGroupReader;
 }
 
-impl<'w> ProtoLogGroupWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ProtoLogGroupWriter<'_> {
     /// `optional string group_name = 1`
     #[inline]
     pub fn group_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -285,7 +137,7 @@ impl<'w> ProtoLogGroupWriter<'w> {
 
     /// `optional ProtoLogLevel log_from = 2`
     #[inline]
-    pub fn log_from(&mut self, value: crate::ProtoLogLevel) -> &mut Self {
+    pub fn log_from(&mut self, value: ProtoLogLevel) -> &mut Self {
         self.0.int(2, i64::from(value.0));
         self
     }
@@ -298,65 +150,21 @@ impl<'w> ProtoLogGroupWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ProtoLogGroup`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ProtoLogGroupReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ProtoLogGroupReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ProtoLogGroupReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string group_name = 1`
     #[inline]
-    #[must_use]
     pub fn group_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional ProtoLogLevel log_from = 2`
     #[inline]
-    #[must_use]
-    pub fn log_from(&self) -> Option<crate::ProtoLogLevel> {
+    pub fn log_from(&self) -> Option<ProtoLogLevel> {
         pz::last::<pz::kind::Enum<_>>(self.0, 2)
     }
 
     /// `optional bool collect_stacktrace = 3`
     #[inline]
-    #[must_use]
     pub fn collect_stacktrace(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }
@@ -368,7 +176,7 @@ pub struct ProtoLogGroup {
     /// `optional string group_name = 1`
     pub group_name: Option<pz::ProtoString>,
     /// `optional ProtoLogLevel log_from = 2`
-    pub log_from: Option<crate::ProtoLogLevel>,
+    pub log_from: Option<ProtoLogLevel>,
     /// `optional bool collect_stacktrace = 3`
     pub collect_stacktrace: Option<bool>,
     /// Fields that the schema does not know, encoded.

@@ -2,91 +2,39 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.SurfaceFlingerLayersConfig`.
-#[derive(Debug)]
-pub struct SurfaceFlingerLayersConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SurfaceFlingerLayersConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SurfaceFlingerLayersConfig`.
+    writer SurfaceFlingerLayersConfigWriter;
+    /// The fields of an encoded `perfetto.protos.SurfaceFlingerLayersConfig`.
+    reader SurfaceFlingerLayersConfigReader;
 }
 
-impl<'w> SurfaceFlingerLayersConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SurfaceFlingerLayersConfigWriter<'_> {
     /// `optional Mode mode = 1`
     #[inline]
-    pub fn mode(&mut self, value: crate::surface_flinger_layers_config::Mode) -> &mut Self {
+    pub fn mode(&mut self, value: surface_flinger_layers_config::Mode) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
 
     /// `repeated TraceFlag trace_flags = 2`
     #[inline]
-    pub fn trace_flags(&mut self, value: crate::surface_flinger_layers_config::TraceFlag) -> &mut Self {
+    pub fn trace_flags(&mut self, value: surface_flinger_layers_config::TraceFlag) -> &mut Self {
         self.0.int(2, i64::from(value.0));
         self
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SurfaceFlingerLayersConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SurfaceFlingerLayersConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SurfaceFlingerLayersConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SurfaceFlingerLayersConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional Mode mode = 1`
     #[inline]
-    #[must_use]
-    pub fn mode(&self) -> Option<crate::surface_flinger_layers_config::Mode> {
+    pub fn mode(&self) -> Option<surface_flinger_layers_config::Mode> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `repeated TraceFlag trace_flags = 2`
     #[inline]
-    pub fn trace_flags(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::surface_flinger_layers_config::TraceFlag>> {
+    pub fn trace_flags(&self) -> pz::Repeated<'a, pz::kind::Enum<surface_flinger_layers_config::TraceFlag>> {
         pz::repeated::<pz::kind::Enum<_>>(self.0, 2)
     }
 }
@@ -95,9 +43,9 @@ impl<'a> SurfaceFlingerLayersConfigReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SurfaceFlingerLayersConfig {
     /// `optional Mode mode = 1`
-    pub mode: Option<crate::surface_flinger_layers_config::Mode>,
+    pub mode: Option<surface_flinger_layers_config::Mode>,
     /// `repeated TraceFlag trace_flags = 2`
-    pub trace_flags: pz::rt::Vec<crate::surface_flinger_layers_config::TraceFlag>,
+    pub trace_flags: pz::rt::Vec<surface_flinger_layers_config::TraceFlag>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -133,119 +81,29 @@ pub mod surface_flinger_layers_config {
         pub const TRACE_FLAGS: u32 = 2;
     }
 
-    /// Enumeration `perfetto.protos.SurfaceFlingerLayersConfig.Mode`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Mode(pub i32);
-
-    #[allow(missing_docs)]
-    impl Mode {
-        pub const MODE_UNSPECIFIED: Self = Self(0);
-        pub const MODE_ACTIVE: Self = Self(1);
-        pub const MODE_GENERATED: Self = Self(2);
-        pub const MODE_DUMP: Self = Self(3);
-        pub const MODE_GENERATED_BUGREPORT_ONLY: Self = Self(4);
-        pub const MODE_PROTOVM: Self = Self(5);
-    }
-
-    impl Mode {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::MODE_UNSPECIFIED => "MODE_UNSPECIFIED",
-                Self::MODE_ACTIVE => "MODE_ACTIVE",
-                Self::MODE_GENERATED => "MODE_GENERATED",
-                Self::MODE_DUMP => "MODE_DUMP",
-                Self::MODE_GENERATED_BUGREPORT_ONLY => "MODE_GENERATED_BUGREPORT_ONLY",
-                Self::MODE_PROTOVM => "MODE_PROTOVM",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.SurfaceFlingerLayersConfig.Mode`; numbers without a name are values too.
+        enum Mode, default 0 {
+            MODE_UNSPECIFIED = 0, "MODE_UNSPECIFIED";
+            MODE_ACTIVE = 1, "MODE_ACTIVE";
+            MODE_GENERATED = 2, "MODE_GENERATED";
+            MODE_DUMP = 3, "MODE_DUMP";
+            MODE_GENERATED_BUGREPORT_ONLY = 4, "MODE_GENERATED_BUGREPORT_ONLY";
+            MODE_PROTOVM = 5, "MODE_PROTOVM";
         }
     }
 
-    impl Default for Mode {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for Mode {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Mode> for i32 {
-        #[inline]
-        fn from(value: Mode) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Mode {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.SurfaceFlingerLayersConfig.TraceFlag`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct TraceFlag(pub i32);
-
-    #[allow(missing_docs)]
-    impl TraceFlag {
-        pub const TRACE_FLAG_UNSPECIFIED: Self = Self(0);
-        pub const TRACE_FLAG_INPUT: Self = Self(2);
-        pub const TRACE_FLAG_COMPOSITION: Self = Self(4);
-        pub const TRACE_FLAG_EXTRA: Self = Self(8);
-        pub const TRACE_FLAG_ALL: Self = Self(14);
-        pub const TRACE_FLAG_HWC: Self = Self(16);
-        pub const TRACE_FLAG_BUFFERS: Self = Self(32);
-        pub const TRACE_FLAG_VIRTUAL_DISPLAYS: Self = Self(64);
-    }
-
-    impl TraceFlag {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::TRACE_FLAG_UNSPECIFIED => "TRACE_FLAG_UNSPECIFIED",
-                Self::TRACE_FLAG_INPUT => "TRACE_FLAG_INPUT",
-                Self::TRACE_FLAG_COMPOSITION => "TRACE_FLAG_COMPOSITION",
-                Self::TRACE_FLAG_EXTRA => "TRACE_FLAG_EXTRA",
-                Self::TRACE_FLAG_ALL => "TRACE_FLAG_ALL",
-                Self::TRACE_FLAG_HWC => "TRACE_FLAG_HWC",
-                Self::TRACE_FLAG_BUFFERS => "TRACE_FLAG_BUFFERS",
-                Self::TRACE_FLAG_VIRTUAL_DISPLAYS => "TRACE_FLAG_VIRTUAL_DISPLAYS",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for TraceFlag {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for TraceFlag {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<TraceFlag> for i32 {
-        #[inline]
-        fn from(value: TraceFlag) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for TraceFlag {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.SurfaceFlingerLayersConfig.TraceFlag`; numbers without a name are values too.
+        enum TraceFlag, default 0 {
+            TRACE_FLAG_UNSPECIFIED = 0, "TRACE_FLAG_UNSPECIFIED";
+            TRACE_FLAG_INPUT = 2, "TRACE_FLAG_INPUT";
+            TRACE_FLAG_COMPOSITION = 4, "TRACE_FLAG_COMPOSITION";
+            TRACE_FLAG_EXTRA = 8, "TRACE_FLAG_EXTRA";
+            TRACE_FLAG_ALL = 14, "TRACE_FLAG_ALL";
+            TRACE_FLAG_HWC = 16, "TRACE_FLAG_HWC";
+            TRACE_FLAG_BUFFERS = 32, "TRACE_FLAG_BUFFERS";
+            TRACE_FLAG_VIRTUAL_DISPLAYS = 64, "TRACE_FLAG_VIRTUAL_DISPLAYS";
         }
     }
 }

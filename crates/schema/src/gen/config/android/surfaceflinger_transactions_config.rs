@@ -2,78 +2,26 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.SurfaceFlingerTransactionsConfig`.
-#[derive(Debug)]
-pub struct SurfaceFlingerTransactionsConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SurfaceFlingerTransactionsConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SurfaceFlingerTransactionsConfig`.
+    writer SurfaceFlingerTransactionsConfigWriter;
+    /// The fields of an encoded `perfetto.protos.SurfaceFlingerTransactionsConfig`.
+    reader SurfaceFlingerTransactionsConfigReader;
 }
 
-impl<'w> SurfaceFlingerTransactionsConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SurfaceFlingerTransactionsConfigWriter<'_> {
     /// `optional Mode mode = 1`
     #[inline]
-    pub fn mode(&mut self, value: crate::surface_flinger_transactions_config::Mode) -> &mut Self {
+    pub fn mode(&mut self, value: surface_flinger_transactions_config::Mode) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SurfaceFlingerTransactionsConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SurfaceFlingerTransactionsConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SurfaceFlingerTransactionsConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SurfaceFlingerTransactionsConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional Mode mode = 1`
     #[inline]
-    #[must_use]
-    pub fn mode(&self) -> Option<crate::surface_flinger_transactions_config::Mode> {
+    pub fn mode(&self) -> Option<surface_flinger_transactions_config::Mode> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 }
@@ -82,7 +30,7 @@ impl<'a> SurfaceFlingerTransactionsConfigReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SurfaceFlingerTransactionsConfig {
     /// `optional Mode mode = 1`
-    pub mode: Option<crate::surface_flinger_transactions_config::Mode>,
+    pub mode: Option<surface_flinger_transactions_config::Mode>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -115,53 +63,12 @@ pub mod surface_flinger_transactions_config {
         pub const MODE: u32 = 1;
     }
 
-    /// Enumeration `perfetto.protos.SurfaceFlingerTransactionsConfig.Mode`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Mode(pub i32);
-
-    #[allow(missing_docs)]
-    impl Mode {
-        pub const MODE_UNSPECIFIED: Self = Self(0);
-        pub const MODE_CONTINUOUS: Self = Self(1);
-        pub const MODE_ACTIVE: Self = Self(2);
-    }
-
-    impl Mode {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::MODE_UNSPECIFIED => "MODE_UNSPECIFIED",
-                Self::MODE_CONTINUOUS => "MODE_CONTINUOUS",
-                Self::MODE_ACTIVE => "MODE_ACTIVE",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for Mode {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for Mode {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Mode> for i32 {
-        #[inline]
-        fn from(value: Mode) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Mode {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.SurfaceFlingerTransactionsConfig.Mode`; numbers without a name are values too.
+        enum Mode, default 0 {
+            MODE_UNSPECIFIED = 0, "MODE_UNSPECIFIED";
+            MODE_CONTINUOUS = 1, "MODE_CONTINUOUS";
+            MODE_ACTIVE = 2, "MODE_ACTIVE";
         }
     }
 }

@@ -2,106 +2,52 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.WindowManagerConfig`.
-#[derive(Debug)]
-pub struct WindowManagerConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for WindowManagerConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.WindowManagerConfig`.
+    writer WindowManagerConfigWriter;
+    /// The fields of an encoded `perfetto.protos.WindowManagerConfig`.
+    reader WindowManagerConfigReader;
 }
 
-impl<'w> WindowManagerConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl WindowManagerConfigWriter<'_> {
     /// `optional LogFrequency log_frequency = 1`
     #[inline]
-    pub fn log_frequency(&mut self, value: crate::window_manager_config::LogFrequency) -> &mut Self {
+    pub fn log_frequency(&mut self, value: window_manager_config::LogFrequency) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
 
     /// `optional LogLevel log_level = 2`
     #[inline]
-    pub fn log_level(&mut self, value: crate::window_manager_config::LogLevel) -> &mut Self {
+    pub fn log_level(&mut self, value: window_manager_config::LogLevel) -> &mut Self {
         self.0.int(2, i64::from(value.0));
         self
     }
 
     /// `optional LogMode log_mode = 3`
     #[inline]
-    pub fn log_mode(&mut self, value: crate::window_manager_config::LogMode) -> &mut Self {
+    pub fn log_mode(&mut self, value: window_manager_config::LogMode) -> &mut Self {
         self.0.int(3, i64::from(value.0));
         self
     }
 }
 
-/// The fields of an encoded `perfetto.protos.WindowManagerConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct WindowManagerConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for WindowManagerConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> WindowManagerConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional LogFrequency log_frequency = 1`
     #[inline]
-    #[must_use]
-    pub fn log_frequency(&self) -> Option<crate::window_manager_config::LogFrequency> {
+    pub fn log_frequency(&self) -> Option<window_manager_config::LogFrequency> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `optional LogLevel log_level = 2`
     #[inline]
-    #[must_use]
-    pub fn log_level(&self) -> Option<crate::window_manager_config::LogLevel> {
+    pub fn log_level(&self) -> Option<window_manager_config::LogLevel> {
         pz::last::<pz::kind::Enum<_>>(self.0, 2)
     }
 
     /// `optional LogMode log_mode = 3`
     #[inline]
-    #[must_use]
-    pub fn log_mode(&self) -> Option<crate::window_manager_config::LogMode> {
+    pub fn log_mode(&self) -> Option<window_manager_config::LogMode> {
         pz::last::<pz::kind::Enum<_>>(self.0, 3)
     }
 }
@@ -110,11 +56,11 @@ impl<'a> WindowManagerConfigReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WindowManagerConfig {
     /// `optional LogFrequency log_frequency = 1`
-    pub log_frequency: Option<crate::window_manager_config::LogFrequency>,
+    pub log_frequency: Option<window_manager_config::LogFrequency>,
     /// `optional LogLevel log_level = 2`
-    pub log_level: Option<crate::window_manager_config::LogLevel>,
+    pub log_level: Option<window_manager_config::LogLevel>,
     /// `optional LogMode log_mode = 3`
-    pub log_mode: Option<crate::window_manager_config::LogMode>,
+    pub log_mode: Option<window_manager_config::LogMode>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -153,157 +99,32 @@ pub mod window_manager_config {
         pub const LOG_MODE: u32 = 3;
     }
 
-    /// Enumeration `perfetto.protos.WindowManagerConfig.LogFrequency`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct LogFrequency(pub i32);
-
-    #[allow(missing_docs)]
-    impl LogFrequency {
-        pub const LOG_FREQUENCY_UNSPECIFIED: Self = Self(0);
-        pub const LOG_FREQUENCY_FRAME: Self = Self(1);
-        pub const LOG_FREQUENCY_TRANSACTION: Self = Self(2);
-        pub const LOG_FREQUENCY_SINGLE_DUMP: Self = Self(3);
-    }
-
-    impl LogFrequency {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::LOG_FREQUENCY_UNSPECIFIED => "LOG_FREQUENCY_UNSPECIFIED",
-                Self::LOG_FREQUENCY_FRAME => "LOG_FREQUENCY_FRAME",
-                Self::LOG_FREQUENCY_TRANSACTION => "LOG_FREQUENCY_TRANSACTION",
-                Self::LOG_FREQUENCY_SINGLE_DUMP => "LOG_FREQUENCY_SINGLE_DUMP",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.WindowManagerConfig.LogFrequency`; numbers without a name are values too.
+        enum LogFrequency, default 0 {
+            LOG_FREQUENCY_UNSPECIFIED = 0, "LOG_FREQUENCY_UNSPECIFIED";
+            LOG_FREQUENCY_FRAME = 1, "LOG_FREQUENCY_FRAME";
+            LOG_FREQUENCY_TRANSACTION = 2, "LOG_FREQUENCY_TRANSACTION";
+            LOG_FREQUENCY_SINGLE_DUMP = 3, "LOG_FREQUENCY_SINGLE_DUMP";
         }
     }
 
-    impl Default for LogFrequency {
-        fn default() -> Self {
-            Self(0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.WindowManagerConfig.LogLevel`; numbers without a name are values too.
+        enum LogLevel, default 0 {
+            LOG_LEVEL_UNSPECIFIED = 0, "LOG_LEVEL_UNSPECIFIED";
+            LOG_LEVEL_VERBOSE = 1, "LOG_LEVEL_VERBOSE";
+            LOG_LEVEL_DEBUG = 2, "LOG_LEVEL_DEBUG";
+            LOG_LEVEL_CRITICAL = 3, "LOG_LEVEL_CRITICAL";
         }
     }
 
-    impl From<i32> for LogFrequency {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<LogFrequency> for i32 {
-        #[inline]
-        fn from(value: LogFrequency) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for LogFrequency {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.WindowManagerConfig.LogLevel`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct LogLevel(pub i32);
-
-    #[allow(missing_docs)]
-    impl LogLevel {
-        pub const LOG_LEVEL_UNSPECIFIED: Self = Self(0);
-        pub const LOG_LEVEL_VERBOSE: Self = Self(1);
-        pub const LOG_LEVEL_DEBUG: Self = Self(2);
-        pub const LOG_LEVEL_CRITICAL: Self = Self(3);
-    }
-
-    impl LogLevel {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::LOG_LEVEL_UNSPECIFIED => "LOG_LEVEL_UNSPECIFIED",
-                Self::LOG_LEVEL_VERBOSE => "LOG_LEVEL_VERBOSE",
-                Self::LOG_LEVEL_DEBUG => "LOG_LEVEL_DEBUG",
-                Self::LOG_LEVEL_CRITICAL => "LOG_LEVEL_CRITICAL",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for LogLevel {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for LogLevel {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<LogLevel> for i32 {
-        #[inline]
-        fn from(value: LogLevel) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for LogLevel {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.WindowManagerConfig.LogMode`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct LogMode(pub i32);
-
-    #[allow(missing_docs)]
-    impl LogMode {
-        pub const LOG_MODE_UNSPECIFIED: Self = Self(0);
-        pub const LOG_MODE_FULL_STATE: Self = Self(1);
-        pub const LOG_MODE_INCREMENTAL: Self = Self(2);
-    }
-
-    impl LogMode {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::LOG_MODE_UNSPECIFIED => "LOG_MODE_UNSPECIFIED",
-                Self::LOG_MODE_FULL_STATE => "LOG_MODE_FULL_STATE",
-                Self::LOG_MODE_INCREMENTAL => "LOG_MODE_INCREMENTAL",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for LogMode {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for LogMode {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<LogMode> for i32 {
-        #[inline]
-        fn from(value: LogMode) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for LogMode {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.WindowManagerConfig.LogMode`; numbers without a name are values too.
+        enum LogMode, default 0 {
+            LOG_MODE_UNSPECIFIED = 0, "LOG_MODE_UNSPECIFIED";
+            LOG_MODE_FULL_STATE = 1, "LOG_MODE_FULL_STATE";
+            LOG_MODE_INCREMENTAL = 2, "LOG_MODE_INCREMENTAL";
         }
     }
 }

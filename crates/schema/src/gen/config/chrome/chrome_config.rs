@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ChromeConfig`.
-#[derive(Debug)]
-pub struct ChromeConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeConfig`.
+    writer ChromeConfigWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeConfig`.
+    reader ChromeConfigReader;
 }
 
-impl<'w> ChromeConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeConfigWriter<'_> {
     /// `optional string trace_config = 1`
     #[inline]
     pub fn trace_config(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -43,7 +33,7 @@ impl<'w> ChromeConfigWriter<'w> {
 
     /// `optional ClientPriority client_priority = 4`
     #[inline]
-    pub fn client_priority(&mut self, value: crate::chrome_config::ClientPriority) -> &mut Self {
+    pub fn client_priority(&mut self, value: chrome_config::ClientPriority) -> &mut Self {
         self.0.int(4, i64::from(value.0));
         self
     }
@@ -63,86 +53,39 @@ impl<'w> ChromeConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string trace_config = 1`
     #[inline]
-    #[must_use]
     pub fn trace_config(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional bool privacy_filtering_enabled = 2`
     #[inline]
-    #[must_use]
     pub fn privacy_filtering_enabled(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
 
     /// `optional bool convert_to_legacy_json = 3`
     #[inline]
-    #[must_use]
     pub fn convert_to_legacy_json(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }
 
     /// `optional ClientPriority client_priority = 4`
     #[inline]
-    #[must_use]
-    pub fn client_priority(&self) -> Option<crate::chrome_config::ClientPriority> {
+    pub fn client_priority(&self) -> Option<chrome_config::ClientPriority> {
         pz::last::<pz::kind::Enum<_>>(self.0, 4)
     }
 
     /// `optional string json_agent_label_filter = 5`
     #[inline]
-    #[must_use]
     pub fn json_agent_label_filter(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
 
     /// `optional bool event_package_name_filter_enabled = 6`
     #[inline]
-    #[must_use]
     pub fn event_package_name_filter_enabled(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 6)
     }
@@ -158,7 +101,7 @@ pub struct ChromeConfig {
     /// `optional bool convert_to_legacy_json = 3`
     pub convert_to_legacy_json: Option<bool>,
     /// `optional ClientPriority client_priority = 4`
-    pub client_priority: Option<crate::chrome_config::ClientPriority>,
+    pub client_priority: Option<chrome_config::ClientPriority>,
     /// `optional string json_agent_label_filter = 5`
     pub json_agent_label_filter: Option<pz::ProtoString>,
     /// `optional bool event_package_name_filter_enabled = 6`
@@ -210,53 +153,12 @@ pub mod chrome_config {
         pub const EVENT_PACKAGE_NAME_FILTER_ENABLED: u32 = 6;
     }
 
-    /// Enumeration `perfetto.protos.ChromeConfig.ClientPriority`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct ClientPriority(pub i32);
-
-    #[allow(missing_docs)]
-    impl ClientPriority {
-        pub const UNKNOWN: Self = Self(0);
-        pub const BACKGROUND: Self = Self(1);
-        pub const USER_INITIATED: Self = Self(2);
-    }
-
-    impl ClientPriority {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::UNKNOWN => "UNKNOWN",
-                Self::BACKGROUND => "BACKGROUND",
-                Self::USER_INITIATED => "USER_INITIATED",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for ClientPriority {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for ClientPriority {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<ClientPriority> for i32 {
-        #[inline]
-        fn from(value: ClientPriority) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for ClientPriority {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ChromeConfig.ClientPriority`; numbers without a name are values too.
+        enum ClientPriority, default 0 {
+            UNKNOWN = 0, "UNKNOWN";
+            BACKGROUND = 1, "BACKGROUND";
+            USER_INITIATED = 2, "USER_INITIATED";
         }
     }
 }

@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ChromiumHistogramSamplesConfig`.
-#[derive(Debug)]
-pub struct ChromiumHistogramSamplesConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromiumHistogramSamplesConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromiumHistogramSamplesConfig`.
+    writer ChromiumHistogramSamplesConfigWriter;
+    /// The fields of an encoded `perfetto.protos.ChromiumHistogramSamplesConfig`.
+    reader ChromiumHistogramSamplesConfigReader;
 }
 
-impl<'w> ChromiumHistogramSamplesConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromiumHistogramSamplesConfigWriter<'_> {
     /// `repeated HistogramSample histograms = 1`
     #[inline]
-    pub fn histograms(&mut self) -> crate::chromium_histogram_samples_config::HistogramSampleWriter<'_> {
+    pub fn histograms(&mut self) -> chromium_histogram_samples_config::HistogramSampleWriter<'_> {
         self.0.begin(1).into()
     }
 
@@ -34,57 +24,15 @@ impl<'w> ChromiumHistogramSamplesConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromiumHistogramSamplesConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromiumHistogramSamplesConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromiumHistogramSamplesConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromiumHistogramSamplesConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated HistogramSample histograms = 1`
     #[inline]
-    pub fn histograms(&self) -> pz::Messages<'a, crate::chromium_histogram_samples_config::HistogramSampleReader<'a>> {
+    pub fn histograms(&self) -> pz::Messages<'a, chromium_histogram_samples_config::HistogramSampleReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `optional bool filter_histogram_names = 2`
     #[inline]
-    #[must_use]
     pub fn filter_histogram_names(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
@@ -94,7 +42,7 @@ impl<'a> ChromiumHistogramSamplesConfigReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChromiumHistogramSamplesConfig {
     /// `repeated HistogramSample histograms = 1`
-    pub histograms: pz::rt::Vec<crate::chromium_histogram_samples_config::HistogramSample>,
+    pub histograms: pz::rt::Vec<chromium_histogram_samples_config::HistogramSample>,
     /// `optional bool filter_histogram_names = 2`
     pub filter_histogram_names: Option<bool>,
     /// Fields that the schema does not know, encoded.
@@ -132,24 +80,14 @@ pub mod chromium_histogram_samples_config {
         pub const FILTER_HISTOGRAM_NAMES: u32 = 2;
     }
 
-    /// Appends the fields of a `perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample`.
-    #[derive(Debug)]
-    pub struct HistogramSampleWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for HistogramSampleWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample`.
+        writer HistogramSampleWriter;
+        /// The fields of an encoded `perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample`.
+        reader HistogramSampleReader;
     }
 
-    impl<'w> HistogramSampleWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl HistogramSampleWriter<'_> {
         /// `optional string histogram_name = 1`
         #[inline]
         pub fn histogram_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -172,65 +110,21 @@ pub mod chromium_histogram_samples_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct HistogramSampleReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for HistogramSampleReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> HistogramSampleReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string histogram_name = 1`
         #[inline]
-        #[must_use]
         pub fn histogram_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional int64 min_value = 2`
         #[inline]
-        #[must_use]
         pub fn min_value(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 2)
         }
 
         /// `optional int64 max_value = 3`
         #[inline]
-        #[must_use]
         pub fn max_value(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 3)
         }

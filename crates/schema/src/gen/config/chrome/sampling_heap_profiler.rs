@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ChromiumSamplingHeapProfilerConfig`.
-#[derive(Debug)]
-pub struct ChromiumSamplingHeapProfilerConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromiumSamplingHeapProfilerConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromiumSamplingHeapProfilerConfig`.
+    writer ChromiumSamplingHeapProfilerConfigWriter;
+    /// The fields of an encoded `perfetto.protos.ChromiumSamplingHeapProfilerConfig`.
+    reader ChromiumSamplingHeapProfilerConfigReader;
 }
 
-impl<'w> ChromiumSamplingHeapProfilerConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromiumSamplingHeapProfilerConfigWriter<'_> {
     /// `optional uint64 sampling_interval_bytes = 1`
     #[inline]
     pub fn sampling_interval_bytes(&mut self, value: u64) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> ChromiumSamplingHeapProfilerConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromiumSamplingHeapProfilerConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromiumSamplingHeapProfilerConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromiumSamplingHeapProfilerConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromiumSamplingHeapProfilerConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 sampling_interval_bytes = 1`
     #[inline]
-    #[must_use]
     pub fn sampling_interval_bytes(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 sampling_interval_ms = 2`
     #[inline]
-    #[must_use]
     pub fn sampling_interval_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.V8Config`.
-#[derive(Debug)]
-pub struct V8ConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for V8ConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.V8Config`.
+    writer V8ConfigWriter;
+    /// The fields of an encoded `perfetto.protos.V8Config`.
+    reader V8ConfigReader;
 }
 
-impl<'w> V8ConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl V8ConfigWriter<'_> {
     /// `optional bool log_script_sources = 1`
     #[inline]
     pub fn log_script_sources(&mut self, value: bool) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> V8ConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.V8Config`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct V8ConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for V8ConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> V8ConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional bool log_script_sources = 1`
     #[inline]
-    #[must_use]
     pub fn log_script_sources(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 1)
     }
 
     /// `optional bool log_instructions = 2`
     #[inline]
-    #[must_use]
     pub fn log_instructions(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }

@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.EtwConfig`.
-#[derive(Debug)]
-pub struct EtwConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for EtwConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.EtwConfig`.
+    writer EtwConfigWriter;
+    /// The fields of an encoded `perfetto.protos.EtwConfig`.
+    reader EtwConfigReader;
 }
 
-impl<'w> EtwConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl EtwConfigWriter<'_> {
     /// `repeated KernelFlag kernel_flags = 1`, deprecated
     #[inline]
-    pub fn kernel_flags(&mut self, value: crate::etw_config::KernelFlag) -> &mut Self {
+    pub fn kernel_flags(&mut self, value: etw_config::KernelFlag) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
@@ -70,51 +60,10 @@ impl<'w> EtwConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.EtwConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct EtwConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for EtwConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> EtwConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated KernelFlag kernel_flags = 1`, deprecated
     #[inline]
-    pub fn kernel_flags(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::etw_config::KernelFlag>> {
+    pub fn kernel_flags(&self) -> pz::Repeated<'a, pz::kind::Enum<etw_config::KernelFlag>> {
         pz::repeated::<pz::kind::Enum<_>>(self.0, 1)
     }
 
@@ -159,7 +108,7 @@ impl<'a> EtwConfigReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EtwConfig {
     /// `repeated KernelFlag kernel_flags = 1`, deprecated
-    pub kernel_flags: pz::rt::Vec<crate::etw_config::KernelFlag>,
+    pub kernel_flags: pz::rt::Vec<etw_config::KernelFlag>,
     /// `repeated string scheduler_provider_events = 2`
     pub scheduler_provider_events: pz::rt::Vec<pz::ProtoString>,
     /// `repeated string memory_provider_events = 3`
@@ -222,51 +171,11 @@ pub mod etw_config {
         pub const SYSTEM_IO_PROVIDER_EVENTS: u32 = 7;
     }
 
-    /// Enumeration `perfetto.protos.EtwConfig.KernelFlag`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct KernelFlag(pub i32);
-
-    #[allow(missing_docs)]
-    impl KernelFlag {
-        pub const CSWITCH: Self = Self(0);
-        pub const DISPATCHER: Self = Self(1);
-    }
-
-    impl KernelFlag {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::CSWITCH => "CSWITCH",
-                Self::DISPATCHER => "DISPATCHER",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for KernelFlag {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for KernelFlag {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<KernelFlag> for i32 {
-        #[inline]
-        fn from(value: KernelFlag) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for KernelFlag {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.EtwConfig.KernelFlag`; numbers without a name are values too.
+        enum KernelFlag, default 0 {
+            CSWITCH = 0, "CSWITCH";
+            DISPATCHER = 1, "DISPATCHER";
         }
     }
 }

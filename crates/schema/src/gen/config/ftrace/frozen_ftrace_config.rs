@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.FrozenFtraceConfig`.
-#[derive(Debug)]
-pub struct FrozenFtraceConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FrozenFtraceConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FrozenFtraceConfig`.
+    writer FrozenFtraceConfigWriter;
+    /// The fields of an encoded `perfetto.protos.FrozenFtraceConfig`.
+    reader FrozenFtraceConfigReader;
 }
 
-impl<'w> FrozenFtraceConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FrozenFtraceConfigWriter<'_> {
     /// `optional string instance_name = 1`
     #[inline]
     pub fn instance_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -28,51 +18,9 @@ impl<'w> FrozenFtraceConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FrozenFtraceConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FrozenFtraceConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FrozenFtraceConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FrozenFtraceConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string instance_name = 1`
     #[inline]
-    #[must_use]
     pub fn instance_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.FtraceConfig`.
-#[derive(Debug)]
-pub struct FtraceConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FtraceConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FtraceConfig`.
+    writer FtraceConfigWriter;
+    /// The fields of an encoded `perfetto.protos.FtraceConfig`.
+    reader FtraceConfigReader;
 }
 
-impl<'w> FtraceConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FtraceConfigWriter<'_> {
     /// `repeated string ftrace_events = 1`
     #[inline]
     pub fn ftrace_events(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -57,7 +47,7 @@ impl<'w> FtraceConfigWriter<'w> {
 
     /// `optional CompactSchedConfig compact_sched = 12`
     #[inline]
-    pub fn compact_sched(&mut self) -> crate::ftrace_config::CompactSchedConfigWriter<'_> {
+    pub fn compact_sched(&mut self) -> ftrace_config::CompactSchedConfigWriter<'_> {
         self.0.begin(12).into()
     }
 
@@ -91,7 +81,7 @@ impl<'w> FtraceConfigWriter<'w> {
 
     /// `optional KsymsMemPolicy ksyms_mem_policy = 17`
     #[inline]
-    pub fn ksyms_mem_policy(&mut self, value: crate::ftrace_config::KsymsMemPolicy) -> &mut Self {
+    pub fn ksyms_mem_policy(&mut self, value: ftrace_config::KsymsMemPolicy) -> &mut Self {
         self.0.int(17, i64::from(value.0));
         self
     }
@@ -126,7 +116,7 @@ impl<'w> FtraceConfigWriter<'w> {
 
     /// `optional PrintFilter print_filter = 22`
     #[inline]
-    pub fn print_filter(&mut self) -> crate::ftrace_config::PrintFilterWriter<'_> {
+    pub fn print_filter(&mut self) -> ftrace_config::PrintFilterWriter<'_> {
         self.0.begin(22).into()
     }
 
@@ -174,7 +164,7 @@ impl<'w> FtraceConfigWriter<'w> {
 
     /// `repeated KprobeEvent kprobe_events = 30`
     #[inline]
-    pub fn kprobe_events(&mut self) -> crate::ftrace_config::KprobeEventWriter<'_> {
+    pub fn kprobe_events(&mut self) -> ftrace_config::KprobeEventWriter<'_> {
         self.0.begin(30).into()
     }
 
@@ -215,7 +205,7 @@ impl<'w> FtraceConfigWriter<'w> {
 
     /// `repeated TracefsOption tracefs_options = 36`
     #[inline]
-    pub fn tracefs_options(&mut self) -> crate::ftrace_config::TracefsOptionWriter<'_> {
+    pub fn tracefs_options(&mut self) -> ftrace_config::TracefsOptionWriter<'_> {
         self.0.begin(36).into()
     }
 
@@ -227,48 +217,7 @@ impl<'w> FtraceConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FtraceConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FtraceConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FtraceConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FtraceConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated string ftrace_events = 1`
     #[inline]
     pub fn ftrace_events(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
@@ -289,57 +238,49 @@ impl<'a> FtraceConfigReader<'a> {
 
     /// `optional uint32 buffer_size_kb = 10`
     #[inline]
-    #[must_use]
     pub fn buffer_size_kb(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint32 drain_period_ms = 11`
     #[inline]
-    #[must_use]
     pub fn drain_period_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional CompactSchedConfig compact_sched = 12`
     #[inline]
-    #[must_use]
-    pub fn compact_sched(&self) -> Option<crate::ftrace_config::CompactSchedConfigReader<'a>> {
+    pub fn compact_sched(&self) -> Option<ftrace_config::CompactSchedConfigReader<'a>> {
         pz::last_message(self.0, 12)
     }
 
     /// `optional bool symbolize_ksyms = 13`
     #[inline]
-    #[must_use]
     pub fn symbolize_ksyms(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 13)
     }
 
     /// `optional bool initialize_ksyms_synchronously_for_testing = 14`, deprecated
     #[inline]
-    #[must_use]
     pub fn initialize_ksyms_synchronously_for_testing(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 14)
     }
 
     /// `optional bool throttle_rss_stat = 15`
     #[inline]
-    #[must_use]
     pub fn throttle_rss_stat(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 15)
     }
 
     /// `optional bool disable_generic_events = 16`
     #[inline]
-    #[must_use]
     pub fn disable_generic_events(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 16)
     }
 
     /// `optional KsymsMemPolicy ksyms_mem_policy = 17`
     #[inline]
-    #[must_use]
-    pub fn ksyms_mem_policy(&self) -> Option<crate::ftrace_config::KsymsMemPolicy> {
+    pub fn ksyms_mem_policy(&self) -> Option<ftrace_config::KsymsMemPolicy> {
         pz::last::<pz::kind::Enum<_>>(self.0, 17)
     }
 
@@ -351,7 +292,6 @@ impl<'a> FtraceConfigReader<'a> {
 
     /// `optional bool enable_function_graph = 19`
     #[inline]
-    #[must_use]
     pub fn enable_function_graph(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 19)
     }
@@ -370,35 +310,30 @@ impl<'a> FtraceConfigReader<'a> {
 
     /// `optional PrintFilter print_filter = 22`
     #[inline]
-    #[must_use]
-    pub fn print_filter(&self) -> Option<crate::ftrace_config::PrintFilterReader<'a>> {
+    pub fn print_filter(&self) -> Option<ftrace_config::PrintFilterReader<'a>> {
         pz::last_message(self.0, 22)
     }
 
     /// `optional bool preserve_ftrace_buffer = 23`
     #[inline]
-    #[must_use]
     pub fn preserve_ftrace_buffer(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 23)
     }
 
     /// `optional bool use_monotonic_raw_clock = 24`
     #[inline]
-    #[must_use]
     pub fn use_monotonic_raw_clock(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 24)
     }
 
     /// `optional string instance_name = 25`
     #[inline]
-    #[must_use]
     pub fn instance_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 25)
     }
 
     /// `optional bool buffer_size_lower_bound = 27`
     #[inline]
-    #[must_use]
     pub fn buffer_size_lower_bound(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 27)
     }
@@ -411,41 +346,36 @@ impl<'a> FtraceConfigReader<'a> {
 
     /// `optional uint32 drain_buffer_percent = 29`
     #[inline]
-    #[must_use]
     pub fn drain_buffer_percent(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 29)
     }
 
     /// `repeated KprobeEvent kprobe_events = 30`
     #[inline]
-    pub fn kprobe_events(&self) -> pz::Messages<'a, crate::ftrace_config::KprobeEventReader<'a>> {
+    pub fn kprobe_events(&self) -> pz::Messages<'a, ftrace_config::KprobeEventReader<'a>> {
         pz::messages(self.0, 30)
     }
 
     /// `optional bool debug_ftrace_abi = 31`
     #[inline]
-    #[must_use]
     pub fn debug_ftrace_abi(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 31)
     }
 
     /// `optional bool denser_generic_event_encoding = 32`
     #[inline]
-    #[must_use]
     pub fn denser_generic_event_encoding(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 32)
     }
 
     /// `optional uint32 function_graph_max_depth = 33`
     #[inline]
-    #[must_use]
     pub fn function_graph_max_depth(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 33)
     }
 
     /// `optional bool atrace_userspace_only = 34`
     #[inline]
-    #[must_use]
     pub fn atrace_userspace_only(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 34)
     }
@@ -458,13 +388,12 @@ impl<'a> FtraceConfigReader<'a> {
 
     /// `repeated TracefsOption tracefs_options = 36`
     #[inline]
-    pub fn tracefs_options(&self) -> pz::Messages<'a, crate::ftrace_config::TracefsOptionReader<'a>> {
+    pub fn tracefs_options(&self) -> pz::Messages<'a, ftrace_config::TracefsOptionReader<'a>> {
         pz::messages(self.0, 36)
     }
 
     /// `optional string tracing_cpumask = 37`
     #[inline]
-    #[must_use]
     pub fn tracing_cpumask(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 37)
     }
@@ -484,7 +413,7 @@ pub struct FtraceConfig {
     /// `optional uint32 drain_period_ms = 11`
     pub drain_period_ms: Option<u32>,
     /// `optional CompactSchedConfig compact_sched = 12`
-    pub compact_sched: Option<crate::ftrace_config::CompactSchedConfig>,
+    pub compact_sched: Option<ftrace_config::CompactSchedConfig>,
     /// `optional bool symbolize_ksyms = 13`
     pub symbolize_ksyms: Option<bool>,
     /// `optional bool initialize_ksyms_synchronously_for_testing = 14`, deprecated
@@ -494,7 +423,7 @@ pub struct FtraceConfig {
     /// `optional bool disable_generic_events = 16`
     pub disable_generic_events: Option<bool>,
     /// `optional KsymsMemPolicy ksyms_mem_policy = 17`
-    pub ksyms_mem_policy: Option<crate::ftrace_config::KsymsMemPolicy>,
+    pub ksyms_mem_policy: Option<ftrace_config::KsymsMemPolicy>,
     /// `repeated string syscall_events = 18`
     pub syscall_events: pz::rt::Vec<pz::ProtoString>,
     /// `optional bool enable_function_graph = 19`
@@ -504,7 +433,7 @@ pub struct FtraceConfig {
     /// `repeated string function_graph_roots = 21`
     pub function_graph_roots: pz::rt::Vec<pz::ProtoString>,
     /// `optional PrintFilter print_filter = 22`
-    pub print_filter: Option<crate::ftrace_config::PrintFilter>,
+    pub print_filter: Option<ftrace_config::PrintFilter>,
     /// `optional bool preserve_ftrace_buffer = 23`
     pub preserve_ftrace_buffer: Option<bool>,
     /// `optional bool use_monotonic_raw_clock = 24`
@@ -518,7 +447,7 @@ pub struct FtraceConfig {
     /// `optional uint32 drain_buffer_percent = 29`
     pub drain_buffer_percent: Option<u32>,
     /// `repeated KprobeEvent kprobe_events = 30`
-    pub kprobe_events: pz::rt::Vec<crate::ftrace_config::KprobeEvent>,
+    pub kprobe_events: pz::rt::Vec<ftrace_config::KprobeEvent>,
     /// `optional bool debug_ftrace_abi = 31`
     pub debug_ftrace_abi: Option<bool>,
     /// `optional bool denser_generic_event_encoding = 32`
@@ -530,7 +459,7 @@ pub struct FtraceConfig {
     /// `repeated uint32 tids_to_trace = 35`
     pub tids_to_trace: pz::rt::Vec<u32>,
     /// `repeated TracefsOption tracefs_options = 36`
-    pub tracefs_options: pz::rt::Vec<crate::ftrace_config::TracefsOption>,
+    pub tracefs_options: pz::rt::Vec<ftrace_config::TracefsOption>,
     /// `optional string tracing_cpumask = 37`
     pub tracing_cpumask: Option<pz::ProtoString>,
     /// Fields that the schema does not know, encoded.
@@ -652,74 +581,23 @@ pub mod ftrace_config {
         pub const TRACING_CPUMASK: u32 = 37;
     }
 
-    /// Enumeration `perfetto.protos.FtraceConfig.KsymsMemPolicy`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct KsymsMemPolicy(pub i32);
-
-    #[allow(missing_docs)]
-    impl KsymsMemPolicy {
-        pub const KSYMS_UNSPECIFIED: Self = Self(0);
-        pub const KSYMS_CLEANUP_ON_STOP: Self = Self(1);
-        pub const KSYMS_RETAIN: Self = Self(2);
-    }
-
-    impl KsymsMemPolicy {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::KSYMS_UNSPECIFIED => "KSYMS_UNSPECIFIED",
-                Self::KSYMS_CLEANUP_ON_STOP => "KSYMS_CLEANUP_ON_STOP",
-                Self::KSYMS_RETAIN => "KSYMS_RETAIN",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.FtraceConfig.KsymsMemPolicy`; numbers without a name are values too.
+        enum KsymsMemPolicy, default 0 {
+            KSYMS_UNSPECIFIED = 0, "KSYMS_UNSPECIFIED";
+            KSYMS_CLEANUP_ON_STOP = 1, "KSYMS_CLEANUP_ON_STOP";
+            KSYMS_RETAIN = 2, "KSYMS_RETAIN";
         }
     }
 
-    impl Default for KsymsMemPolicy {
-        fn default() -> Self {
-            Self(0)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.FtraceConfig.CompactSchedConfig`.
+        writer CompactSchedConfigWriter;
+        /// The fields of an encoded `perfetto.protos.FtraceConfig.CompactSchedConfig`.
+        reader CompactSchedConfigReader;
     }
 
-    impl From<i32> for KsymsMemPolicy {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<KsymsMemPolicy> for i32 {
-        #[inline]
-        fn from(value: KsymsMemPolicy) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for KsymsMemPolicy {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Appends the fields of a `perfetto.protos.FtraceConfig.CompactSchedConfig`.
-    #[derive(Debug)]
-    pub struct CompactSchedConfigWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for CompactSchedConfigWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
-    }
-
-    impl<'w> CompactSchedConfigWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl CompactSchedConfigWriter<'_> {
         /// `optional bool enabled = 1`
         #[inline]
         pub fn enabled(&mut self, value: bool) -> &mut Self {
@@ -728,51 +606,9 @@ pub mod ftrace_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.FtraceConfig.CompactSchedConfig`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct CompactSchedConfigReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for CompactSchedConfigReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> CompactSchedConfigReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional bool enabled = 1`
         #[inline]
-        #[must_use]
         pub fn enabled(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 1)
         }
@@ -814,76 +650,25 @@ pub mod ftrace_config {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.FtraceConfig.PrintFilter`.
-    #[derive(Debug)]
-    pub struct PrintFilterWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for PrintFilterWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.FtraceConfig.PrintFilter`.
+        writer PrintFilterWriter;
+        /// The fields of an encoded `perfetto.protos.FtraceConfig.PrintFilter`.
+        reader PrintFilterReader;
     }
 
-    impl<'w> PrintFilterWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl PrintFilterWriter<'_> {
         /// `repeated Rule rules = 1`
         #[inline]
-        pub fn rules(&mut self) -> crate::ftrace_config::print_filter::RuleWriter<'_> {
+        pub fn rules(&mut self) -> print_filter::RuleWriter<'_> {
             self.0.begin(1).into()
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.FtraceConfig.PrintFilter`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct PrintFilterReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for PrintFilterReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> PrintFilterReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `repeated Rule rules = 1`
         #[inline]
-        pub fn rules(&self) -> pz::Messages<'a, crate::ftrace_config::print_filter::RuleReader<'a>> {
+        pub fn rules(&self) -> pz::Messages<'a, print_filter::RuleReader<'a>> {
             pz::messages(self.0, 1)
         }
     }
@@ -892,7 +677,7 @@ pub mod ftrace_config {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PrintFilter {
         /// `repeated Rule rules = 1`
-        pub rules: pz::rt::Vec<crate::ftrace_config::print_filter::Rule>,
+        pub rules: pz::rt::Vec<print_filter::Rule>,
         /// Fields that the schema does not know, encoded.
         pub unknown_fields: pz::rt::Vec<u8>,
     }
@@ -925,24 +710,14 @@ pub mod ftrace_config {
             pub const RULES: u32 = 1;
         }
 
-        /// Appends the fields of a `perfetto.protos.FtraceConfig.PrintFilter.Rule`.
-        #[derive(Debug)]
-        pub struct RuleWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for RuleWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.FtraceConfig.PrintFilter.Rule`.
+            writer RuleWriter;
+            /// The fields of an encoded `perfetto.protos.FtraceConfig.PrintFilter.Rule`.
+            reader RuleReader;
         }
 
-        impl<'w> RuleWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl RuleWriter<'_> {
             /// `string prefix = 1`, one of `match`
             #[inline]
             pub fn prefix(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -959,71 +734,27 @@ pub mod ftrace_config {
 
             /// `AtraceMessage atrace_msg = 3`, one of `match`
             #[inline]
-            pub fn atrace_msg(&mut self) -> crate::ftrace_config::print_filter::rule::AtraceMessageWriter<'_> {
+            pub fn atrace_msg(&mut self) -> rule::AtraceMessageWriter<'_> {
                 self.0.begin(3).into()
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.FtraceConfig.PrintFilter.Rule`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct RuleReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for RuleReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> RuleReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `string prefix = 1`, one of `match`
             #[inline]
-            #[must_use]
             pub fn prefix(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 1)
             }
 
             /// `optional bool allow = 2`
             #[inline]
-            #[must_use]
             pub fn allow(&self) -> Option<bool> {
                 pz::last::<pz::kind::Bool>(self.0, 2)
             }
 
             /// `AtraceMessage atrace_msg = 3`, one of `match`
             #[inline]
-            #[must_use]
-            pub fn atrace_msg(&self) -> Option<crate::ftrace_config::print_filter::rule::AtraceMessageReader<'a>> {
+            pub fn atrace_msg(&self) -> Option<rule::AtraceMessageReader<'a>> {
                 pz::last_message(self.0, 3)
             }
         }
@@ -1036,7 +767,7 @@ pub mod ftrace_config {
             /// `optional bool allow = 2`
             pub allow: Option<bool>,
             /// `AtraceMessage atrace_msg = 3`, one of `match`
-            pub atrace_msg: Option<crate::ftrace_config::print_filter::rule::AtraceMessage>,
+            pub atrace_msg: Option<rule::AtraceMessage>,
             /// Fields that the schema does not know, encoded.
             pub unknown_fields: pz::rt::Vec<u8>,
         }
@@ -1075,24 +806,14 @@ pub mod ftrace_config {
                 pub const ATRACE_MSG: u32 = 3;
             }
 
-            /// Appends the fields of a `perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage`.
-            #[derive(Debug)]
-            pub struct AtraceMessageWriter<'w>(pz::Message<'w>);
-
-            impl<'w> From<pz::Message<'w>> for AtraceMessageWriter<'w> {
-                #[inline]
-                fn from(message: pz::Message<'w>) -> Self {
-                    Self(message)
-                }
+            pz::message! {
+                /// Appends the fields of a `perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage`.
+                writer AtraceMessageWriter;
+                /// The fields of an encoded `perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage`.
+                reader AtraceMessageReader;
             }
 
-            impl<'w> AtraceMessageWriter<'w> {
-                /// The untyped message.
-                #[inline]
-                pub fn message(&mut self) -> &mut pz::Message<'w> {
-                    &mut self.0
-                }
-
+            impl AtraceMessageWriter<'_> {
                 /// `optional string type = 1`
                 #[inline]
                 pub fn r#type(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1108,58 +829,15 @@ pub mod ftrace_config {
                 }
             }
 
-            /// The fields of an encoded `perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage`.
-            #[derive(Clone, Copy, Debug, Default)]
-            pub struct AtraceMessageReader<'a>(&'a [u8]);
-
-            impl<'a> From<&'a [u8]> for AtraceMessageReader<'a> {
-                #[inline]
-                fn from(bytes: &'a [u8]) -> Self {
-                    Self(bytes)
-                }
-            }
-
             impl<'a> AtraceMessageReader<'a> {
-                /// A view over an encoded message; where it is malformed, it seems to end.
-                #[inline]
-                #[must_use]
-                pub const fn new(bytes: &'a [u8]) -> Self {
-                    Self(bytes)
-                }
-
-                /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-                /// # Errors
-                /// If `bytes` is malformed.
-                #[inline]
-                pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                    pz::Fields::new(bytes).check()?;
-                    Ok(Self(bytes))
-                }
-
-                /// The encoded message.
-                #[inline]
-                #[must_use]
-                pub const fn as_bytes(&self) -> &'a [u8] {
-                    self.0
-                }
-
-                /// All fields, in the order of the bytes.
-                #[inline]
-                #[must_use]
-                pub const fn fields(&self) -> pz::Fields<'a> {
-                    pz::Fields::new(self.0)
-                }
-
                 /// `optional string type = 1`
                 #[inline]
-                #[must_use]
                 pub fn r#type(&self) -> Option<&'a [u8]> {
                     pz::last::<pz::kind::Bytes>(self.0, 1)
                 }
 
                 /// `optional string prefix = 2`
                 #[inline]
-                #[must_use]
                 pub fn prefix(&self) -> Option<&'a [u8]> {
                     pz::last::<pz::kind::Bytes>(self.0, 2)
                 }
@@ -1208,24 +886,14 @@ pub mod ftrace_config {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.FtraceConfig.KprobeEvent`.
-    #[derive(Debug)]
-    pub struct KprobeEventWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for KprobeEventWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.FtraceConfig.KprobeEvent`.
+        writer KprobeEventWriter;
+        /// The fields of an encoded `perfetto.protos.FtraceConfig.KprobeEvent`.
+        reader KprobeEventReader;
     }
 
-    impl<'w> KprobeEventWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl KprobeEventWriter<'_> {
         /// `optional string probe = 1`
         #[inline]
         pub fn probe(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1235,65 +903,22 @@ pub mod ftrace_config {
 
         /// `optional KprobeType type = 2`
         #[inline]
-        pub fn r#type(&mut self, value: crate::ftrace_config::kprobe_event::KprobeType) -> &mut Self {
+        pub fn r#type(&mut self, value: kprobe_event::KprobeType) -> &mut Self {
             self.0.int(2, i64::from(value.0));
             self
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.FtraceConfig.KprobeEvent`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct KprobeEventReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for KprobeEventReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> KprobeEventReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string probe = 1`
         #[inline]
-        #[must_use]
         pub fn probe(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional KprobeType type = 2`
         #[inline]
-        #[must_use]
-        pub fn r#type(&self) -> Option<crate::ftrace_config::kprobe_event::KprobeType> {
+        pub fn r#type(&self) -> Option<kprobe_event::KprobeType> {
             pz::last::<pz::kind::Enum<_>>(self.0, 2)
         }
     }
@@ -1304,7 +929,7 @@ pub mod ftrace_config {
         /// `optional string probe = 1`
         pub probe: Option<pz::ProtoString>,
         /// `optional KprobeType type = 2`
-        pub r#type: Option<crate::ftrace_config::kprobe_event::KprobeType>,
+        pub r#type: Option<kprobe_event::KprobeType>,
         /// Fields that the schema does not know, encoded.
         pub unknown_fields: pz::rt::Vec<u8>,
     }
@@ -1340,77 +965,25 @@ pub mod ftrace_config {
             pub const TYPE: u32 = 2;
         }
 
-        /// Enumeration `perfetto.protos.FtraceConfig.KprobeEvent.KprobeType`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct KprobeType(pub i32);
-
-        #[allow(missing_docs)]
-        impl KprobeType {
-            pub const KPROBE_TYPE_UNKNOWN: Self = Self(0);
-            pub const KPROBE_TYPE_KPROBE: Self = Self(1);
-            pub const KPROBE_TYPE_KRETPROBE: Self = Self(2);
-            pub const KPROBE_TYPE_BOTH: Self = Self(3);
-        }
-
-        impl KprobeType {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::KPROBE_TYPE_UNKNOWN => "KPROBE_TYPE_UNKNOWN",
-                    Self::KPROBE_TYPE_KPROBE => "KPROBE_TYPE_KPROBE",
-                    Self::KPROBE_TYPE_KRETPROBE => "KPROBE_TYPE_KRETPROBE",
-                    Self::KPROBE_TYPE_BOTH => "KPROBE_TYPE_BOTH",
-                    _ => return None,
-                })
-            }
-        }
-
-        impl Default for KprobeType {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for KprobeType {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<KprobeType> for i32 {
-            #[inline]
-            fn from(value: KprobeType) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for KprobeType {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.FtraceConfig.KprobeEvent.KprobeType`; numbers without a name are values too.
+            enum KprobeType, default 0 {
+                KPROBE_TYPE_UNKNOWN = 0, "KPROBE_TYPE_UNKNOWN";
+                KPROBE_TYPE_KPROBE = 1, "KPROBE_TYPE_KPROBE";
+                KPROBE_TYPE_KRETPROBE = 2, "KPROBE_TYPE_KRETPROBE";
+                KPROBE_TYPE_BOTH = 3, "KPROBE_TYPE_BOTH";
             }
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.FtraceConfig.TracefsOption`.
-    #[derive(Debug)]
-    pub struct TracefsOptionWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for TracefsOptionWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.FtraceConfig.TracefsOption`.
+        writer TracefsOptionWriter;
+        /// The fields of an encoded `perfetto.protos.FtraceConfig.TracefsOption`.
+        reader TracefsOptionReader;
     }
 
-    impl<'w> TracefsOptionWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl TracefsOptionWriter<'_> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1420,65 +993,22 @@ pub mod ftrace_config {
 
         /// `optional State state = 2`
         #[inline]
-        pub fn state(&mut self, value: crate::ftrace_config::tracefs_option::State) -> &mut Self {
+        pub fn state(&mut self, value: tracefs_option::State) -> &mut Self {
             self.0.int(2, i64::from(value.0));
             self
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.FtraceConfig.TracefsOption`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct TracefsOptionReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for TracefsOptionReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> TracefsOptionReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string name = 1`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional State state = 2`
         #[inline]
-        #[must_use]
-        pub fn state(&self) -> Option<crate::ftrace_config::tracefs_option::State> {
+        pub fn state(&self) -> Option<tracefs_option::State> {
             pz::last::<pz::kind::Enum<_>>(self.0, 2)
         }
     }
@@ -1489,7 +1019,7 @@ pub mod ftrace_config {
         /// `optional string name = 1`
         pub name: Option<pz::ProtoString>,
         /// `optional State state = 2`
-        pub state: Option<crate::ftrace_config::tracefs_option::State>,
+        pub state: Option<tracefs_option::State>,
         /// Fields that the schema does not know, encoded.
         pub unknown_fields: pz::rt::Vec<u8>,
     }
@@ -1525,53 +1055,12 @@ pub mod ftrace_config {
             pub const STATE: u32 = 2;
         }
 
-        /// Enumeration `perfetto.protos.FtraceConfig.TracefsOption.State`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct State(pub i32);
-
-        #[allow(missing_docs)]
-        impl State {
-            pub const STATE_UNKNOWN: Self = Self(0);
-            pub const STATE_ENABLED: Self = Self(1);
-            pub const STATE_DISABLED: Self = Self(2);
-        }
-
-        impl State {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::STATE_UNKNOWN => "STATE_UNKNOWN",
-                    Self::STATE_ENABLED => "STATE_ENABLED",
-                    Self::STATE_DISABLED => "STATE_DISABLED",
-                    _ => return None,
-                })
-            }
-        }
-
-        impl Default for State {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for State {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<State> for i32 {
-            #[inline]
-            fn from(value: State) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for State {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.FtraceConfig.TracefsOption.State`; numbers without a name are values too.
+            enum State, default 0 {
+                STATE_UNKNOWN = 0, "STATE_UNKNOWN";
+                STATE_ENABLED = 1, "STATE_ENABLED";
+                STATE_DISABLED = 2, "STATE_DISABLED";
             }
         }
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.GpuCounterConfig`.
-#[derive(Debug)]
-pub struct GpuCounterConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GpuCounterConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GpuCounterConfig`.
+    writer GpuCounterConfigWriter;
+    /// The fields of an encoded `perfetto.protos.GpuCounterConfig`.
+    reader GpuCounterConfigReader;
 }
 
-impl<'w> GpuCounterConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GpuCounterConfigWriter<'_> {
     /// `optional uint64 counter_period_ns = 1`
     #[inline]
     pub fn counter_period_ns(&mut self, value: u64) -> &mut Self {
@@ -50,7 +40,7 @@ impl<'w> GpuCounterConfigWriter<'w> {
 
     /// `InstrumentedSamplingConfig instrumented_sampling_config = 5`, one of `instrumented_sampling_mode`
     #[inline]
-    pub fn instrumented_sampling_config(&mut self) -> crate::gpu_counter_config::InstrumentedSamplingConfigWriter<'_> {
+    pub fn instrumented_sampling_config(&mut self) -> gpu_counter_config::InstrumentedSamplingConfigWriter<'_> {
         self.0.begin(5).into()
     }
 
@@ -62,51 +52,9 @@ impl<'w> GpuCounterConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GpuCounterConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GpuCounterConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GpuCounterConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GpuCounterConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 counter_period_ns = 1`
     #[inline]
-    #[must_use]
     pub fn counter_period_ns(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
@@ -119,24 +67,19 @@ impl<'a> GpuCounterConfigReader<'a> {
 
     /// `bool instrumented_sampling = 3`, one of `instrumented_sampling_mode`
     #[inline]
-    #[must_use]
     pub fn instrumented_sampling(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }
 
     /// `optional bool fix_gpu_clock = 4`
     #[inline]
-    #[must_use]
     pub fn fix_gpu_clock(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 4)
     }
 
     /// `InstrumentedSamplingConfig instrumented_sampling_config = 5`, one of `instrumented_sampling_mode`
     #[inline]
-    #[must_use]
-    pub fn instrumented_sampling_config(
-        &self,
-    ) -> Option<crate::gpu_counter_config::InstrumentedSamplingConfigReader<'a>> {
+    pub fn instrumented_sampling_config(&self) -> Option<gpu_counter_config::InstrumentedSamplingConfigReader<'a>> {
         pz::last_message(self.0, 5)
     }
 
@@ -159,7 +102,7 @@ pub struct GpuCounterConfig {
     /// `optional bool fix_gpu_clock = 4`
     pub fix_gpu_clock: Option<bool>,
     /// `InstrumentedSamplingConfig instrumented_sampling_config = 5`, one of `instrumented_sampling_mode`
-    pub instrumented_sampling_config: Option<crate::gpu_counter_config::InstrumentedSamplingConfig>,
+    pub instrumented_sampling_config: Option<gpu_counter_config::InstrumentedSamplingConfig>,
     /// `repeated string counter_names = 6`
     pub counter_names: pz::rt::Vec<pz::ProtoString>,
     /// Fields that the schema does not know, encoded.
@@ -209,37 +152,23 @@ pub mod gpu_counter_config {
         pub const COUNTER_NAMES: u32 = 6;
     }
 
-    /// Appends the fields of a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig`.
-    #[derive(Debug)]
-    pub struct InstrumentedSamplingConfigWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for InstrumentedSamplingConfigWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig`.
+        writer InstrumentedSamplingConfigWriter;
+        /// The fields of an encoded `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig`.
+        reader InstrumentedSamplingConfigReader;
     }
 
-    impl<'w> InstrumentedSamplingConfigWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl InstrumentedSamplingConfigWriter<'_> {
         /// `repeated ActivityNameFilter activity_name_filters = 3`
         #[inline]
-        pub fn activity_name_filters(
-            &mut self,
-        ) -> crate::gpu_counter_config::instrumented_sampling_config::ActivityNameFilterWriter<'_> {
+        pub fn activity_name_filters(&mut self) -> instrumented_sampling_config::ActivityNameFilterWriter<'_> {
             self.0.begin(3).into()
         }
 
         /// `repeated ActivityRange activity_ranges = 5`
         #[inline]
-        pub fn activity_ranges(
-            &mut self,
-        ) -> crate::gpu_counter_config::instrumented_sampling_config::ActivityRangeWriter<'_> {
+        pub fn activity_ranges(&mut self) -> instrumented_sampling_config::ActivityRangeWriter<'_> {
             self.0.begin(5).into()
         }
 
@@ -258,61 +187,18 @@ pub mod gpu_counter_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct InstrumentedSamplingConfigReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for InstrumentedSamplingConfigReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> InstrumentedSamplingConfigReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `repeated ActivityNameFilter activity_name_filters = 3`
         #[inline]
         pub fn activity_name_filters(
             &self,
-        ) -> pz::Messages<'a, crate::gpu_counter_config::instrumented_sampling_config::ActivityNameFilterReader<'a>> {
+        ) -> pz::Messages<'a, instrumented_sampling_config::ActivityNameFilterReader<'a>> {
             pz::messages(self.0, 3)
         }
 
         /// `repeated ActivityRange activity_ranges = 5`
         #[inline]
-        pub fn activity_ranges(
-            &self,
-        ) -> pz::Messages<'a, crate::gpu_counter_config::instrumented_sampling_config::ActivityRangeReader<'a>> {
+        pub fn activity_ranges(&self) -> pz::Messages<'a, instrumented_sampling_config::ActivityRangeReader<'a>> {
             pz::messages(self.0, 5)
         }
 
@@ -333,9 +219,9 @@ pub mod gpu_counter_config {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct InstrumentedSamplingConfig {
         /// `repeated ActivityNameFilter activity_name_filters = 3`
-        pub activity_name_filters: pz::rt::Vec<crate::gpu_counter_config::instrumented_sampling_config::ActivityNameFilter>,
+        pub activity_name_filters: pz::rt::Vec<instrumented_sampling_config::ActivityNameFilter>,
         /// `repeated ActivityRange activity_ranges = 5`
-        pub activity_ranges: pz::rt::Vec<crate::gpu_counter_config::instrumented_sampling_config::ActivityRange>,
+        pub activity_ranges: pz::rt::Vec<instrumented_sampling_config::ActivityRange>,
         /// `repeated string activity_tx_include_globs = 6`
         pub activity_tx_include_globs: pz::rt::Vec<pz::ProtoString>,
         /// `repeated string activity_tx_exclude_globs = 7`
@@ -381,24 +267,14 @@ pub mod gpu_counter_config {
             pub const ACTIVITY_TX_EXCLUDE_GLOBS: u32 = 7;
         }
 
-        /// Appends the fields of a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter`.
-        #[derive(Debug)]
-        pub struct ActivityNameFilterWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for ActivityNameFilterWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter`.
+            writer ActivityNameFilterWriter;
+            /// The fields of an encoded `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter`.
+            reader ActivityNameFilterReader;
         }
 
-        impl<'w> ActivityNameFilterWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl ActivityNameFilterWriter<'_> {
             /// `optional string name_glob = 1`
             #[inline]
             pub fn name_glob(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -408,70 +284,22 @@ pub mod gpu_counter_config {
 
             /// `optional NameBase name_base = 2`
             #[inline]
-            pub fn name_base(
-                &mut self,
-                value: crate::gpu_counter_config::instrumented_sampling_config::activity_name_filter::NameBase,
-            ) -> &mut Self {
+            pub fn name_base(&mut self, value: activity_name_filter::NameBase) -> &mut Self {
                 self.0.int(2, i64::from(value.0));
                 self
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct ActivityNameFilterReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for ActivityNameFilterReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> ActivityNameFilterReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional string name_glob = 1`
             #[inline]
-            #[must_use]
             pub fn name_glob(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 1)
             }
 
             /// `optional NameBase name_base = 2`
             #[inline]
-            #[must_use]
-            pub fn name_base(
-                &self,
-            ) -> Option<crate::gpu_counter_config::instrumented_sampling_config::activity_name_filter::NameBase> {
+            pub fn name_base(&self) -> Option<activity_name_filter::NameBase> {
                 pz::last::<pz::kind::Enum<_>>(self.0, 2)
             }
         }
@@ -482,7 +310,7 @@ pub mod gpu_counter_config {
             /// `optional string name_glob = 1`
             pub name_glob: Option<pz::ProtoString>,
             /// `optional NameBase name_base = 2`
-            pub name_base: Option<crate::gpu_counter_config::instrumented_sampling_config::activity_name_filter::NameBase>,
+            pub name_base: Option<activity_name_filter::NameBase>,
             /// Fields that the schema does not know, encoded.
             pub unknown_fields: pz::rt::Vec<u8>,
         }
@@ -518,75 +346,24 @@ pub mod gpu_counter_config {
                 pub const NAME_BASE: u32 = 2;
             }
 
-            /// Enumeration `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter.NameBase`; numbers without a name are values too.
-            #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-            pub struct NameBase(pub i32);
-
-            #[allow(missing_docs)]
-            impl NameBase {
-                pub const MANGLED_KERNEL_NAME: Self = Self(0);
-                pub const DEMANGLED_KERNEL_NAME: Self = Self(1);
-                pub const FUNCTION_NAME: Self = Self(2);
-            }
-
-            impl NameBase {
-                /// The name of the value, if the schema has one.
-                #[must_use]
-                pub const fn name(self) -> Option<&'static str> {
-                    Some(match self {
-                        Self::MANGLED_KERNEL_NAME => "MANGLED_KERNEL_NAME",
-                        Self::DEMANGLED_KERNEL_NAME => "DEMANGLED_KERNEL_NAME",
-                        Self::FUNCTION_NAME => "FUNCTION_NAME",
-                        _ => return None,
-                    })
-                }
-            }
-
-            impl Default for NameBase {
-                fn default() -> Self {
-                    Self(0)
-                }
-            }
-
-            impl From<i32> for NameBase {
-                #[inline]
-                fn from(number: i32) -> Self {
-                    Self(number)
-                }
-            }
-
-            impl From<NameBase> for i32 {
-                #[inline]
-                fn from(value: NameBase) -> Self {
-                    value.0
-                }
-            }
-
-            impl core::fmt::Debug for NameBase {
-                fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                    pz::debug_enum(f, self.name(), self.0)
+            pz::open_enum! {
+                /// Enumeration `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter.NameBase`; numbers without a name are values too.
+                enum NameBase, default 0 {
+                    MANGLED_KERNEL_NAME = 0, "MANGLED_KERNEL_NAME";
+                    DEMANGLED_KERNEL_NAME = 1, "DEMANGLED_KERNEL_NAME";
+                    FUNCTION_NAME = 2, "FUNCTION_NAME";
                 }
             }
         }
 
-        /// Appends the fields of a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange`.
-        #[derive(Debug)]
-        pub struct ActivityRangeWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for ActivityRangeWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange`.
+            writer ActivityRangeWriter;
+            /// The fields of an encoded `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange`.
+            reader ActivityRangeReader;
         }
 
-        impl<'w> ActivityRangeWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl ActivityRangeWriter<'_> {
             /// `optional uint32 skip = 1`
             #[inline]
             pub fn skip(&mut self, value: u32) -> &mut Self {
@@ -602,58 +379,15 @@ pub mod gpu_counter_config {
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct ActivityRangeReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for ActivityRangeReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> ActivityRangeReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional uint32 skip = 1`
             #[inline]
-            #[must_use]
             pub fn skip(&self) -> Option<u32> {
                 pz::last::<pz::kind::Uint32>(self.0, 1)
             }
 
             /// `optional uint32 count = 2`
             #[inline]
-            #[must_use]
             pub fn count(&self) -> Option<u32> {
                 pz::last::<pz::kind::Uint32>(self.0, 2)
             }

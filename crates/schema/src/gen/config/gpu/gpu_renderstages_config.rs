@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.GpuRenderStagesConfig`.
-#[derive(Debug)]
-pub struct GpuRenderStagesConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GpuRenderStagesConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GpuRenderStagesConfig`.
+    writer GpuRenderStagesConfigWriter;
+    /// The fields of an encoded `perfetto.protos.GpuRenderStagesConfig`.
+    reader GpuRenderStagesConfigReader;
 }
 
-impl<'w> GpuRenderStagesConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GpuRenderStagesConfigWriter<'_> {
     /// `optional bool full_loadstore = 1`
     #[inline]
     pub fn full_loadstore(&mut self, value: bool) -> &mut Self {
@@ -42,58 +32,15 @@ impl<'w> GpuRenderStagesConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GpuRenderStagesConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GpuRenderStagesConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GpuRenderStagesConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GpuRenderStagesConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional bool full_loadstore = 1`
     #[inline]
-    #[must_use]
     pub fn full_loadstore(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 1)
     }
 
     /// `optional bool low_overhead = 2`
     #[inline]
-    #[must_use]
     pub fn low_overhead(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.InodeFileConfig`.
-#[derive(Debug)]
-pub struct InodeFileConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InodeFileConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InodeFileConfig`.
+    writer InodeFileConfigWriter;
+    /// The fields of an encoded `perfetto.protos.InodeFileConfig`.
+    reader InodeFileConfigReader;
 }
 
-impl<'w> InodeFileConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InodeFileConfigWriter<'_> {
     /// `optional uint32 scan_interval_ms = 1`
     #[inline]
     pub fn scan_interval_ms(&mut self, value: u32) -> &mut Self {
@@ -57,77 +47,32 @@ impl<'w> InodeFileConfigWriter<'w> {
 
     /// `repeated MountPointMappingEntry mount_point_mapping = 6`
     #[inline]
-    pub fn mount_point_mapping(&mut self) -> crate::inode_file_config::MountPointMappingEntryWriter<'_> {
+    pub fn mount_point_mapping(&mut self) -> inode_file_config::MountPointMappingEntryWriter<'_> {
         self.0.begin(6).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InodeFileConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InodeFileConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InodeFileConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InodeFileConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 scan_interval_ms = 1`
     #[inline]
-    #[must_use]
     pub fn scan_interval_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 scan_delay_ms = 2`
     #[inline]
-    #[must_use]
     pub fn scan_delay_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 scan_batch_size = 3`
     #[inline]
-    #[must_use]
     pub fn scan_batch_size(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional bool do_not_scan = 4`
     #[inline]
-    #[must_use]
     pub fn do_not_scan(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 4)
     }
@@ -140,7 +85,7 @@ impl<'a> InodeFileConfigReader<'a> {
 
     /// `repeated MountPointMappingEntry mount_point_mapping = 6`
     #[inline]
-    pub fn mount_point_mapping(&self) -> pz::Messages<'a, crate::inode_file_config::MountPointMappingEntryReader<'a>> {
+    pub fn mount_point_mapping(&self) -> pz::Messages<'a, inode_file_config::MountPointMappingEntryReader<'a>> {
         pz::messages(self.0, 6)
     }
 }
@@ -159,7 +104,7 @@ pub struct InodeFileConfig {
     /// `repeated string scan_mount_points = 5`
     pub scan_mount_points: pz::rt::Vec<pz::ProtoString>,
     /// `repeated MountPointMappingEntry mount_point_mapping = 6`
-    pub mount_point_mapping: pz::rt::Vec<crate::inode_file_config::MountPointMappingEntry>,
+    pub mount_point_mapping: pz::rt::Vec<inode_file_config::MountPointMappingEntry>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -207,24 +152,14 @@ pub mod inode_file_config {
         pub const MOUNT_POINT_MAPPING: u32 = 6;
     }
 
-    /// Appends the fields of a `perfetto.protos.InodeFileConfig.MountPointMappingEntry`.
-    #[derive(Debug)]
-    pub struct MountPointMappingEntryWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for MountPointMappingEntryWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.InodeFileConfig.MountPointMappingEntry`.
+        writer MountPointMappingEntryWriter;
+        /// The fields of an encoded `perfetto.protos.InodeFileConfig.MountPointMappingEntry`.
+        reader MountPointMappingEntryReader;
     }
 
-    impl<'w> MountPointMappingEntryWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl MountPointMappingEntryWriter<'_> {
         /// `optional string mountpoint = 1`
         #[inline]
         pub fn mountpoint(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -240,51 +175,9 @@ pub mod inode_file_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.InodeFileConfig.MountPointMappingEntry`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct MountPointMappingEntryReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for MountPointMappingEntryReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> MountPointMappingEntryReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string mountpoint = 1`
         #[inline]
-        #[must_use]
         pub fn mountpoint(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }

@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ConsoleConfig`.
-#[derive(Debug)]
-pub struct ConsoleConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ConsoleConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ConsoleConfig`.
+    writer ConsoleConfigWriter;
+    /// The fields of an encoded `perfetto.protos.ConsoleConfig`.
+    reader ConsoleConfigReader;
 }
 
-impl<'w> ConsoleConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ConsoleConfigWriter<'_> {
     /// `optional Output output = 1`
     #[inline]
-    pub fn output(&mut self, value: crate::console_config::Output) -> &mut Self {
+    pub fn output(&mut self, value: console_config::Output) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
@@ -35,58 +25,15 @@ impl<'w> ConsoleConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ConsoleConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ConsoleConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ConsoleConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ConsoleConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional Output output = 1`
     #[inline]
-    #[must_use]
-    pub fn output(&self) -> Option<crate::console_config::Output> {
+    pub fn output(&self) -> Option<console_config::Output> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `optional bool enable_colors = 2`
     #[inline]
-    #[must_use]
     pub fn enable_colors(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
@@ -96,7 +43,7 @@ impl<'a> ConsoleConfigReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConsoleConfig {
     /// `optional Output output = 1`
-    pub output: Option<crate::console_config::Output>,
+    pub output: Option<console_config::Output>,
     /// `optional bool enable_colors = 2`
     pub enable_colors: Option<bool>,
     /// Fields that the schema does not know, encoded.
@@ -134,53 +81,12 @@ pub mod console_config {
         pub const ENABLE_COLORS: u32 = 2;
     }
 
-    /// Enumeration `perfetto.protos.ConsoleConfig.Output`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Output(pub i32);
-
-    #[allow(missing_docs)]
-    impl Output {
-        pub const OUTPUT_UNSPECIFIED: Self = Self(0);
-        pub const OUTPUT_STDOUT: Self = Self(1);
-        pub const OUTPUT_STDERR: Self = Self(2);
-    }
-
-    impl Output {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::OUTPUT_UNSPECIFIED => "OUTPUT_UNSPECIFIED",
-                Self::OUTPUT_STDOUT => "OUTPUT_STDOUT",
-                Self::OUTPUT_STDERR => "OUTPUT_STDERR",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for Output {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for Output {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Output> for i32 {
-        #[inline]
-        fn from(value: Output) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Output {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ConsoleConfig.Output`; numbers without a name are values too.
+        enum Output, default 0 {
+            OUTPUT_UNSPECIFIED = 0, "OUTPUT_UNSPECIFIED";
+            OUTPUT_STDOUT = 1, "OUTPUT_STDOUT";
+            OUTPUT_STDERR = 2, "OUTPUT_STDERR";
         }
     }
 }

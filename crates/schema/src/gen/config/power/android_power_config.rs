@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.AndroidPowerConfig`.
-#[derive(Debug)]
-pub struct AndroidPowerConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidPowerConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidPowerConfig`.
+    writer AndroidPowerConfigWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidPowerConfig`.
+    reader AndroidPowerConfigReader;
 }
 
-impl<'w> AndroidPowerConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidPowerConfigWriter<'_> {
     /// `optional uint32 battery_poll_ms = 1`
     #[inline]
     pub fn battery_poll_ms(&mut self, value: u32) -> &mut Self {
@@ -29,7 +19,7 @@ impl<'w> AndroidPowerConfigWriter<'w> {
 
     /// `repeated BatteryCounters battery_counters = 2`
     #[inline]
-    pub fn battery_counters(&mut self, value: crate::android_power_config::BatteryCounters) -> &mut Self {
+    pub fn battery_counters(&mut self, value: android_power_config::BatteryCounters) -> &mut Self {
         self.0.int(2, i64::from(value.0));
         self
     }
@@ -56,78 +46,33 @@ impl<'w> AndroidPowerConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidPowerConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidPowerConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidPowerConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidPowerConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 battery_poll_ms = 1`
     #[inline]
-    #[must_use]
     pub fn battery_poll_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `repeated BatteryCounters battery_counters = 2`
     #[inline]
-    pub fn battery_counters(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::android_power_config::BatteryCounters>> {
+    pub fn battery_counters(&self) -> pz::Repeated<'a, pz::kind::Enum<android_power_config::BatteryCounters>> {
         pz::repeated::<pz::kind::Enum<_>>(self.0, 2)
     }
 
     /// `optional bool collect_power_rails = 3`
     #[inline]
-    #[must_use]
     pub fn collect_power_rails(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }
 
     /// `optional bool collect_energy_estimation_breakdown = 4`
     #[inline]
-    #[must_use]
     pub fn collect_energy_estimation_breakdown(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 4)
     }
 
     /// `optional bool collect_entity_state_residency = 5`
     #[inline]
-    #[must_use]
     pub fn collect_entity_state_residency(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 5)
     }
@@ -139,7 +84,7 @@ pub struct AndroidPowerConfig {
     /// `optional uint32 battery_poll_ms = 1`
     pub battery_poll_ms: Option<u32>,
     /// `repeated BatteryCounters battery_counters = 2`
-    pub battery_counters: pz::rt::Vec<crate::android_power_config::BatteryCounters>,
+    pub battery_counters: pz::rt::Vec<android_power_config::BatteryCounters>,
     /// `optional bool collect_power_rails = 3`
     pub collect_power_rails: Option<bool>,
     /// `optional bool collect_energy_estimation_breakdown = 4`
@@ -190,59 +135,15 @@ pub mod android_power_config {
         pub const COLLECT_ENTITY_STATE_RESIDENCY: u32 = 5;
     }
 
-    /// Enumeration `perfetto.protos.AndroidPowerConfig.BatteryCounters`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct BatteryCounters(pub i32);
-
-    #[allow(missing_docs)]
-    impl BatteryCounters {
-        pub const BATTERY_COUNTER_UNSPECIFIED: Self = Self(0);
-        pub const BATTERY_COUNTER_CHARGE: Self = Self(1);
-        pub const BATTERY_COUNTER_CAPACITY_PERCENT: Self = Self(2);
-        pub const BATTERY_COUNTER_CURRENT: Self = Self(3);
-        pub const BATTERY_COUNTER_CURRENT_AVG: Self = Self(4);
-        pub const BATTERY_COUNTER_VOLTAGE: Self = Self(5);
-    }
-
-    impl BatteryCounters {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::BATTERY_COUNTER_UNSPECIFIED => "BATTERY_COUNTER_UNSPECIFIED",
-                Self::BATTERY_COUNTER_CHARGE => "BATTERY_COUNTER_CHARGE",
-                Self::BATTERY_COUNTER_CAPACITY_PERCENT => "BATTERY_COUNTER_CAPACITY_PERCENT",
-                Self::BATTERY_COUNTER_CURRENT => "BATTERY_COUNTER_CURRENT",
-                Self::BATTERY_COUNTER_CURRENT_AVG => "BATTERY_COUNTER_CURRENT_AVG",
-                Self::BATTERY_COUNTER_VOLTAGE => "BATTERY_COUNTER_VOLTAGE",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for BatteryCounters {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for BatteryCounters {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<BatteryCounters> for i32 {
-        #[inline]
-        fn from(value: BatteryCounters) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for BatteryCounters {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.AndroidPowerConfig.BatteryCounters`; numbers without a name are values too.
+        enum BatteryCounters, default 0 {
+            BATTERY_COUNTER_UNSPECIFIED = 0, "BATTERY_COUNTER_UNSPECIFIED";
+            BATTERY_COUNTER_CHARGE = 1, "BATTERY_COUNTER_CHARGE";
+            BATTERY_COUNTER_CAPACITY_PERCENT = 2, "BATTERY_COUNTER_CAPACITY_PERCENT";
+            BATTERY_COUNTER_CURRENT = 3, "BATTERY_COUNTER_CURRENT";
+            BATTERY_COUNTER_CURRENT_AVG = 4, "BATTERY_COUNTER_CURRENT_AVG";
+            BATTERY_COUNTER_VOLTAGE = 5, "BATTERY_COUNTER_VOLTAGE";
         }
     }
 }

@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.PriorityBoostConfig`.
-#[derive(Debug)]
-pub struct PriorityBoostConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PriorityBoostConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PriorityBoostConfig`.
+    writer PriorityBoostConfigWriter;
+    /// The fields of an encoded `perfetto.protos.PriorityBoostConfig`.
+    reader PriorityBoostConfigReader;
 }
 
-impl<'w> PriorityBoostConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PriorityBoostConfigWriter<'_> {
     /// `optional BoostPolicy policy = 1`
     #[inline]
-    pub fn policy(&mut self, value: crate::priority_boost_config::BoostPolicy) -> &mut Self {
+    pub fn policy(&mut self, value: priority_boost_config::BoostPolicy) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
@@ -35,58 +25,15 @@ impl<'w> PriorityBoostConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PriorityBoostConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PriorityBoostConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PriorityBoostConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PriorityBoostConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional BoostPolicy policy = 1`
     #[inline]
-    #[must_use]
-    pub fn policy(&self) -> Option<crate::priority_boost_config::BoostPolicy> {
+    pub fn policy(&self) -> Option<priority_boost_config::BoostPolicy> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `optional uint32 priority = 2`
     #[inline]
-    #[must_use]
     pub fn priority(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -96,7 +43,7 @@ impl<'a> PriorityBoostConfigReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PriorityBoostConfig {
     /// `optional BoostPolicy policy = 1`
-    pub policy: Option<crate::priority_boost_config::BoostPolicy>,
+    pub policy: Option<priority_boost_config::BoostPolicy>,
     /// `optional uint32 priority = 2`
     pub priority: Option<u32>,
     /// Fields that the schema does not know, encoded.
@@ -134,53 +81,12 @@ pub mod priority_boost_config {
         pub const PRIORITY: u32 = 2;
     }
 
-    /// Enumeration `perfetto.protos.PriorityBoostConfig.BoostPolicy`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct BoostPolicy(pub i32);
-
-    #[allow(missing_docs)]
-    impl BoostPolicy {
-        pub const POLICY_UNSPECIFIED: Self = Self(0);
-        pub const POLICY_SCHED_OTHER: Self = Self(1);
-        pub const POLICY_SCHED_FIFO: Self = Self(2);
-    }
-
-    impl BoostPolicy {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::POLICY_UNSPECIFIED => "POLICY_UNSPECIFIED",
-                Self::POLICY_SCHED_OTHER => "POLICY_SCHED_OTHER",
-                Self::POLICY_SCHED_FIFO => "POLICY_SCHED_FIFO",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for BoostPolicy {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for BoostPolicy {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<BoostPolicy> for i32 {
-        #[inline]
-        fn from(value: BoostPolicy) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for BoostPolicy {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.PriorityBoostConfig.BoostPolicy`; numbers without a name are values too.
+        enum BoostPolicy, default 0 {
+            POLICY_UNSPECIFIED = 0, "POLICY_UNSPECIFIED";
+            POLICY_SCHED_OTHER = 1, "POLICY_SCHED_OTHER";
+            POLICY_SCHED_FIFO = 2, "POLICY_SCHED_FIFO";
         }
     }
 }

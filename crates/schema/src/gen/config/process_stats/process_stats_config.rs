@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ProcessStatsConfig`.
-#[derive(Debug)]
-pub struct ProcessStatsConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ProcessStatsConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ProcessStatsConfig`.
+    writer ProcessStatsConfigWriter;
+    /// The fields of an encoded `perfetto.protos.ProcessStatsConfig`.
+    reader ProcessStatsConfigReader;
 }
 
-impl<'w> ProcessStatsConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ProcessStatsConfigWriter<'_> {
     /// `repeated Quirks quirks = 1`
     #[inline]
-    pub fn quirks(&mut self, value: crate::process_stats_config::Quirks) -> &mut Self {
+    pub fn quirks(&mut self, value: process_stats_config::Quirks) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
@@ -98,120 +88,69 @@ impl<'w> ProcessStatsConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ProcessStatsConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ProcessStatsConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ProcessStatsConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ProcessStatsConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated Quirks quirks = 1`
     #[inline]
-    pub fn quirks(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::process_stats_config::Quirks>> {
+    pub fn quirks(&self) -> pz::Repeated<'a, pz::kind::Enum<process_stats_config::Quirks>> {
         pz::repeated::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `optional bool scan_all_processes_on_start = 2`
     #[inline]
-    #[must_use]
     pub fn scan_all_processes_on_start(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
 
     /// `optional bool record_thread_names = 3`
     #[inline]
-    #[must_use]
     pub fn record_thread_names(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }
 
     /// `optional uint32 proc_stats_poll_ms = 4`
     #[inline]
-    #[must_use]
     pub fn proc_stats_poll_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 proc_stats_cache_ttl_ms = 6`
     #[inline]
-    #[must_use]
     pub fn proc_stats_cache_ttl_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional bool resolve_process_fds = 9`
     #[inline]
-    #[must_use]
     pub fn resolve_process_fds(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 9)
     }
 
     /// `optional bool scan_smaps_rollup = 10`
     #[inline]
-    #[must_use]
     pub fn scan_smaps_rollup(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 10)
     }
 
     /// `optional bool record_process_age = 11`
     #[inline]
-    #[must_use]
     pub fn record_process_age(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 11)
     }
 
     /// `optional bool record_process_runtime = 12`
     #[inline]
-    #[must_use]
     pub fn record_process_runtime(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 12)
     }
 
     /// `optional bool record_process_dmabuf_rss = 13`
     #[inline]
-    #[must_use]
     pub fn record_process_dmabuf_rss(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 13)
     }
 
     /// `optional bool skip_main_thread_message = 14`
     #[inline]
-    #[must_use]
     pub fn skip_main_thread_message(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 14)
     }
@@ -221,7 +160,7 @@ impl<'a> ProcessStatsConfigReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProcessStatsConfig {
     /// `repeated Quirks quirks = 1`
-    pub quirks: pz::rt::Vec<crate::process_stats_config::Quirks>,
+    pub quirks: pz::rt::Vec<process_stats_config::Quirks>,
     /// `optional bool scan_all_processes_on_start = 2`
     pub scan_all_processes_on_start: Option<bool>,
     /// `optional bool record_thread_names = 3`
@@ -304,53 +243,12 @@ pub mod process_stats_config {
         pub const SKIP_MAIN_THREAD_MESSAGE: u32 = 14;
     }
 
-    /// Enumeration `perfetto.protos.ProcessStatsConfig.Quirks`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Quirks(pub i32);
-
-    #[allow(missing_docs)]
-    impl Quirks {
-        pub const QUIRKS_UNSPECIFIED: Self = Self(0);
-        pub const DISABLE_INITIAL_DUMP: Self = Self(1);
-        pub const DISABLE_ON_DEMAND: Self = Self(2);
-    }
-
-    impl Quirks {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::QUIRKS_UNSPECIFIED => "QUIRKS_UNSPECIFIED",
-                Self::DISABLE_INITIAL_DUMP => "DISABLE_INITIAL_DUMP",
-                Self::DISABLE_ON_DEMAND => "DISABLE_ON_DEMAND",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for Quirks {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for Quirks {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Quirks> for i32 {
-        #[inline]
-        fn from(value: Quirks) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Quirks {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ProcessStatsConfig.Quirks`; numbers without a name are values too.
+        enum Quirks, default 0 {
+            QUIRKS_UNSPECIFIED = 0, "QUIRKS_UNSPECIFIED";
+            DISABLE_INITIAL_DUMP = 1, "DISABLE_INITIAL_DUMP";
+            DISABLE_ON_DEMAND = 2, "DISABLE_ON_DEMAND";
         }
     }
 }

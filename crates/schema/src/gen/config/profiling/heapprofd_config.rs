@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.HeapprofdConfig`.
-#[derive(Debug)]
-pub struct HeapprofdConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HeapprofdConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HeapprofdConfig`.
+    writer HeapprofdConfigWriter;
+    /// The fields of an encoded `perfetto.protos.HeapprofdConfig`.
+    reader HeapprofdConfigReader;
 }
 
-impl<'w> HeapprofdConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl HeapprofdConfigWriter<'_> {
     /// `optional uint64 sampling_interval_bytes = 1`
     #[inline]
     pub fn sampling_interval_bytes(&mut self, value: u64) -> &mut Self {
@@ -50,7 +40,7 @@ impl<'w> HeapprofdConfigWriter<'w> {
 
     /// `optional ContinuousDumpConfig continuous_dump_config = 6`
     #[inline]
-    pub fn continuous_dump_config(&mut self) -> crate::heapprofd_config::ContinuousDumpConfigWriter<'_> {
+    pub fn continuous_dump_config(&mut self) -> heapprofd_config::ContinuousDumpConfigWriter<'_> {
         self.0.begin(6).into()
     }
 
@@ -195,51 +185,9 @@ impl<'w> HeapprofdConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.HeapprofdConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HeapprofdConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HeapprofdConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> HeapprofdConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 sampling_interval_bytes = 1`
     #[inline]
-    #[must_use]
     pub fn sampling_interval_bytes(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
@@ -258,15 +206,13 @@ impl<'a> HeapprofdConfigReader<'a> {
 
     /// `optional bool all = 5`
     #[inline]
-    #[must_use]
     pub fn all(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 5)
     }
 
     /// `optional ContinuousDumpConfig continuous_dump_config = 6`
     #[inline]
-    #[must_use]
-    pub fn continuous_dump_config(&self) -> Option<crate::heapprofd_config::ContinuousDumpConfigReader<'a>> {
+    pub fn continuous_dump_config(&self) -> Option<heapprofd_config::ContinuousDumpConfigReader<'a>> {
         pz::last_message(self.0, 6)
     }
 
@@ -278,77 +224,66 @@ impl<'a> HeapprofdConfigReader<'a> {
 
     /// `optional uint64 shmem_size_bytes = 8`
     #[inline]
-    #[must_use]
     pub fn shmem_size_bytes(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
 
     /// `optional bool block_client = 9`
     #[inline]
-    #[must_use]
     pub fn block_client(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 9)
     }
 
     /// `optional bool no_startup = 10`
     #[inline]
-    #[must_use]
     pub fn no_startup(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 10)
     }
 
     /// `optional bool no_running = 11`
     #[inline]
-    #[must_use]
     pub fn no_running(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 11)
     }
 
     /// `optional bool dump_at_max = 13`
     #[inline]
-    #[must_use]
     pub fn dump_at_max(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 13)
     }
 
     /// `optional uint32 block_client_timeout_us = 14`
     #[inline]
-    #[must_use]
     pub fn block_client_timeout_us(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 14)
     }
 
     /// `optional uint32 min_anonymous_memory_kb = 15`
     #[inline]
-    #[must_use]
     pub fn min_anonymous_memory_kb(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 15)
     }
 
     /// `optional uint32 max_heapprofd_memory_kb = 16`
     #[inline]
-    #[must_use]
     pub fn max_heapprofd_memory_kb(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 16)
     }
 
     /// `optional uint64 max_heapprofd_cpu_secs = 17`
     #[inline]
-    #[must_use]
     pub fn max_heapprofd_cpu_secs(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 17)
     }
 
     /// `optional bool disable_fork_teardown = 18`
     #[inline]
-    #[must_use]
     pub fn disable_fork_teardown(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 18)
     }
 
     /// `optional bool disable_vfork_detection = 19`
     #[inline]
-    #[must_use]
     pub fn disable_vfork_detection(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 19)
     }
@@ -361,7 +296,6 @@ impl<'a> HeapprofdConfigReader<'a> {
 
     /// `optional bool all_heaps = 21`
     #[inline]
-    #[must_use]
     pub fn all_heaps(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 21)
     }
@@ -374,21 +308,18 @@ impl<'a> HeapprofdConfigReader<'a> {
 
     /// `optional bool stream_allocations = 23`
     #[inline]
-    #[must_use]
     pub fn stream_allocations(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 23)
     }
 
     /// `optional uint64 adaptive_sampling_shmem_threshold = 24`
     #[inline]
-    #[must_use]
     pub fn adaptive_sampling_shmem_threshold(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 24)
     }
 
     /// `optional uint64 adaptive_sampling_max_sampling_interval_bytes = 25`
     #[inline]
-    #[must_use]
     pub fn adaptive_sampling_max_sampling_interval_bytes(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 25)
     }
@@ -418,7 +349,7 @@ pub struct HeapprofdConfig {
     /// `optional bool all = 5`
     pub all: Option<bool>,
     /// `optional ContinuousDumpConfig continuous_dump_config = 6`
-    pub continuous_dump_config: Option<crate::heapprofd_config::ContinuousDumpConfig>,
+    pub continuous_dump_config: Option<heapprofd_config::ContinuousDumpConfig>,
     /// `repeated string skip_symbol_prefix = 7`
     pub skip_symbol_prefix: pz::rt::Vec<pz::ProtoString>,
     /// `optional uint64 shmem_size_bytes = 8`
@@ -563,24 +494,14 @@ pub mod heapprofd_config {
         pub const EXCLUDE_HEAPS: u32 = 27;
     }
 
-    /// Appends the fields of a `perfetto.protos.HeapprofdConfig.ContinuousDumpConfig`.
-    #[derive(Debug)]
-    pub struct ContinuousDumpConfigWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ContinuousDumpConfigWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.HeapprofdConfig.ContinuousDumpConfig`.
+        writer ContinuousDumpConfigWriter;
+        /// The fields of an encoded `perfetto.protos.HeapprofdConfig.ContinuousDumpConfig`.
+        reader ContinuousDumpConfigReader;
     }
 
-    impl<'w> ContinuousDumpConfigWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ContinuousDumpConfigWriter<'_> {
         /// `optional uint32 dump_phase_ms = 5`
         #[inline]
         pub fn dump_phase_ms(&mut self, value: u32) -> &mut Self {
@@ -596,58 +517,15 @@ pub mod heapprofd_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.HeapprofdConfig.ContinuousDumpConfig`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ContinuousDumpConfigReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ContinuousDumpConfigReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ContinuousDumpConfigReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 dump_phase_ms = 5`
         #[inline]
-        #[must_use]
         pub fn dump_phase_ms(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 5)
         }
 
         /// `optional uint32 dump_interval_ms = 6`
         #[inline]
-        #[must_use]
         pub fn dump_interval_ms(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 6)
         }

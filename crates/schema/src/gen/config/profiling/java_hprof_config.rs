@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.JavaHprofConfig`.
-#[derive(Debug)]
-pub struct JavaHprofConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for JavaHprofConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.JavaHprofConfig`.
+    writer JavaHprofConfigWriter;
+    /// The fields of an encoded `perfetto.protos.JavaHprofConfig`.
+    reader JavaHprofConfigReader;
 }
 
-impl<'w> JavaHprofConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl JavaHprofConfigWriter<'_> {
     /// `repeated string process_cmdline = 1`
     #[inline]
     pub fn process_cmdline(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -36,7 +26,7 @@ impl<'w> JavaHprofConfigWriter<'w> {
 
     /// `optional ContinuousDumpConfig continuous_dump_config = 3`
     #[inline]
-    pub fn continuous_dump_config(&mut self) -> crate::java_hprof_config::ContinuousDumpConfigWriter<'_> {
+    pub fn continuous_dump_config(&mut self) -> java_hprof_config::ContinuousDumpConfigWriter<'_> {
         self.0.begin(3).into()
     }
 
@@ -89,48 +79,7 @@ impl<'w> JavaHprofConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.JavaHprofConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct JavaHprofConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for JavaHprofConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> JavaHprofConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated string process_cmdline = 1`
     #[inline]
     pub fn process_cmdline(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
@@ -145,21 +94,18 @@ impl<'a> JavaHprofConfigReader<'a> {
 
     /// `optional ContinuousDumpConfig continuous_dump_config = 3`
     #[inline]
-    #[must_use]
-    pub fn continuous_dump_config(&self) -> Option<crate::java_hprof_config::ContinuousDumpConfigReader<'a>> {
+    pub fn continuous_dump_config(&self) -> Option<java_hprof_config::ContinuousDumpConfigReader<'a>> {
         pz::last_message(self.0, 3)
     }
 
     /// `optional uint32 min_anonymous_memory_kb = 4`
     #[inline]
-    #[must_use]
     pub fn min_anonymous_memory_kb(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional bool dump_smaps = 5`
     #[inline]
-    #[must_use]
     pub fn dump_smaps(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 5)
     }
@@ -178,21 +124,18 @@ impl<'a> JavaHprofConfigReader<'a> {
 
     /// `optional SmapsConfig smaps_config = 8`
     #[inline]
-    #[must_use]
     pub fn smaps_config(&self) -> Option<crate::SmapsConfigReader<'a>> {
         pz::last_message(self.0, 8)
     }
 
     /// `optional uint32 min_java_heap_size_kb = 9`
     #[inline]
-    #[must_use]
     pub fn min_java_heap_size_kb(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional bool dump_oome_callstack = 10`
     #[inline]
-    #[must_use]
     pub fn dump_oome_callstack(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 10)
     }
@@ -206,7 +149,7 @@ pub struct JavaHprofConfig {
     /// `repeated uint64 pid = 2`
     pub pid: pz::rt::Vec<u64>,
     /// `optional ContinuousDumpConfig continuous_dump_config = 3`
-    pub continuous_dump_config: Option<crate::java_hprof_config::ContinuousDumpConfig>,
+    pub continuous_dump_config: Option<java_hprof_config::ContinuousDumpConfig>,
     /// `optional uint32 min_anonymous_memory_kb = 4`
     pub min_anonymous_memory_kb: Option<u32>,
     /// `optional bool dump_smaps = 5`
@@ -280,24 +223,14 @@ pub mod java_hprof_config {
         pub const DUMP_OOME_CALLSTACK: u32 = 10;
     }
 
-    /// Appends the fields of a `perfetto.protos.JavaHprofConfig.ContinuousDumpConfig`.
-    #[derive(Debug)]
-    pub struct ContinuousDumpConfigWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ContinuousDumpConfigWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.JavaHprofConfig.ContinuousDumpConfig`.
+        writer ContinuousDumpConfigWriter;
+        /// The fields of an encoded `perfetto.protos.JavaHprofConfig.ContinuousDumpConfig`.
+        reader ContinuousDumpConfigReader;
     }
 
-    impl<'w> ContinuousDumpConfigWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ContinuousDumpConfigWriter<'_> {
         /// `optional uint32 dump_phase_ms = 1`
         #[inline]
         pub fn dump_phase_ms(&mut self, value: u32) -> &mut Self {
@@ -320,65 +253,21 @@ pub mod java_hprof_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.JavaHprofConfig.ContinuousDumpConfig`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ContinuousDumpConfigReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ContinuousDumpConfigReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ContinuousDumpConfigReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 dump_phase_ms = 1`
         #[inline]
-        #[must_use]
         pub fn dump_phase_ms(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional uint32 dump_interval_ms = 2`
         #[inline]
-        #[must_use]
         pub fn dump_interval_ms(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 2)
         }
 
         /// `optional bool scan_pids_only_on_start = 3`
         #[inline]
-        #[must_use]
         pub fn scan_pids_only_on_start(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 3)
         }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.PerfEventConfig`.
-#[derive(Debug)]
-pub struct PerfEventConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PerfEventConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PerfEventConfig`.
+    writer PerfEventConfigWriter;
+    /// The fields of an encoded `perfetto.protos.PerfEventConfig`.
+    reader PerfEventConfigReader;
 }
 
-impl<'w> PerfEventConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PerfEventConfigWriter<'_> {
     /// `optional bool all_cpus = 1`
     #[inline]
     pub fn all_cpus(&mut self, value: bool) -> &mut Self {
@@ -119,7 +109,7 @@ impl<'w> PerfEventConfigWriter<'w> {
 
     /// `optional CallstackSampling callstack_sampling = 16`
     #[inline]
-    pub fn callstack_sampling(&mut self) -> crate::perf_event_config::CallstackSamplingWriter<'_> {
+    pub fn callstack_sampling(&mut self) -> perf_event_config::CallstackSamplingWriter<'_> {
         self.0.begin(16).into()
     }
 
@@ -165,65 +155,21 @@ impl<'w> PerfEventConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PerfEventConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PerfEventConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PerfEventConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PerfEventConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional bool all_cpus = 1`
     #[inline]
-    #[must_use]
     pub fn all_cpus(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 1)
     }
 
     /// `optional uint32 sampling_frequency = 2`
     #[inline]
-    #[must_use]
     pub fn sampling_frequency(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 ring_buffer_pages = 3`
     #[inline]
-    #[must_use]
     pub fn ring_buffer_pages(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -254,63 +200,54 @@ impl<'a> PerfEventConfigReader<'a> {
 
     /// `optional uint32 ring_buffer_read_period_ms = 8`
     #[inline]
-    #[must_use]
     pub fn ring_buffer_read_period_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 remote_descriptor_timeout_ms = 9`
     #[inline]
-    #[must_use]
     pub fn remote_descriptor_timeout_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 unwind_state_clear_period_ms = 10`
     #[inline]
-    #[must_use]
     pub fn unwind_state_clear_period_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint32 additional_cmdline_count = 11`
     #[inline]
-    #[must_use]
     pub fn additional_cmdline_count(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional bool kernel_frames = 12`
     #[inline]
-    #[must_use]
     pub fn kernel_frames(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 12)
     }
 
     /// `optional uint32 max_daemon_memory_kb = 13`
     #[inline]
-    #[must_use]
     pub fn max_daemon_memory_kb(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 13)
     }
 
     /// `optional Timebase timebase = 15`
     #[inline]
-    #[must_use]
     pub fn timebase(&self) -> Option<crate::perf_events::TimebaseReader<'a>> {
         pz::last_message(self.0, 15)
     }
 
     /// `optional CallstackSampling callstack_sampling = 16`
     #[inline]
-    #[must_use]
-    pub fn callstack_sampling(&self) -> Option<crate::perf_event_config::CallstackSamplingReader<'a>> {
+    pub fn callstack_sampling(&self) -> Option<perf_event_config::CallstackSamplingReader<'a>> {
         pz::last_message(self.0, 16)
     }
 
     /// `optional uint64 max_enqueued_footprint_kb = 17`
     #[inline]
-    #[must_use]
     pub fn max_enqueued_footprint_kb(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 17)
     }
@@ -335,7 +272,6 @@ impl<'a> PerfEventConfigReader<'a> {
 
     /// `optional bool ignore_open_failure = 21`
     #[inline]
-    #[must_use]
     pub fn ignore_open_failure(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 21)
     }
@@ -379,7 +315,7 @@ pub struct PerfEventConfig {
     /// `optional Timebase timebase = 15`
     pub timebase: Option<crate::perf_events::Timebase>,
     /// `optional CallstackSampling callstack_sampling = 16`
-    pub callstack_sampling: Option<crate::perf_event_config::CallstackSampling>,
+    pub callstack_sampling: Option<perf_event_config::CallstackSampling>,
     /// `optional uint64 max_enqueued_footprint_kb = 17`
     pub max_enqueued_footprint_kb: Option<u64>,
     /// `repeated string target_installed_by = 18`
@@ -484,81 +420,28 @@ pub mod perf_event_config {
         pub const CPUID: u32 = 22;
     }
 
-    /// Enumeration `perfetto.protos.PerfEventConfig.UnwindMode`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct UnwindMode(pub i32);
-
-    #[allow(missing_docs)]
-    impl UnwindMode {
-        pub const UNWIND_UNKNOWN: Self = Self(0);
-        pub const UNWIND_SKIP: Self = Self(1);
-        pub const UNWIND_DWARF: Self = Self(2);
-        pub const UNWIND_FRAME_POINTER: Self = Self(3);
-        pub const UNWIND_KERNEL_FRAME_POINTER: Self = Self(4);
-    }
-
-    impl UnwindMode {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::UNWIND_UNKNOWN => "UNWIND_UNKNOWN",
-                Self::UNWIND_SKIP => "UNWIND_SKIP",
-                Self::UNWIND_DWARF => "UNWIND_DWARF",
-                Self::UNWIND_FRAME_POINTER => "UNWIND_FRAME_POINTER",
-                Self::UNWIND_KERNEL_FRAME_POINTER => "UNWIND_KERNEL_FRAME_POINTER",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.PerfEventConfig.UnwindMode`; numbers without a name are values too.
+        enum UnwindMode, default 0 {
+            UNWIND_UNKNOWN = 0, "UNWIND_UNKNOWN";
+            UNWIND_SKIP = 1, "UNWIND_SKIP";
+            UNWIND_DWARF = 2, "UNWIND_DWARF";
+            UNWIND_FRAME_POINTER = 3, "UNWIND_FRAME_POINTER";
+            UNWIND_KERNEL_FRAME_POINTER = 4, "UNWIND_KERNEL_FRAME_POINTER";
         }
     }
 
-    impl Default for UnwindMode {
-        fn default() -> Self {
-            Self(0)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.PerfEventConfig.CallstackSampling`.
+        writer CallstackSamplingWriter;
+        /// The fields of an encoded `perfetto.protos.PerfEventConfig.CallstackSampling`.
+        reader CallstackSamplingReader;
     }
 
-    impl From<i32> for UnwindMode {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<UnwindMode> for i32 {
-        #[inline]
-        fn from(value: UnwindMode) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for UnwindMode {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Appends the fields of a `perfetto.protos.PerfEventConfig.CallstackSampling`.
-    #[derive(Debug)]
-    pub struct CallstackSamplingWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for CallstackSamplingWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
-    }
-
-    impl<'w> CallstackSamplingWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl CallstackSamplingWriter<'_> {
         /// `optional Scope scope = 1`
         #[inline]
-        pub fn scope(&mut self) -> crate::perf_event_config::ScopeWriter<'_> {
+        pub fn scope(&mut self) -> ScopeWriter<'_> {
             self.0.begin(1).into()
         }
 
@@ -571,72 +454,28 @@ pub mod perf_event_config {
 
         /// `optional UnwindMode user_frames = 3`
         #[inline]
-        pub fn user_frames(&mut self, value: crate::perf_event_config::UnwindMode) -> &mut Self {
+        pub fn user_frames(&mut self, value: UnwindMode) -> &mut Self {
             self.0.int(3, i64::from(value.0));
             self
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.PerfEventConfig.CallstackSampling`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct CallstackSamplingReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for CallstackSamplingReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> CallstackSamplingReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional Scope scope = 1`
         #[inline]
-        #[must_use]
-        pub fn scope(&self) -> Option<crate::perf_event_config::ScopeReader<'a>> {
+        pub fn scope(&self) -> Option<ScopeReader<'a>> {
             pz::last_message(self.0, 1)
         }
 
         /// `optional bool kernel_frames = 2`
         #[inline]
-        #[must_use]
         pub fn kernel_frames(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 2)
         }
 
         /// `optional UnwindMode user_frames = 3`
         #[inline]
-        #[must_use]
-        pub fn user_frames(&self) -> Option<crate::perf_event_config::UnwindMode> {
+        pub fn user_frames(&self) -> Option<UnwindMode> {
             pz::last::<pz::kind::Enum<_>>(self.0, 3)
         }
     }
@@ -645,11 +484,11 @@ pub mod perf_event_config {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct CallstackSampling {
         /// `optional Scope scope = 1`
-        pub scope: Option<crate::perf_event_config::Scope>,
+        pub scope: Option<Scope>,
         /// `optional bool kernel_frames = 2`
         pub kernel_frames: Option<bool>,
         /// `optional UnwindMode user_frames = 3`
-        pub user_frames: Option<crate::perf_event_config::UnwindMode>,
+        pub user_frames: Option<UnwindMode>,
         /// Fields that the schema does not know, encoded.
         pub unknown_fields: pz::rt::Vec<u8>,
     }
@@ -687,24 +526,14 @@ pub mod perf_event_config {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.PerfEventConfig.Scope`.
-    #[derive(Debug)]
-    pub struct ScopeWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ScopeWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.PerfEventConfig.Scope`.
+        writer ScopeWriter;
+        /// The fields of an encoded `perfetto.protos.PerfEventConfig.Scope`.
+        reader ScopeReader;
     }
 
-    impl<'w> ScopeWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ScopeWriter<'_> {
         /// `repeated int32 target_pid = 1`
         #[inline]
         pub fn target_pid(&mut self, value: i32) -> &mut Self {
@@ -748,48 +577,7 @@ pub mod perf_event_config {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.PerfEventConfig.Scope`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ScopeReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ScopeReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ScopeReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `repeated int32 target_pid = 1`
         #[inline]
         pub fn target_pid(&self) -> pz::Repeated<'a, pz::kind::Int32> {
@@ -816,14 +604,12 @@ pub mod perf_event_config {
 
         /// `optional uint32 additional_cmdline_count = 5`
         #[inline]
-        #[must_use]
         pub fn additional_cmdline_count(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 5)
         }
 
         /// `optional uint32 process_shard_count = 6`
         #[inline]
-        #[must_use]
         pub fn process_shard_count(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 6)
         }

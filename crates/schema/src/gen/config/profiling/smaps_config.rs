@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.SmapsConfig`.
-#[derive(Debug)]
-pub struct SmapsConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SmapsConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SmapsConfig`.
+    writer SmapsConfigWriter;
+    /// The fields of an encoded `perfetto.protos.SmapsConfig`.
+    reader SmapsConfigReader;
 }
 
-impl<'w> SmapsConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SmapsConfigWriter<'_> {
     /// `repeated VmaField vma_fields = 1`
     #[inline]
-    pub fn vma_fields(&mut self, value: crate::smaps_config::VmaField) -> &mut Self {
+    pub fn vma_fields(&mut self, value: smaps_config::VmaField) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
@@ -36,69 +26,27 @@ impl<'w> SmapsConfigWriter<'w> {
 
     /// `repeated RedactionRule name_redaction_rules = 3`
     #[inline]
-    pub fn name_redaction_rules(&mut self) -> crate::RedactionRuleWriter<'_> {
+    pub fn name_redaction_rules(&mut self) -> RedactionRuleWriter<'_> {
         self.0.begin(3).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SmapsConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SmapsConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SmapsConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SmapsConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated VmaField vma_fields = 1`
     #[inline]
-    pub fn vma_fields(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::smaps_config::VmaField>> {
+    pub fn vma_fields(&self) -> pz::Repeated<'a, pz::kind::Enum<smaps_config::VmaField>> {
         pz::repeated::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `optional bool unaggregated = 2`
     #[inline]
-    #[must_use]
     pub fn unaggregated(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
 
     /// `repeated RedactionRule name_redaction_rules = 3`
     #[inline]
-    pub fn name_redaction_rules(&self) -> pz::Messages<'a, crate::RedactionRuleReader<'a>> {
+    pub fn name_redaction_rules(&self) -> pz::Messages<'a, RedactionRuleReader<'a>> {
         pz::messages(self.0, 3)
     }
 }
@@ -107,11 +55,11 @@ impl<'a> SmapsConfigReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SmapsConfig {
     /// `repeated VmaField vma_fields = 1`
-    pub vma_fields: pz::rt::Vec<crate::smaps_config::VmaField>,
+    pub vma_fields: pz::rt::Vec<smaps_config::VmaField>,
     /// `optional bool unaggregated = 2`
     pub unaggregated: Option<bool>,
     /// `repeated RedactionRule name_redaction_rules = 3`
-    pub name_redaction_rules: pz::rt::Vec<crate::RedactionRule>,
+    pub name_redaction_rules: pz::rt::Vec<RedactionRule>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -150,95 +98,34 @@ pub mod smaps_config {
         pub const NAME_REDACTION_RULES: u32 = 3;
     }
 
-    /// Enumeration `perfetto.protos.SmapsConfig.VmaField`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct VmaField(pub i32);
-
-    #[allow(missing_docs)]
-    impl VmaField {
-        pub const VMA_FIELD_UNKNOWN: Self = Self(0);
-        pub const VMA_FIELD_SIZE: Self = Self(1);
-        pub const VMA_FIELD_RSS: Self = Self(2);
-        pub const VMA_FIELD_ANONYMOUS: Self = Self(3);
-        pub const VMA_FIELD_SWAP: Self = Self(4);
-        pub const VMA_FIELD_SHARED_CLEAN: Self = Self(5);
-        pub const VMA_FIELD_SHARED_DIRTY: Self = Self(6);
-        pub const VMA_FIELD_PRIVATE_CLEAN: Self = Self(7);
-        pub const VMA_FIELD_PRIVATE_DIRTY: Self = Self(8);
-        pub const VMA_FIELD_LOCKED: Self = Self(9);
-        pub const VMA_FIELD_PSS: Self = Self(10);
-        pub const VMA_FIELD_PSS_DIRTY: Self = Self(11);
-        pub const VMA_FIELD_SWAP_PSS: Self = Self(12);
-    }
-
-    impl VmaField {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::VMA_FIELD_UNKNOWN => "VMA_FIELD_UNKNOWN",
-                Self::VMA_FIELD_SIZE => "VMA_FIELD_SIZE",
-                Self::VMA_FIELD_RSS => "VMA_FIELD_RSS",
-                Self::VMA_FIELD_ANONYMOUS => "VMA_FIELD_ANONYMOUS",
-                Self::VMA_FIELD_SWAP => "VMA_FIELD_SWAP",
-                Self::VMA_FIELD_SHARED_CLEAN => "VMA_FIELD_SHARED_CLEAN",
-                Self::VMA_FIELD_SHARED_DIRTY => "VMA_FIELD_SHARED_DIRTY",
-                Self::VMA_FIELD_PRIVATE_CLEAN => "VMA_FIELD_PRIVATE_CLEAN",
-                Self::VMA_FIELD_PRIVATE_DIRTY => "VMA_FIELD_PRIVATE_DIRTY",
-                Self::VMA_FIELD_LOCKED => "VMA_FIELD_LOCKED",
-                Self::VMA_FIELD_PSS => "VMA_FIELD_PSS",
-                Self::VMA_FIELD_PSS_DIRTY => "VMA_FIELD_PSS_DIRTY",
-                Self::VMA_FIELD_SWAP_PSS => "VMA_FIELD_SWAP_PSS",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for VmaField {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for VmaField {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<VmaField> for i32 {
-        #[inline]
-        fn from(value: VmaField) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for VmaField {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.SmapsConfig.VmaField`; numbers without a name are values too.
+        enum VmaField, default 0 {
+            VMA_FIELD_UNKNOWN = 0, "VMA_FIELD_UNKNOWN";
+            VMA_FIELD_SIZE = 1, "VMA_FIELD_SIZE";
+            VMA_FIELD_RSS = 2, "VMA_FIELD_RSS";
+            VMA_FIELD_ANONYMOUS = 3, "VMA_FIELD_ANONYMOUS";
+            VMA_FIELD_SWAP = 4, "VMA_FIELD_SWAP";
+            VMA_FIELD_SHARED_CLEAN = 5, "VMA_FIELD_SHARED_CLEAN";
+            VMA_FIELD_SHARED_DIRTY = 6, "VMA_FIELD_SHARED_DIRTY";
+            VMA_FIELD_PRIVATE_CLEAN = 7, "VMA_FIELD_PRIVATE_CLEAN";
+            VMA_FIELD_PRIVATE_DIRTY = 8, "VMA_FIELD_PRIVATE_DIRTY";
+            VMA_FIELD_LOCKED = 9, "VMA_FIELD_LOCKED";
+            VMA_FIELD_PSS = 10, "VMA_FIELD_PSS";
+            VMA_FIELD_PSS_DIRTY = 11, "VMA_FIELD_PSS_DIRTY";
+            VMA_FIELD_SWAP_PSS = 12, "VMA_FIELD_SWAP_PSS";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.RedactionRule`.
-#[derive(Debug)]
-pub struct RedactionRuleWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for RedactionRuleWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.RedactionRule`.
+    writer RedactionRuleWriter;
+    /// The fields of an encoded `perfetto.protos.RedactionRule`.
+    reader RedactionRuleReader;
 }
 
-impl<'w> RedactionRuleWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl RedactionRuleWriter<'_> {
     /// `optional string pattern = 1`
     #[inline]
     pub fn pattern(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -248,7 +135,7 @@ impl<'w> RedactionRuleWriter<'w> {
 
     /// `optional MatchMode match_mode = 2`
     #[inline]
-    pub fn match_mode(&mut self, value: crate::redaction_rule::MatchMode) -> &mut Self {
+    pub fn match_mode(&mut self, value: redaction_rule::MatchMode) -> &mut Self {
         self.0.int(2, i64::from(value.0));
         self
     }
@@ -282,86 +169,39 @@ impl<'w> RedactionRuleWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.RedactionRule`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RedactionRuleReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for RedactionRuleReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> RedactionRuleReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string pattern = 1`
     #[inline]
-    #[must_use]
     pub fn pattern(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional MatchMode match_mode = 2`
     #[inline]
-    #[must_use]
-    pub fn match_mode(&self) -> Option<crate::redaction_rule::MatchMode> {
+    pub fn match_mode(&self) -> Option<redaction_rule::MatchMode> {
         pz::last::<pz::kind::Enum<_>>(self.0, 2)
     }
 
     /// `optional bool keep_full = 3`
     #[inline]
-    #[must_use]
     pub fn keep_full(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }
 
     /// `optional string replacement_name = 4`
     #[inline]
-    #[must_use]
     pub fn replacement_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional bool keep_file_extension = 5`
     #[inline]
-    #[must_use]
     pub fn keep_file_extension(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 5)
     }
 
     /// `optional uint32 keep_path_elements = 6`
     #[inline]
-    #[must_use]
     pub fn keep_path_elements(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
@@ -373,7 +213,7 @@ pub struct RedactionRule {
     /// `optional string pattern = 1`
     pub pattern: Option<pz::ProtoString>,
     /// `optional MatchMode match_mode = 2`
-    pub match_mode: Option<crate::redaction_rule::MatchMode>,
+    pub match_mode: Option<redaction_rule::MatchMode>,
     /// `optional bool keep_full = 3`
     pub keep_full: Option<bool>,
     /// `optional string replacement_name = 4`
@@ -429,55 +269,13 @@ pub mod redaction_rule {
         pub const KEEP_PATH_ELEMENTS: u32 = 6;
     }
 
-    /// Enumeration `perfetto.protos.RedactionRule.MatchMode`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct MatchMode(pub i32);
-
-    #[allow(missing_docs)]
-    impl MatchMode {
-        pub const MATCH_MODE_UNKNOWN: Self = Self(0);
-        pub const MATCH_MODE_PREFIX: Self = Self(1);
-        pub const MATCH_MODE_GLOB_PATH: Self = Self(2);
-        pub const MATCH_MODE_GLOB_STRING: Self = Self(3);
-    }
-
-    impl MatchMode {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::MATCH_MODE_UNKNOWN => "MATCH_MODE_UNKNOWN",
-                Self::MATCH_MODE_PREFIX => "MATCH_MODE_PREFIX",
-                Self::MATCH_MODE_GLOB_PATH => "MATCH_MODE_GLOB_PATH",
-                Self::MATCH_MODE_GLOB_STRING => "MATCH_MODE_GLOB_STRING",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for MatchMode {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for MatchMode {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<MatchMode> for i32 {
-        #[inline]
-        fn from(value: MatchMode) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for MatchMode {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.RedactionRule.MatchMode`; numbers without a name are values too.
+        enum MatchMode, default 0 {
+            MATCH_MODE_UNKNOWN = 0, "MATCH_MODE_UNKNOWN";
+            MATCH_MODE_PREFIX = 1, "MATCH_MODE_PREFIX";
+            MATCH_MODE_GLOB_PATH = 2, "MATCH_MODE_GLOB_PATH";
+            MATCH_MODE_GLOB_STRING = 3, "MATCH_MODE_GLOB_STRING";
         }
     }
 }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.QnxConfig`.
-#[derive(Debug)]
-pub struct QnxConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for QnxConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.QnxConfig`.
+    writer QnxConfigWriter;
+    /// The fields of an encoded `perfetto.protos.QnxConfig`.
+    reader QnxConfigReader;
 }
 
-impl<'w> QnxConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl QnxConfigWriter<'_> {
     /// `optional uint32 qnx_kernel_buffers = 1`
     #[inline]
     pub fn qnx_kernel_buffers(&mut self, value: u32) -> &mut Self {
@@ -63,86 +53,39 @@ impl<'w> QnxConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.QnxConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct QnxConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for QnxConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> QnxConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 qnx_kernel_buffers = 1`
     #[inline]
-    #[must_use]
     pub fn qnx_kernel_buffers(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 qnx_kernel_kbuffers = 2`
     #[inline]
-    #[must_use]
     pub fn qnx_kernel_kbuffers(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional bool qnx_kernel_wide_events = 3`
     #[inline]
-    #[must_use]
     pub fn qnx_kernel_wide_events(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }
 
     /// `optional uint32 qnx_cache_pages = 4`
     #[inline]
-    #[must_use]
     pub fn qnx_cache_pages(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 qnx_cache_max_pages = 5`
     #[inline]
-    #[must_use]
     pub fn qnx_cache_max_pages(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional uint32 qnx_trace_buffer_init_bytes = 6`
     #[inline]
-    #[must_use]
     pub fn qnx_trace_buffer_init_bytes(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }

@@ -2,73 +2,24 @@
 
 use ::esatto_protozero as pz;
 
-/// Enumeration `perfetto.protos.AtomId`; numbers without a name are values too.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AtomId(pub i32);
-
-#[allow(missing_docs)]
-impl AtomId {
-    pub const ATOM_ID_UNSPECIFIED: Self = Self(0);
-}
-
-impl AtomId {
-    /// The name of the value, if the schema has one.
-    #[must_use]
-    pub const fn name(self) -> Option<&'static str> {
-        Some(match self {
-            Self::ATOM_ID_UNSPECIFIED => "ATOM_ID_UNSPECIFIED",
-            _ => return None,
-        })
+pz::open_enum! {
+    /// Enumeration `perfetto.protos.AtomId`; numbers without a name are values too.
+    enum AtomId, default 0 {
+        ATOM_ID_UNSPECIFIED = 0, "ATOM_ID_UNSPECIFIED";
     }
 }
 
-impl Default for AtomId {
-    fn default() -> Self {
-        Self(0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.StatsdTracingConfig`.
+    writer StatsdTracingConfigWriter;
+    /// The fields of an encoded `perfetto.protos.StatsdTracingConfig`.
+    reader StatsdTracingConfigReader;
 }
 
-impl From<i32> for AtomId {
-    #[inline]
-    fn from(number: i32) -> Self {
-        Self(number)
-    }
-}
-
-impl From<AtomId> for i32 {
-    #[inline]
-    fn from(value: AtomId) -> Self {
-        value.0
-    }
-}
-
-impl core::fmt::Debug for AtomId {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        pz::debug_enum(f, self.name(), self.0)
-    }
-}
-
-/// Appends the fields of a `perfetto.protos.StatsdTracingConfig`.
-#[derive(Debug)]
-pub struct StatsdTracingConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for StatsdTracingConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> StatsdTracingConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl StatsdTracingConfigWriter<'_> {
     /// `repeated AtomId push_atom_id = 1`
     #[inline]
-    pub fn push_atom_id(&mut self, value: crate::AtomId) -> &mut Self {
+    pub fn push_atom_id(&mut self, value: AtomId) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
@@ -82,56 +33,15 @@ impl<'w> StatsdTracingConfigWriter<'w> {
 
     /// `repeated StatsdPullAtomConfig pull_config = 3`
     #[inline]
-    pub fn pull_config(&mut self) -> crate::StatsdPullAtomConfigWriter<'_> {
+    pub fn pull_config(&mut self) -> StatsdPullAtomConfigWriter<'_> {
         self.0.begin(3).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.StatsdTracingConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StatsdTracingConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for StatsdTracingConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> StatsdTracingConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated AtomId push_atom_id = 1`
     #[inline]
-    pub fn push_atom_id(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::AtomId>> {
+    pub fn push_atom_id(&self) -> pz::Repeated<'a, pz::kind::Enum<AtomId>> {
         pz::repeated::<pz::kind::Enum<_>>(self.0, 1)
     }
 
@@ -143,7 +53,7 @@ impl<'a> StatsdTracingConfigReader<'a> {
 
     /// `repeated StatsdPullAtomConfig pull_config = 3`
     #[inline]
-    pub fn pull_config(&self) -> pz::Messages<'a, crate::StatsdPullAtomConfigReader<'a>> {
+    pub fn pull_config(&self) -> pz::Messages<'a, StatsdPullAtomConfigReader<'a>> {
         pz::messages(self.0, 3)
     }
 }
@@ -152,11 +62,11 @@ impl<'a> StatsdTracingConfigReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StatsdTracingConfig {
     /// `repeated AtomId push_atom_id = 1`
-    pub push_atom_id: pz::rt::Vec<crate::AtomId>,
+    pub push_atom_id: pz::rt::Vec<AtomId>,
     /// `repeated int32 raw_push_atom_id = 2`
     pub raw_push_atom_id: pz::rt::Vec<i32>,
     /// `repeated StatsdPullAtomConfig pull_config = 3`
-    pub pull_config: pz::rt::Vec<crate::StatsdPullAtomConfig>,
+    pub pull_config: pz::rt::Vec<StatsdPullAtomConfig>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -194,27 +104,17 @@ pub mod statsd_tracing_config {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.StatsdPullAtomConfig`.
-#[derive(Debug)]
-pub struct StatsdPullAtomConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for StatsdPullAtomConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.StatsdPullAtomConfig`.
+    writer StatsdPullAtomConfigWriter;
+    /// The fields of an encoded `perfetto.protos.StatsdPullAtomConfig`.
+    reader StatsdPullAtomConfigReader;
 }
 
-impl<'w> StatsdPullAtomConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl StatsdPullAtomConfigWriter<'_> {
     /// `repeated AtomId pull_atom_id = 1`
     #[inline]
-    pub fn pull_atom_id(&mut self, value: crate::AtomId) -> &mut Self {
+    pub fn pull_atom_id(&mut self, value: AtomId) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
@@ -241,51 +141,10 @@ impl<'w> StatsdPullAtomConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.StatsdPullAtomConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StatsdPullAtomConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for StatsdPullAtomConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> StatsdPullAtomConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated AtomId pull_atom_id = 1`
     #[inline]
-    pub fn pull_atom_id(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::AtomId>> {
+    pub fn pull_atom_id(&self) -> pz::Repeated<'a, pz::kind::Enum<AtomId>> {
         pz::repeated::<pz::kind::Enum<_>>(self.0, 1)
     }
 
@@ -297,7 +156,6 @@ impl<'a> StatsdPullAtomConfigReader<'a> {
 
     /// `optional int32 pull_frequency_ms = 3`
     #[inline]
-    #[must_use]
     pub fn pull_frequency_ms(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -313,7 +171,7 @@ impl<'a> StatsdPullAtomConfigReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StatsdPullAtomConfig {
     /// `repeated AtomId pull_atom_id = 1`
-    pub pull_atom_id: pz::rt::Vec<crate::AtomId>,
+    pub pull_atom_id: pz::rt::Vec<AtomId>,
     /// `repeated int32 raw_pull_atom_id = 2`
     pub raw_pull_atom_id: pz::rt::Vec<i32>,
     /// `optional int32 pull_frequency_ms = 3`

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.SysStatsConfig`.
-#[derive(Debug)]
-pub struct SysStatsConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SysStatsConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SysStatsConfig`.
+    writer SysStatsConfigWriter;
+    /// The fields of an encoded `perfetto.protos.SysStatsConfig`.
+    reader SysStatsConfigReader;
 }
 
-impl<'w> SysStatsConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SysStatsConfigWriter<'_> {
     /// `optional uint32 meminfo_period_ms = 1`
     #[inline]
     pub fn meminfo_period_ms(&mut self, value: u32) -> &mut Self {
@@ -57,7 +47,7 @@ impl<'w> SysStatsConfigWriter<'w> {
 
     /// `repeated StatCounters stat_counters = 6`
     #[inline]
-    pub fn stat_counters(&mut self, value: crate::sys_stats_config::StatCounters) -> &mut Self {
+    pub fn stat_counters(&mut self, value: sys_stats_config::StatCounters) -> &mut Self {
         self.0.int(6, i64::from(value.0));
         self
     }
@@ -126,51 +116,9 @@ impl<'w> SysStatsConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SysStatsConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SysStatsConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SysStatsConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SysStatsConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 meminfo_period_ms = 1`
     #[inline]
-    #[must_use]
     pub fn meminfo_period_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
@@ -183,7 +131,6 @@ impl<'a> SysStatsConfigReader<'a> {
 
     /// `optional uint32 vmstat_period_ms = 3`
     #[inline]
-    #[must_use]
     pub fn vmstat_period_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -196,76 +143,66 @@ impl<'a> SysStatsConfigReader<'a> {
 
     /// `optional uint32 stat_period_ms = 5`
     #[inline]
-    #[must_use]
     pub fn stat_period_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `repeated StatCounters stat_counters = 6`
     #[inline]
-    pub fn stat_counters(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::sys_stats_config::StatCounters>> {
+    pub fn stat_counters(&self) -> pz::Repeated<'a, pz::kind::Enum<sys_stats_config::StatCounters>> {
         pz::repeated::<pz::kind::Enum<_>>(self.0, 6)
     }
 
     /// `optional uint32 devfreq_period_ms = 7`
     #[inline]
-    #[must_use]
     pub fn devfreq_period_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 cpufreq_period_ms = 8`
     #[inline]
-    #[must_use]
     pub fn cpufreq_period_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 buddyinfo_period_ms = 9`
     #[inline]
-    #[must_use]
     pub fn buddyinfo_period_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 diskstat_period_ms = 10`
     #[inline]
-    #[must_use]
     pub fn diskstat_period_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint32 psi_period_ms = 11`
     #[inline]
-    #[must_use]
     pub fn psi_period_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional uint32 thermal_period_ms = 12`
     #[inline]
-    #[must_use]
     pub fn thermal_period_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 12)
     }
 
     /// `optional uint32 cpuidle_period_ms = 13`
     #[inline]
-    #[must_use]
     pub fn cpuidle_period_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 13)
     }
 
     /// `optional uint32 gpufreq_period_ms = 14`
     #[inline]
-    #[must_use]
     pub fn gpufreq_period_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 14)
     }
 
     /// `optional uint32 slab_period_ms = 15`
     #[inline]
-    #[must_use]
     pub fn slab_period_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 15)
     }
@@ -285,7 +222,7 @@ pub struct SysStatsConfig {
     /// `optional uint32 stat_period_ms = 5`
     pub stat_period_ms: Option<u32>,
     /// `repeated StatCounters stat_counters = 6`
-    pub stat_counters: pz::rt::Vec<crate::sys_stats_config::StatCounters>,
+    pub stat_counters: pz::rt::Vec<sys_stats_config::StatCounters>,
     /// `optional uint32 devfreq_period_ms = 7`
     pub devfreq_period_ms: Option<u32>,
     /// `optional uint32 cpufreq_period_ms = 8`
@@ -378,57 +315,14 @@ pub mod sys_stats_config {
         pub const SLAB_PERIOD_MS: u32 = 15;
     }
 
-    /// Enumeration `perfetto.protos.SysStatsConfig.StatCounters`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct StatCounters(pub i32);
-
-    #[allow(missing_docs)]
-    impl StatCounters {
-        pub const STAT_UNSPECIFIED: Self = Self(0);
-        pub const STAT_CPU_TIMES: Self = Self(1);
-        pub const STAT_IRQ_COUNTS: Self = Self(2);
-        pub const STAT_SOFTIRQ_COUNTS: Self = Self(3);
-        pub const STAT_FORK_COUNT: Self = Self(4);
-    }
-
-    impl StatCounters {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::STAT_UNSPECIFIED => "STAT_UNSPECIFIED",
-                Self::STAT_CPU_TIMES => "STAT_CPU_TIMES",
-                Self::STAT_IRQ_COUNTS => "STAT_IRQ_COUNTS",
-                Self::STAT_SOFTIRQ_COUNTS => "STAT_SOFTIRQ_COUNTS",
-                Self::STAT_FORK_COUNT => "STAT_FORK_COUNT",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for StatCounters {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for StatCounters {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<StatCounters> for i32 {
-        #[inline]
-        fn from(value: StatCounters) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for StatCounters {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.SysStatsConfig.StatCounters`; numbers without a name are values too.
+        enum StatCounters, default 0 {
+            STAT_UNSPECIFIED = 0, "STAT_UNSPECIFIED";
+            STAT_CPU_TIMES = 1, "STAT_CPU_TIMES";
+            STAT_IRQ_COUNTS = 2, "STAT_IRQ_COUNTS";
+            STAT_SOFTIRQ_COUNTS = 3, "STAT_SOFTIRQ_COUNTS";
+            STAT_FORK_COUNT = 4, "STAT_FORK_COUNT";
         }
     }
 }

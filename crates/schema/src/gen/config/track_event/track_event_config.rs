@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TrackEventConfig`.
-#[derive(Debug)]
-pub struct TrackEventConfigWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrackEventConfigWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrackEventConfig`.
+    writer TrackEventConfigWriter;
+    /// The fields of an encoded `perfetto.protos.TrackEventConfig`.
+    reader TrackEventConfigReader;
 }
 
-impl<'w> TrackEventConfigWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrackEventConfigWriter<'_> {
     /// `repeated string disabled_categories = 1`
     #[inline]
     pub fn disabled_categories(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -91,48 +81,7 @@ impl<'w> TrackEventConfigWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrackEventConfig`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrackEventConfigReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrackEventConfigReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrackEventConfigReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated string disabled_categories = 1`
     #[inline]
     pub fn disabled_categories(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
@@ -159,42 +108,36 @@ impl<'a> TrackEventConfigReader<'a> {
 
     /// `optional bool disable_incremental_timestamps = 5`
     #[inline]
-    #[must_use]
     pub fn disable_incremental_timestamps(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 5)
     }
 
     /// `optional uint64 timestamp_unit_multiplier = 6`
     #[inline]
-    #[must_use]
     pub fn timestamp_unit_multiplier(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional bool filter_debug_annotations = 7`
     #[inline]
-    #[must_use]
     pub fn filter_debug_annotations(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 7)
     }
 
     /// `optional bool enable_thread_time_sampling = 8`
     #[inline]
-    #[must_use]
     pub fn enable_thread_time_sampling(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 8)
     }
 
     /// `optional bool filter_dynamic_event_names = 9`
     #[inline]
-    #[must_use]
     pub fn filter_dynamic_event_names(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 9)
     }
 
     /// `optional uint64 thread_time_subsampling_ns = 10`
     #[inline]
-    #[must_use]
     pub fn thread_time_subsampling_ns(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 10)
     }

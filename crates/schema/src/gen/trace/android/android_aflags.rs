@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.AndroidAflags`.
-#[derive(Debug)]
-pub struct AndroidAflagsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidAflagsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidAflags`.
+    writer AndroidAflagsWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidAflags`.
+    reader AndroidAflagsReader;
 }
 
-impl<'w> AndroidAflagsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidAflagsWriter<'_> {
     /// `repeated Flag flags = 1`
     #[inline]
-    pub fn flags(&mut self) -> crate::android_aflags::FlagWriter<'_> {
+    pub fn flags(&mut self) -> android_aflags::FlagWriter<'_> {
         self.0.begin(1).into()
     }
 
@@ -34,57 +24,15 @@ impl<'w> AndroidAflagsWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidAflags`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidAflagsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidAflagsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidAflagsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated Flag flags = 1`
     #[inline]
-    pub fn flags(&self) -> pz::Messages<'a, crate::android_aflags::FlagReader<'a>> {
+    pub fn flags(&self) -> pz::Messages<'a, android_aflags::FlagReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `optional string error = 2`
     #[inline]
-    #[must_use]
     pub fn error(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
@@ -101,228 +49,52 @@ pub mod android_aflags {
         pub const ERROR: u32 = 2;
     }
 
-    /// Enumeration `perfetto.protos.AndroidAflags.FlagPermission`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct FlagPermission(pub i32);
-
-    #[allow(missing_docs)]
-    impl FlagPermission {
-        pub const FLAG_PERMISSION_UNSPECIFIED: Self = Self(0);
-        pub const FLAG_PERMISSION_READ_ONLY: Self = Self(1);
-        pub const FLAG_PERMISSION_READ_WRITE: Self = Self(2);
-    }
-
-    impl FlagPermission {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::FLAG_PERMISSION_UNSPECIFIED => "FLAG_PERMISSION_UNSPECIFIED",
-                Self::FLAG_PERMISSION_READ_ONLY => "FLAG_PERMISSION_READ_ONLY",
-                Self::FLAG_PERMISSION_READ_WRITE => "FLAG_PERMISSION_READ_WRITE",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.AndroidAflags.FlagPermission`; numbers without a name are values too.
+        enum FlagPermission, default 0 {
+            FLAG_PERMISSION_UNSPECIFIED = 0, "FLAG_PERMISSION_UNSPECIFIED";
+            FLAG_PERMISSION_READ_ONLY = 1, "FLAG_PERMISSION_READ_ONLY";
+            FLAG_PERMISSION_READ_WRITE = 2, "FLAG_PERMISSION_READ_WRITE";
         }
     }
 
-    impl Default for FlagPermission {
-        fn default() -> Self {
-            Self(0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.AndroidAflags.ValuePickedFrom`; numbers without a name are values too.
+        enum ValuePickedFrom, default 0 {
+            VALUE_PICKED_FROM_UNSPECIFIED = 0, "VALUE_PICKED_FROM_UNSPECIFIED";
+            VALUE_PICKED_FROM_DEFAULT = 1, "VALUE_PICKED_FROM_DEFAULT";
+            VALUE_PICKED_FROM_SERVER = 2, "VALUE_PICKED_FROM_SERVER";
+            VALUE_PICKED_FROM_LOCAL = 3, "VALUE_PICKED_FROM_LOCAL";
         }
     }
 
-    impl From<i32> for FlagPermission {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.AndroidAflags.FlagStorageBackend`; numbers without a name are values too.
+        enum FlagStorageBackend, default 0 {
+            FLAG_STORAGE_BACKEND_UNSPECIFIED = 0, "FLAG_STORAGE_BACKEND_UNSPECIFIED";
+            FLAG_STORAGE_BACKEND_NONE = 1, "FLAG_STORAGE_BACKEND_NONE";
+            FLAG_STORAGE_BACKEND_ACONFIGD = 2, "FLAG_STORAGE_BACKEND_ACONFIGD";
+            FLAG_STORAGE_BACKEND_DEVICE_CONFIG = 3, "FLAG_STORAGE_BACKEND_DEVICE_CONFIG";
         }
     }
 
-    impl From<FlagPermission> for i32 {
-        #[inline]
-        fn from(value: FlagPermission) -> Self {
-            value.0
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.AndroidAflags.FlagType`; numbers without a name are values too.
+        enum FlagType, default 0 {
+            FLAG_TYPE_UNSPECIFIED = 0, "FLAG_TYPE_UNSPECIFIED";
+            FLAG_TYPE_BOOLEAN = 1, "FLAG_TYPE_BOOLEAN";
+            FLAG_TYPE_INTEGER = 2, "FLAG_TYPE_INTEGER";
         }
     }
 
-    impl core::fmt::Debug for FlagPermission {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.AndroidAflags.Flag`.
+        writer FlagWriter;
+        /// The fields of an encoded `perfetto.protos.AndroidAflags.Flag`.
+        reader FlagReader;
     }
 
-    /// Enumeration `perfetto.protos.AndroidAflags.ValuePickedFrom`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct ValuePickedFrom(pub i32);
-
-    #[allow(missing_docs)]
-    impl ValuePickedFrom {
-        pub const VALUE_PICKED_FROM_UNSPECIFIED: Self = Self(0);
-        pub const VALUE_PICKED_FROM_DEFAULT: Self = Self(1);
-        pub const VALUE_PICKED_FROM_SERVER: Self = Self(2);
-        pub const VALUE_PICKED_FROM_LOCAL: Self = Self(3);
-    }
-
-    impl ValuePickedFrom {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::VALUE_PICKED_FROM_UNSPECIFIED => "VALUE_PICKED_FROM_UNSPECIFIED",
-                Self::VALUE_PICKED_FROM_DEFAULT => "VALUE_PICKED_FROM_DEFAULT",
-                Self::VALUE_PICKED_FROM_SERVER => "VALUE_PICKED_FROM_SERVER",
-                Self::VALUE_PICKED_FROM_LOCAL => "VALUE_PICKED_FROM_LOCAL",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for ValuePickedFrom {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for ValuePickedFrom {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<ValuePickedFrom> for i32 {
-        #[inline]
-        fn from(value: ValuePickedFrom) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for ValuePickedFrom {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.AndroidAflags.FlagStorageBackend`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct FlagStorageBackend(pub i32);
-
-    #[allow(missing_docs)]
-    impl FlagStorageBackend {
-        pub const FLAG_STORAGE_BACKEND_UNSPECIFIED: Self = Self(0);
-        pub const FLAG_STORAGE_BACKEND_NONE: Self = Self(1);
-        pub const FLAG_STORAGE_BACKEND_ACONFIGD: Self = Self(2);
-        pub const FLAG_STORAGE_BACKEND_DEVICE_CONFIG: Self = Self(3);
-    }
-
-    impl FlagStorageBackend {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::FLAG_STORAGE_BACKEND_UNSPECIFIED => "FLAG_STORAGE_BACKEND_UNSPECIFIED",
-                Self::FLAG_STORAGE_BACKEND_NONE => "FLAG_STORAGE_BACKEND_NONE",
-                Self::FLAG_STORAGE_BACKEND_ACONFIGD => "FLAG_STORAGE_BACKEND_ACONFIGD",
-                Self::FLAG_STORAGE_BACKEND_DEVICE_CONFIG => "FLAG_STORAGE_BACKEND_DEVICE_CONFIG",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for FlagStorageBackend {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for FlagStorageBackend {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<FlagStorageBackend> for i32 {
-        #[inline]
-        fn from(value: FlagStorageBackend) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for FlagStorageBackend {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.AndroidAflags.FlagType`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct FlagType(pub i32);
-
-    #[allow(missing_docs)]
-    impl FlagType {
-        pub const FLAG_TYPE_UNSPECIFIED: Self = Self(0);
-        pub const FLAG_TYPE_BOOLEAN: Self = Self(1);
-        pub const FLAG_TYPE_INTEGER: Self = Self(2);
-    }
-
-    impl FlagType {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::FLAG_TYPE_UNSPECIFIED => "FLAG_TYPE_UNSPECIFIED",
-                Self::FLAG_TYPE_BOOLEAN => "FLAG_TYPE_BOOLEAN",
-                Self::FLAG_TYPE_INTEGER => "FLAG_TYPE_INTEGER",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for FlagType {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for FlagType {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<FlagType> for i32 {
-        #[inline]
-        fn from(value: FlagType) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for FlagType {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Appends the fields of a `perfetto.protos.AndroidAflags.Flag`.
-    #[derive(Debug)]
-    pub struct FlagWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for FlagWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
-    }
-
-    impl<'w> FlagWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl FlagWriter<'_> {
         /// `optional string flag_namespace = 1`
         #[inline]
         pub fn flag_namespace(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -367,142 +139,91 @@ pub mod android_aflags {
 
         /// `optional FlagPermission permission = 7`
         #[inline]
-        pub fn permission(&mut self, value: crate::android_aflags::FlagPermission) -> &mut Self {
+        pub fn permission(&mut self, value: FlagPermission) -> &mut Self {
             self.0.int(7, i64::from(value.0));
             self
         }
 
         /// `optional ValuePickedFrom value_picked_from = 8`
         #[inline]
-        pub fn value_picked_from(&mut self, value: crate::android_aflags::ValuePickedFrom) -> &mut Self {
+        pub fn value_picked_from(&mut self, value: ValuePickedFrom) -> &mut Self {
             self.0.int(8, i64::from(value.0));
             self
         }
 
         /// `optional FlagStorageBackend storage_backend = 9`
         #[inline]
-        pub fn storage_backend(&mut self, value: crate::android_aflags::FlagStorageBackend) -> &mut Self {
+        pub fn storage_backend(&mut self, value: FlagStorageBackend) -> &mut Self {
             self.0.int(9, i64::from(value.0));
             self
         }
 
         /// `optional FlagType type = 10`
         #[inline]
-        pub fn r#type(&mut self, value: crate::android_aflags::FlagType) -> &mut Self {
+        pub fn r#type(&mut self, value: FlagType) -> &mut Self {
             self.0.int(10, i64::from(value.0));
             self
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.AndroidAflags.Flag`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct FlagReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for FlagReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> FlagReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string flag_namespace = 1`
         #[inline]
-        #[must_use]
         pub fn flag_namespace(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional string name = 2`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
 
         /// `optional string pkg = 3`
         #[inline]
-        #[must_use]
         pub fn pkg(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }
 
         /// `optional string container = 4`
         #[inline]
-        #[must_use]
         pub fn container(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 4)
         }
 
         /// `optional string value = 5`
         #[inline]
-        #[must_use]
         pub fn value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 5)
         }
 
         /// `optional string staged_value = 6`
         #[inline]
-        #[must_use]
         pub fn staged_value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 6)
         }
 
         /// `optional FlagPermission permission = 7`
         #[inline]
-        #[must_use]
-        pub fn permission(&self) -> Option<crate::android_aflags::FlagPermission> {
+        pub fn permission(&self) -> Option<FlagPermission> {
             pz::last::<pz::kind::Enum<_>>(self.0, 7)
         }
 
         /// `optional ValuePickedFrom value_picked_from = 8`
         #[inline]
-        #[must_use]
-        pub fn value_picked_from(&self) -> Option<crate::android_aflags::ValuePickedFrom> {
+        pub fn value_picked_from(&self) -> Option<ValuePickedFrom> {
             pz::last::<pz::kind::Enum<_>>(self.0, 8)
         }
 
         /// `optional FlagStorageBackend storage_backend = 9`
         #[inline]
-        #[must_use]
-        pub fn storage_backend(&self) -> Option<crate::android_aflags::FlagStorageBackend> {
+        pub fn storage_backend(&self) -> Option<FlagStorageBackend> {
             pz::last::<pz::kind::Enum<_>>(self.0, 9)
         }
 
         /// `optional FlagType type = 10`
         #[inline]
-        #[must_use]
-        pub fn r#type(&self) -> Option<crate::android_aflags::FlagType> {
+        pub fn r#type(&self) -> Option<FlagType> {
             pz::last::<pz::kind::Enum<_>>(self.0, 10)
         }
     }

@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.AndroidGameInterventionList`.
-#[derive(Debug)]
-pub struct AndroidGameInterventionListWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidGameInterventionListWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidGameInterventionList`.
+    writer AndroidGameInterventionListWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidGameInterventionList`.
+    reader AndroidGameInterventionListReader;
 }
 
-impl<'w> AndroidGameInterventionListWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidGameInterventionListWriter<'_> {
     /// `repeated GamePackageInfo game_packages = 1`
     #[inline]
-    pub fn game_packages(&mut self) -> crate::android_game_intervention_list::GamePackageInfoWriter<'_> {
+    pub fn game_packages(&mut self) -> android_game_intervention_list::GamePackageInfoWriter<'_> {
         self.0.begin(1).into()
     }
 
@@ -41,64 +31,21 @@ impl<'w> AndroidGameInterventionListWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidGameInterventionList`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidGameInterventionListReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidGameInterventionListReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidGameInterventionListReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated GamePackageInfo game_packages = 1`
     #[inline]
-    pub fn game_packages(&self) -> pz::Messages<'a, crate::android_game_intervention_list::GamePackageInfoReader<'a>> {
+    pub fn game_packages(&self) -> pz::Messages<'a, android_game_intervention_list::GamePackageInfoReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `optional bool parse_error = 2`
     #[inline]
-    #[must_use]
     pub fn parse_error(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
 
     /// `optional bool read_error = 3`
     #[inline]
-    #[must_use]
     pub fn read_error(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }
@@ -116,24 +63,14 @@ pub mod android_game_intervention_list {
         pub const READ_ERROR: u32 = 3;
     }
 
-    /// Appends the fields of a `perfetto.protos.AndroidGameInterventionList.GameModeInfo`.
-    #[derive(Debug)]
-    pub struct GameModeInfoWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for GameModeInfoWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.AndroidGameInterventionList.GameModeInfo`.
+        writer GameModeInfoWriter;
+        /// The fields of an encoded `perfetto.protos.AndroidGameInterventionList.GameModeInfo`.
+        reader GameModeInfoReader;
     }
 
-    impl<'w> GameModeInfoWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl GameModeInfoWriter<'_> {
         /// `optional uint32 mode = 1`
         #[inline]
         pub fn mode(&mut self, value: u32) -> &mut Self {
@@ -163,72 +100,27 @@ pub mod android_game_intervention_list {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.AndroidGameInterventionList.GameModeInfo`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct GameModeInfoReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for GameModeInfoReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> GameModeInfoReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 mode = 1`
         #[inline]
-        #[must_use]
         pub fn mode(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional bool use_angle = 2`
         #[inline]
-        #[must_use]
         pub fn use_angle(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 2)
         }
 
         /// `optional float resolution_downscale = 3`
         #[inline]
-        #[must_use]
         pub fn resolution_downscale(&self) -> Option<f32> {
             pz::last::<pz::kind::Float>(self.0, 3)
         }
 
         /// `optional float fps = 4`
         #[inline]
-        #[must_use]
         pub fn fps(&self) -> Option<f32> {
             pz::last::<pz::kind::Float>(self.0, 4)
         }
@@ -246,24 +138,14 @@ pub mod android_game_intervention_list {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.AndroidGameInterventionList.GamePackageInfo`.
-    #[derive(Debug)]
-    pub struct GamePackageInfoWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for GamePackageInfoWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.AndroidGameInterventionList.GamePackageInfo`.
+        writer GamePackageInfoWriter;
+        /// The fields of an encoded `perfetto.protos.AndroidGameInterventionList.GamePackageInfo`.
+        reader GamePackageInfoReader;
     }
 
-    impl<'w> GamePackageInfoWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl GamePackageInfoWriter<'_> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -287,79 +169,33 @@ pub mod android_game_intervention_list {
 
         /// `repeated GameModeInfo game_mode_info = 4`
         #[inline]
-        pub fn game_mode_info(&mut self) -> crate::android_game_intervention_list::GameModeInfoWriter<'_> {
+        pub fn game_mode_info(&mut self) -> GameModeInfoWriter<'_> {
             self.0.begin(4).into()
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.AndroidGameInterventionList.GamePackageInfo`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct GamePackageInfoReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for GamePackageInfoReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> GamePackageInfoReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string name = 1`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional uint64 uid = 2`
         #[inline]
-        #[must_use]
         pub fn uid(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
 
         /// `optional uint32 current_mode = 3`
         #[inline]
-        #[must_use]
         pub fn current_mode(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 3)
         }
 
         /// `repeated GameModeInfo game_mode_info = 4`
         #[inline]
-        pub fn game_mode_info(
-            &self,
-        ) -> pz::Messages<'a, crate::android_game_intervention_list::GameModeInfoReader<'a>> {
+        pub fn game_mode_info(&self) -> pz::Messages<'a, GameModeInfoReader<'a>> {
             pz::messages(self.0, 4)
         }
     }

@@ -2,89 +2,37 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.AndroidLogPacket`.
-#[derive(Debug)]
-pub struct AndroidLogPacketWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidLogPacketWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidLogPacket`.
+    writer AndroidLogPacketWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidLogPacket`.
+    reader AndroidLogPacketReader;
 }
 
-impl<'w> AndroidLogPacketWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidLogPacketWriter<'_> {
     /// `repeated LogEvent events = 1`
     #[inline]
-    pub fn events(&mut self) -> crate::android_log_packet::LogEventWriter<'_> {
+    pub fn events(&mut self) -> android_log_packet::LogEventWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `optional Stats stats = 2`
     #[inline]
-    pub fn stats(&mut self) -> crate::android_log_packet::StatsWriter<'_> {
+    pub fn stats(&mut self) -> android_log_packet::StatsWriter<'_> {
         self.0.begin(2).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidLogPacket`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidLogPacketReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidLogPacketReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidLogPacketReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated LogEvent events = 1`
     #[inline]
-    pub fn events(&self) -> pz::Messages<'a, crate::android_log_packet::LogEventReader<'a>> {
+    pub fn events(&self) -> pz::Messages<'a, android_log_packet::LogEventReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `optional Stats stats = 2`
     #[inline]
-    #[must_use]
-    pub fn stats(&self) -> Option<crate::android_log_packet::StatsReader<'a>> {
+    pub fn stats(&self) -> Option<android_log_packet::StatsReader<'a>> {
         pz::last_message(self.0, 2)
     }
 }
@@ -100,24 +48,14 @@ pub mod android_log_packet {
         pub const STATS: u32 = 2;
     }
 
-    /// Appends the fields of a `perfetto.protos.AndroidLogPacket.LogEvent`.
-    #[derive(Debug)]
-    pub struct LogEventWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for LogEventWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.AndroidLogPacket.LogEvent`.
+        writer LogEventWriter;
+        /// The fields of an encoded `perfetto.protos.AndroidLogPacket.LogEvent`.
+        reader LogEventReader;
     }
 
-    impl<'w> LogEventWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl LogEventWriter<'_> {
         /// `optional AndroidLogId log_id = 1`
         #[inline]
         pub fn log_id(&mut self, value: crate::AndroidLogId) -> &mut Self {
@@ -176,112 +114,63 @@ pub mod android_log_packet {
 
         /// `repeated Arg args = 9`
         #[inline]
-        pub fn args(&mut self) -> crate::android_log_packet::log_event::ArgWriter<'_> {
+        pub fn args(&mut self) -> log_event::ArgWriter<'_> {
             self.0.begin(9).into()
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.AndroidLogPacket.LogEvent`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct LogEventReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for LogEventReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> LogEventReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional AndroidLogId log_id = 1`
         #[inline]
-        #[must_use]
         pub fn log_id(&self) -> Option<crate::AndroidLogId> {
             pz::last::<pz::kind::Enum<_>>(self.0, 1)
         }
 
         /// `optional int32 pid = 2`
         #[inline]
-        #[must_use]
         pub fn pid(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 2)
         }
 
         /// `optional int32 tid = 3`
         #[inline]
-        #[must_use]
         pub fn tid(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 3)
         }
 
         /// `optional int32 uid = 4`
         #[inline]
-        #[must_use]
         pub fn uid(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 4)
         }
 
         /// `optional uint64 timestamp = 5`
         #[inline]
-        #[must_use]
         pub fn timestamp(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 5)
         }
 
         /// `optional string tag = 6`
         #[inline]
-        #[must_use]
         pub fn tag(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 6)
         }
 
         /// `optional AndroidLogPriority prio = 7`
         #[inline]
-        #[must_use]
         pub fn prio(&self) -> Option<crate::AndroidLogPriority> {
             pz::last::<pz::kind::Enum<_>>(self.0, 7)
         }
 
         /// `optional string message = 8`
         #[inline]
-        #[must_use]
         pub fn message(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 8)
         }
 
         /// `repeated Arg args = 9`
         #[inline]
-        pub fn args(&self) -> pz::Messages<'a, crate::android_log_packet::log_event::ArgReader<'a>> {
+        pub fn args(&self) -> pz::Messages<'a, log_event::ArgReader<'a>> {
             pz::messages(self.0, 9)
         }
     }
@@ -304,24 +193,14 @@ pub mod android_log_packet {
             pub const ARGS: u32 = 9;
         }
 
-        /// Appends the fields of a `perfetto.protos.AndroidLogPacket.LogEvent.Arg`.
-        #[derive(Debug)]
-        pub struct ArgWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for ArgWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.AndroidLogPacket.LogEvent.Arg`.
+            writer ArgWriter;
+            /// The fields of an encoded `perfetto.protos.AndroidLogPacket.LogEvent.Arg`.
+            reader ArgReader;
         }
 
-        impl<'w> ArgWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl ArgWriter<'_> {
             /// `optional string name = 1`
             #[inline]
             pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -351,72 +230,27 @@ pub mod android_log_packet {
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.AndroidLogPacket.LogEvent.Arg`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct ArgReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for ArgReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> ArgReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional string name = 1`
             #[inline]
-            #[must_use]
             pub fn name(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 1)
             }
 
             /// `int64 int_value = 2`, one of `value`
             #[inline]
-            #[must_use]
             pub fn int_value(&self) -> Option<i64> {
                 pz::last::<pz::kind::Int64>(self.0, 2)
             }
 
             /// `float float_value = 3`, one of `value`
             #[inline]
-            #[must_use]
             pub fn float_value(&self) -> Option<f32> {
                 pz::last::<pz::kind::Float>(self.0, 3)
             }
 
             /// `string string_value = 4`, one of `value`
             #[inline]
-            #[must_use]
             pub fn string_value(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 4)
             }
@@ -435,24 +269,14 @@ pub mod android_log_packet {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.AndroidLogPacket.Stats`.
-    #[derive(Debug)]
-    pub struct StatsWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for StatsWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.AndroidLogPacket.Stats`.
+        writer StatsWriter;
+        /// The fields of an encoded `perfetto.protos.AndroidLogPacket.Stats`.
+        reader StatsReader;
     }
 
-    impl<'w> StatsWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl StatsWriter<'_> {
         /// `optional uint64 num_total = 1`
         #[inline]
         pub fn num_total(&mut self, value: u64) -> &mut Self {
@@ -475,65 +299,21 @@ pub mod android_log_packet {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.AndroidLogPacket.Stats`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct StatsReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for StatsReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> StatsReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 num_total = 1`
         #[inline]
-        #[must_use]
         pub fn num_total(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional uint64 num_failed = 2`
         #[inline]
-        #[must_use]
         pub fn num_failed(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
 
         /// `optional uint64 num_skipped = 3`
         #[inline]
-        #[must_use]
         pub fn num_skipped(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 3)
         }

@@ -2,76 +2,25 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.AndroidSystemProperty`.
-#[derive(Debug)]
-pub struct AndroidSystemPropertyWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidSystemPropertyWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidSystemProperty`.
+    writer AndroidSystemPropertyWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidSystemProperty`.
+    reader AndroidSystemPropertyReader;
 }
 
-impl<'w> AndroidSystemPropertyWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidSystemPropertyWriter<'_> {
     /// `repeated PropertyValue values = 1`
     #[inline]
-    pub fn values(&mut self) -> crate::android_system_property::PropertyValueWriter<'_> {
+    pub fn values(&mut self) -> android_system_property::PropertyValueWriter<'_> {
         self.0.begin(1).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidSystemProperty`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidSystemPropertyReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidSystemPropertyReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidSystemPropertyReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated PropertyValue values = 1`
     #[inline]
-    pub fn values(&self) -> pz::Messages<'a, crate::android_system_property::PropertyValueReader<'a>> {
+    pub fn values(&self) -> pz::Messages<'a, android_system_property::PropertyValueReader<'a>> {
         pz::messages(self.0, 1)
     }
 }
@@ -86,24 +35,14 @@ pub mod android_system_property {
         pub const VALUES: u32 = 1;
     }
 
-    /// Appends the fields of a `perfetto.protos.AndroidSystemProperty.PropertyValue`.
-    #[derive(Debug)]
-    pub struct PropertyValueWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for PropertyValueWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.AndroidSystemProperty.PropertyValue`.
+        writer PropertyValueWriter;
+        /// The fields of an encoded `perfetto.protos.AndroidSystemProperty.PropertyValue`.
+        reader PropertyValueReader;
     }
 
-    impl<'w> PropertyValueWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl PropertyValueWriter<'_> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -119,58 +58,15 @@ pub mod android_system_property {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.AndroidSystemProperty.PropertyValue`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct PropertyValueReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for PropertyValueReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> PropertyValueReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string name = 1`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional string value = 2`
         #[inline]
-        #[must_use]
         pub fn value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }

@@ -2,77 +2,25 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.GraphicsFrameEvent`.
-#[derive(Debug)]
-pub struct GraphicsFrameEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GraphicsFrameEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GraphicsFrameEvent`.
+    writer GraphicsFrameEventWriter;
+    /// The fields of an encoded `perfetto.protos.GraphicsFrameEvent`.
+    reader GraphicsFrameEventReader;
 }
 
-impl<'w> GraphicsFrameEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GraphicsFrameEventWriter<'_> {
     /// `optional BufferEvent buffer_event = 1`
     #[inline]
-    pub fn buffer_event(&mut self) -> crate::graphics_frame_event::BufferEventWriter<'_> {
+    pub fn buffer_event(&mut self) -> graphics_frame_event::BufferEventWriter<'_> {
         self.0.begin(1).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GraphicsFrameEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GraphicsFrameEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GraphicsFrameEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GraphicsFrameEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional BufferEvent buffer_event = 1`
     #[inline]
-    #[must_use]
-    pub fn buffer_event(&self) -> Option<crate::graphics_frame_event::BufferEventReader<'a>> {
+    pub fn buffer_event(&self) -> Option<graphics_frame_event::BufferEventReader<'a>> {
         pz::last_message(self.0, 1)
     }
 }
@@ -87,96 +35,34 @@ pub mod graphics_frame_event {
         pub const BUFFER_EVENT: u32 = 1;
     }
 
-    /// Enumeration `perfetto.protos.GraphicsFrameEvent.BufferEventType`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct BufferEventType(pub i32);
-
-    #[allow(missing_docs)]
-    impl BufferEventType {
-        pub const UNSPECIFIED: Self = Self(0);
-        pub const DEQUEUE: Self = Self(1);
-        pub const QUEUE: Self = Self(2);
-        pub const POST: Self = Self(3);
-        pub const ACQUIRE_FENCE: Self = Self(4);
-        pub const LATCH: Self = Self(5);
-        pub const HWC_COMPOSITION_QUEUED: Self = Self(6);
-        pub const FALLBACK_COMPOSITION: Self = Self(7);
-        pub const PRESENT_FENCE: Self = Self(8);
-        pub const RELEASE_FENCE: Self = Self(9);
-        pub const MODIFY: Self = Self(10);
-        pub const DETACH: Self = Self(11);
-        pub const ATTACH: Self = Self(12);
-        pub const CANCEL: Self = Self(13);
-    }
-
-    impl BufferEventType {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::UNSPECIFIED => "UNSPECIFIED",
-                Self::DEQUEUE => "DEQUEUE",
-                Self::QUEUE => "QUEUE",
-                Self::POST => "POST",
-                Self::ACQUIRE_FENCE => "ACQUIRE_FENCE",
-                Self::LATCH => "LATCH",
-                Self::HWC_COMPOSITION_QUEUED => "HWC_COMPOSITION_QUEUED",
-                Self::FALLBACK_COMPOSITION => "FALLBACK_COMPOSITION",
-                Self::PRESENT_FENCE => "PRESENT_FENCE",
-                Self::RELEASE_FENCE => "RELEASE_FENCE",
-                Self::MODIFY => "MODIFY",
-                Self::DETACH => "DETACH",
-                Self::ATTACH => "ATTACH",
-                Self::CANCEL => "CANCEL",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.GraphicsFrameEvent.BufferEventType`; numbers without a name are values too.
+        enum BufferEventType, default 0 {
+            UNSPECIFIED = 0, "UNSPECIFIED";
+            DEQUEUE = 1, "DEQUEUE";
+            QUEUE = 2, "QUEUE";
+            POST = 3, "POST";
+            ACQUIRE_FENCE = 4, "ACQUIRE_FENCE";
+            LATCH = 5, "LATCH";
+            HWC_COMPOSITION_QUEUED = 6, "HWC_COMPOSITION_QUEUED";
+            FALLBACK_COMPOSITION = 7, "FALLBACK_COMPOSITION";
+            PRESENT_FENCE = 8, "PRESENT_FENCE";
+            RELEASE_FENCE = 9, "RELEASE_FENCE";
+            MODIFY = 10, "MODIFY";
+            DETACH = 11, "DETACH";
+            ATTACH = 12, "ATTACH";
+            CANCEL = 13, "CANCEL";
         }
     }
 
-    impl Default for BufferEventType {
-        fn default() -> Self {
-            Self(0)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GraphicsFrameEvent.BufferEvent`.
+        writer BufferEventWriter;
+        /// The fields of an encoded `perfetto.protos.GraphicsFrameEvent.BufferEvent`.
+        reader BufferEventReader;
     }
 
-    impl From<i32> for BufferEventType {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<BufferEventType> for i32 {
-        #[inline]
-        fn from(value: BufferEventType) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for BufferEventType {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Appends the fields of a `perfetto.protos.GraphicsFrameEvent.BufferEvent`.
-    #[derive(Debug)]
-    pub struct BufferEventWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for BufferEventWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
-    }
-
-    impl<'w> BufferEventWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl BufferEventWriter<'_> {
         /// `optional uint32 frame_number = 1`
         #[inline]
         pub fn frame_number(&mut self, value: u32) -> &mut Self {
@@ -186,7 +72,7 @@ pub mod graphics_frame_event {
 
         /// `optional BufferEventType type = 2`
         #[inline]
-        pub fn r#type(&mut self, value: crate::graphics_frame_event::BufferEventType) -> &mut Self {
+        pub fn r#type(&mut self, value: BufferEventType) -> &mut Self {
             self.0.int(2, i64::from(value.0));
             self
         }
@@ -213,79 +99,33 @@ pub mod graphics_frame_event {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GraphicsFrameEvent.BufferEvent`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct BufferEventReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for BufferEventReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> BufferEventReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 frame_number = 1`
         #[inline]
-        #[must_use]
         pub fn frame_number(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional BufferEventType type = 2`
         #[inline]
-        #[must_use]
-        pub fn r#type(&self) -> Option<crate::graphics_frame_event::BufferEventType> {
+        pub fn r#type(&self) -> Option<BufferEventType> {
             pz::last::<pz::kind::Enum<_>>(self.0, 2)
         }
 
         /// `optional string layer_name = 3`
         #[inline]
-        #[must_use]
         pub fn layer_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }
 
         /// `optional uint64 duration_ns = 4`
         #[inline]
-        #[must_use]
         pub fn duration_ns(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 4)
         }
 
         /// `optional uint32 buffer_id = 5`
         #[inline]
-        #[must_use]
         pub fn buffer_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 5)
         }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.InitialDisplayState`.
-#[derive(Debug)]
-pub struct InitialDisplayStateWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InitialDisplayStateWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InitialDisplayState`.
+    writer InitialDisplayStateWriter;
+    /// The fields of an encoded `perfetto.protos.InitialDisplayState`.
+    reader InitialDisplayStateReader;
 }
 
-impl<'w> InitialDisplayStateWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InitialDisplayStateWriter<'_> {
     /// `optional int32 display_state = 1`
     #[inline]
     pub fn display_state(&mut self, value: i32) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> InitialDisplayStateWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InitialDisplayState`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InitialDisplayStateReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InitialDisplayStateReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InitialDisplayStateReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 display_state = 1`
     #[inline]
-    #[must_use]
     pub fn display_state(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional double brightness = 2`
     #[inline]
-    #[must_use]
     pub fn brightness(&self) -> Option<f64> {
         pz::last::<pz::kind::Double>(self.0, 2)
     }

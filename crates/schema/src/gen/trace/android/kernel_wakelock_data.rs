@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.KernelWakelockData`.
-#[derive(Debug)]
-pub struct KernelWakelockDataWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KernelWakelockDataWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KernelWakelockData`.
+    writer KernelWakelockDataWriter;
+    /// The fields of an encoded `perfetto.protos.KernelWakelockData`.
+    reader KernelWakelockDataReader;
 }
 
-impl<'w> KernelWakelockDataWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KernelWakelockDataWriter<'_> {
     /// `repeated Wakelock wakelock = 1`
     #[inline]
-    pub fn wakelock(&mut self) -> crate::kernel_wakelock_data::WakelockWriter<'_> {
+    pub fn wakelock(&mut self) -> kernel_wakelock_data::WakelockWriter<'_> {
         self.0.begin(1).into()
     }
 
@@ -48,51 +38,10 @@ impl<'w> KernelWakelockDataWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KernelWakelockData`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KernelWakelockDataReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KernelWakelockDataReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KernelWakelockDataReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated Wakelock wakelock = 1`
     #[inline]
-    pub fn wakelock(&self) -> pz::Messages<'a, crate::kernel_wakelock_data::WakelockReader<'a>> {
+    pub fn wakelock(&self) -> pz::Messages<'a, kernel_wakelock_data::WakelockReader<'a>> {
         pz::messages(self.0, 1)
     }
 
@@ -110,7 +59,6 @@ impl<'a> KernelWakelockDataReader<'a> {
 
     /// `optional uint64 error_flags = 4`
     #[inline]
-    #[must_use]
     pub fn error_flags(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -129,24 +77,14 @@ pub mod kernel_wakelock_data {
         pub const ERROR_FLAGS: u32 = 4;
     }
 
-    /// Appends the fields of a `perfetto.protos.KernelWakelockData.Wakelock`.
-    #[derive(Debug)]
-    pub struct WakelockWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for WakelockWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.KernelWakelockData.Wakelock`.
+        writer WakelockWriter;
+        /// The fields of an encoded `perfetto.protos.KernelWakelockData.Wakelock`.
+        reader WakelockReader;
     }
 
-    impl<'w> WakelockWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl WakelockWriter<'_> {
         /// `optional uint32 wakelock_id = 1`
         #[inline]
         pub fn wakelock_id(&mut self, value: u32) -> &mut Self {
@@ -163,72 +101,28 @@ pub mod kernel_wakelock_data {
 
         /// `optional Type wakelock_type = 3`
         #[inline]
-        pub fn wakelock_type(&mut self, value: crate::kernel_wakelock_data::wakelock::Type) -> &mut Self {
+        pub fn wakelock_type(&mut self, value: wakelock::Type) -> &mut Self {
             self.0.int(3, i64::from(value.0));
             self
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.KernelWakelockData.Wakelock`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct WakelockReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for WakelockReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> WakelockReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 wakelock_id = 1`
         #[inline]
-        #[must_use]
         pub fn wakelock_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional string wakelock_name = 2`
         #[inline]
-        #[must_use]
         pub fn wakelock_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
 
         /// `optional Type wakelock_type = 3`
         #[inline]
-        #[must_use]
-        pub fn wakelock_type(&self) -> Option<crate::kernel_wakelock_data::wakelock::Type> {
+        pub fn wakelock_type(&self) -> Option<wakelock::Type> {
             pz::last::<pz::kind::Enum<_>>(self.0, 3)
         }
     }
@@ -245,53 +139,12 @@ pub mod kernel_wakelock_data {
             pub const WAKELOCK_TYPE: u32 = 3;
         }
 
-        /// Enumeration `perfetto.protos.KernelWakelockData.Wakelock.Type`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct Type(pub i32);
-
-        #[allow(missing_docs)]
-        impl Type {
-            pub const WAKELOCK_TYPE_UNKNOWN: Self = Self(0);
-            pub const WAKELOCK_TYPE_KERNEL: Self = Self(1);
-            pub const WAKELOCK_TYPE_NATIVE: Self = Self(2);
-        }
-
-        impl Type {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::WAKELOCK_TYPE_UNKNOWN => "WAKELOCK_TYPE_UNKNOWN",
-                    Self::WAKELOCK_TYPE_KERNEL => "WAKELOCK_TYPE_KERNEL",
-                    Self::WAKELOCK_TYPE_NATIVE => "WAKELOCK_TYPE_NATIVE",
-                    _ => return None,
-                })
-            }
-        }
-
-        impl Default for Type {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for Type {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<Type> for i32 {
-            #[inline]
-            fn from(value: Type) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for Type {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.KernelWakelockData.Wakelock.Type`; numbers without a name are values too.
+            enum Type, default 0 {
+                WAKELOCK_TYPE_UNKNOWN = 0, "WAKELOCK_TYPE_UNKNOWN";
+                WAKELOCK_TYPE_KERNEL = 1, "WAKELOCK_TYPE_KERNEL";
+                WAKELOCK_TYPE_NATIVE = 2, "WAKELOCK_TYPE_NATIVE";
             }
         }
     }

@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.PackagesList`.
-#[derive(Debug)]
-pub struct PackagesListWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PackagesListWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PackagesList`.
+    writer PackagesListWriter;
+    /// The fields of an encoded `perfetto.protos.PackagesList`.
+    reader PackagesListReader;
 }
 
-impl<'w> PackagesListWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PackagesListWriter<'_> {
     /// `repeated PackageInfo packages = 1`
     #[inline]
-    pub fn packages(&mut self) -> crate::packages_list::PackageInfoWriter<'_> {
+    pub fn packages(&mut self) -> packages_list::PackageInfoWriter<'_> {
         self.0.begin(1).into()
     }
 
@@ -41,64 +31,21 @@ impl<'w> PackagesListWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PackagesList`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PackagesListReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PackagesListReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PackagesListReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated PackageInfo packages = 1`
     #[inline]
-    pub fn packages(&self) -> pz::Messages<'a, crate::packages_list::PackageInfoReader<'a>> {
+    pub fn packages(&self) -> pz::Messages<'a, packages_list::PackageInfoReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `optional bool parse_error = 2`
     #[inline]
-    #[must_use]
     pub fn parse_error(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
 
     /// `optional bool read_error = 3`
     #[inline]
-    #[must_use]
     pub fn read_error(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }
@@ -116,24 +63,14 @@ pub mod packages_list {
         pub const READ_ERROR: u32 = 3;
     }
 
-    /// Appends the fields of a `perfetto.protos.PackagesList.PackageInfo`.
-    #[derive(Debug)]
-    pub struct PackageInfoWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for PackageInfoWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.PackagesList.PackageInfo`.
+        writer PackageInfoWriter;
+        /// The fields of an encoded `perfetto.protos.PackagesList.PackageInfo`.
+        reader PackageInfoReader;
     }
 
-    impl<'w> PackageInfoWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl PackageInfoWriter<'_> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -170,79 +107,33 @@ pub mod packages_list {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.PackagesList.PackageInfo`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct PackageInfoReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for PackageInfoReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> PackageInfoReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string name = 1`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional uint64 uid = 2`
         #[inline]
-        #[must_use]
         pub fn uid(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
 
         /// `optional bool debuggable = 3`
         #[inline]
-        #[must_use]
         pub fn debuggable(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 3)
         }
 
         /// `optional bool profileable_from_shell = 4`
         #[inline]
-        #[must_use]
         pub fn profileable_from_shell(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 4)
         }
 
         /// `optional int64 version_code = 5`
         #[inline]
-        #[must_use]
         pub fn version_code(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 5)
         }

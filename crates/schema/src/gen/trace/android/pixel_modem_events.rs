@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.PixelModemEvents`.
-#[derive(Debug)]
-pub struct PixelModemEventsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PixelModemEventsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PixelModemEvents`.
+    writer PixelModemEventsWriter;
+    /// The fields of an encoded `perfetto.protos.PixelModemEvents`.
+    reader PixelModemEventsReader;
 }
 
-impl<'w> PixelModemEventsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PixelModemEventsWriter<'_> {
     /// `repeated bytes events = 1`
     #[inline]
     pub fn events(&mut self, value: &[u8]) -> &mut Self {
@@ -35,48 +25,7 @@ impl<'w> PixelModemEventsWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PixelModemEvents`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PixelModemEventsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PixelModemEventsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PixelModemEventsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated bytes events = 1`
     #[inline]
     pub fn events(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
@@ -100,24 +49,14 @@ pub mod pixel_modem_events {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.PixelModemTokenDatabase`.
-#[derive(Debug)]
-pub struct PixelModemTokenDatabaseWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PixelModemTokenDatabaseWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PixelModemTokenDatabase`.
+    writer PixelModemTokenDatabaseWriter;
+    /// The fields of an encoded `perfetto.protos.PixelModemTokenDatabase`.
+    reader PixelModemTokenDatabaseReader;
 }
 
-impl<'w> PixelModemTokenDatabaseWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PixelModemTokenDatabaseWriter<'_> {
     /// `optional bytes database = 1`
     #[inline]
     pub fn database(&mut self, value: &[u8]) -> &mut Self {
@@ -126,51 +65,9 @@ impl<'w> PixelModemTokenDatabaseWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PixelModemTokenDatabase`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PixelModemTokenDatabaseReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PixelModemTokenDatabaseReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PixelModemTokenDatabaseReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional bytes database = 1`
     #[inline]
-    #[must_use]
     pub fn database(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }

@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.AndroidUserList`.
-#[derive(Debug)]
-pub struct AndroidUserListWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidUserListWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidUserList`.
+    writer AndroidUserListWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidUserList`.
+    reader AndroidUserListReader;
 }
 
-impl<'w> AndroidUserListWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidUserListWriter<'_> {
     /// `repeated UserInfo users = 1`
     #[inline]
-    pub fn users(&mut self) -> crate::android_user_list::UserInfoWriter<'_> {
+    pub fn users(&mut self) -> android_user_list::UserInfoWriter<'_> {
         self.0.begin(1).into()
     }
 
@@ -34,57 +24,15 @@ impl<'w> AndroidUserListWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidUserList`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidUserListReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidUserListReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidUserListReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated UserInfo users = 1`
     #[inline]
-    pub fn users(&self) -> pz::Messages<'a, crate::android_user_list::UserInfoReader<'a>> {
+    pub fn users(&self) -> pz::Messages<'a, android_user_list::UserInfoReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `optional int32 error = 2`
     #[inline]
-    #[must_use]
     pub fn error(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
@@ -101,24 +49,14 @@ pub mod android_user_list {
         pub const ERROR: u32 = 2;
     }
 
-    /// Appends the fields of a `perfetto.protos.AndroidUserList.UserInfo`.
-    #[derive(Debug)]
-    pub struct UserInfoWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for UserInfoWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.AndroidUserList.UserInfo`.
+        writer UserInfoWriter;
+        /// The fields of an encoded `perfetto.protos.AndroidUserList.UserInfo`.
+        reader UserInfoReader;
     }
 
-    impl<'w> UserInfoWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl UserInfoWriter<'_> {
         /// `optional string type = 1`
         #[inline]
         pub fn r#type(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -134,58 +72,15 @@ pub mod android_user_list {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.AndroidUserList.UserInfo`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct UserInfoReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for UserInfoReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> UserInfoReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string type = 1`
         #[inline]
-        #[must_use]
         pub fn r#type(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional int32 uid = 2`
         #[inline]
-        #[must_use]
         pub fn uid(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 2)
         }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ChromeBenchmarkMetadata`.
-#[derive(Debug)]
-pub struct ChromeBenchmarkMetadataWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeBenchmarkMetadataWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeBenchmarkMetadata`.
+    writer ChromeBenchmarkMetadataWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeBenchmarkMetadata`.
+    reader ChromeBenchmarkMetadataReader;
 }
 
-impl<'w> ChromeBenchmarkMetadataWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeBenchmarkMetadataWriter<'_> {
     /// `optional int64 benchmark_start_time_us = 1`
     #[inline]
     pub fn benchmark_start_time_us(&mut self, value: i64) -> &mut Self {
@@ -84,86 +74,39 @@ impl<'w> ChromeBenchmarkMetadataWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeBenchmarkMetadata`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeBenchmarkMetadataReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeBenchmarkMetadataReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeBenchmarkMetadataReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int64 benchmark_start_time_us = 1`
     #[inline]
-    #[must_use]
     pub fn benchmark_start_time_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 1)
     }
 
     /// `optional int64 story_run_time_us = 2`
     #[inline]
-    #[must_use]
     pub fn story_run_time_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
 
     /// `optional string benchmark_name = 3`
     #[inline]
-    #[must_use]
     pub fn benchmark_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional string benchmark_description = 4`
     #[inline]
-    #[must_use]
     pub fn benchmark_description(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional string label = 5`
     #[inline]
-    #[must_use]
     pub fn label(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
 
     /// `optional string story_name = 6`
     #[inline]
-    #[must_use]
     pub fn story_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
@@ -176,14 +119,12 @@ impl<'a> ChromeBenchmarkMetadataReader<'a> {
 
     /// `optional int32 story_run_index = 8`
     #[inline]
-    #[must_use]
     pub fn story_run_index(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
 
     /// `optional bool had_failures = 9`
     #[inline]
-    #[must_use]
     pub fn had_failures(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 9)
     }

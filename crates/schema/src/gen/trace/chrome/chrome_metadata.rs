@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ChromeMetadataPacket`.
-#[derive(Debug)]
-pub struct ChromeMetadataPacketWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeMetadataPacketWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeMetadataPacket`.
+    writer ChromeMetadataPacketWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeMetadataPacket`.
+    reader ChromeMetadataPacketReader;
 }
 
-impl<'w> ChromeMetadataPacketWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeMetadataPacketWriter<'_> {
     /// `optional BackgroundTracingMetadata background_tracing_metadata = 1`
     #[inline]
-    pub fn background_tracing_metadata(&mut self) -> crate::BackgroundTracingMetadataWriter<'_> {
+    pub fn background_tracing_metadata(&mut self) -> BackgroundTracingMetadataWriter<'_> {
         self.0.begin(1).into()
     }
 
@@ -42,7 +32,7 @@ impl<'w> ChromeMetadataPacketWriter<'w> {
 
     /// `repeated FinchHash field_trial_hashes = 4`
     #[inline]
-    pub fn field_trial_hashes(&mut self) -> crate::chrome_metadata_packet::FinchHashWriter<'_> {
+    pub fn field_trial_hashes(&mut self) -> chrome_metadata_packet::FinchHashWriter<'_> {
         self.0.begin(4).into()
     }
 
@@ -75,99 +65,51 @@ impl<'w> ChromeMetadataPacketWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeMetadataPacket`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeMetadataPacketReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeMetadataPacketReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeMetadataPacketReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional BackgroundTracingMetadata background_tracing_metadata = 1`
     #[inline]
-    #[must_use]
-    pub fn background_tracing_metadata(&self) -> Option<crate::BackgroundTracingMetadataReader<'a>> {
+    pub fn background_tracing_metadata(&self) -> Option<BackgroundTracingMetadataReader<'a>> {
         pz::last_message(self.0, 1)
     }
 
     /// `optional int32 chrome_version_code = 2`
     #[inline]
-    #[must_use]
     pub fn chrome_version_code(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional string enabled_categories = 3`
     #[inline]
-    #[must_use]
     pub fn enabled_categories(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `repeated FinchHash field_trial_hashes = 4`
     #[inline]
-    pub fn field_trial_hashes(&self) -> pz::Messages<'a, crate::chrome_metadata_packet::FinchHashReader<'a>> {
+    pub fn field_trial_hashes(&self) -> pz::Messages<'a, chrome_metadata_packet::FinchHashReader<'a>> {
         pz::messages(self.0, 4)
     }
 
     /// `optional string app_package_name = 5`
     #[inline]
-    #[must_use]
     pub fn app_package_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
 
     /// `optional string app_version = 6`
     #[inline]
-    #[must_use]
     pub fn app_version(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
 
     /// `optional uint32 channel = 7`
     #[inline]
-    #[must_use]
     pub fn channel(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional string os_name = 8`
     #[inline]
-    #[must_use]
     pub fn os_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 8)
     }
@@ -190,24 +132,14 @@ pub mod chrome_metadata_packet {
         pub const OS_NAME: u32 = 8;
     }
 
-    /// Appends the fields of a `perfetto.protos.ChromeMetadataPacket.FinchHash`.
-    #[derive(Debug)]
-    pub struct FinchHashWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for FinchHashWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ChromeMetadataPacket.FinchHash`.
+        writer FinchHashWriter;
+        /// The fields of an encoded `perfetto.protos.ChromeMetadataPacket.FinchHash`.
+        reader FinchHashReader;
     }
 
-    impl<'w> FinchHashWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl FinchHashWriter<'_> {
         /// `optional uint32 name = 1`
         #[inline]
         pub fn name(&mut self, value: u32) -> &mut Self {
@@ -223,58 +155,15 @@ pub mod chrome_metadata_packet {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ChromeMetadataPacket.FinchHash`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct FinchHashReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for FinchHashReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> FinchHashReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 name = 1`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional uint32 group = 2`
         #[inline]
-        #[must_use]
         pub fn group(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 2)
         }
@@ -291,33 +180,23 @@ pub mod chrome_metadata_packet {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BackgroundTracingMetadata`.
-#[derive(Debug)]
-pub struct BackgroundTracingMetadataWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BackgroundTracingMetadataWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BackgroundTracingMetadata`.
+    writer BackgroundTracingMetadataWriter;
+    /// The fields of an encoded `perfetto.protos.BackgroundTracingMetadata`.
+    reader BackgroundTracingMetadataReader;
 }
 
-impl<'w> BackgroundTracingMetadataWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BackgroundTracingMetadataWriter<'_> {
     /// `optional TriggerRule triggered_rule = 1`
     #[inline]
-    pub fn triggered_rule(&mut self) -> crate::background_tracing_metadata::TriggerRuleWriter<'_> {
+    pub fn triggered_rule(&mut self) -> background_tracing_metadata::TriggerRuleWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `repeated TriggerRule active_rules = 2`
     #[inline]
-    pub fn active_rules(&mut self) -> crate::background_tracing_metadata::TriggerRuleWriter<'_> {
+    pub fn active_rules(&mut self) -> background_tracing_metadata::TriggerRuleWriter<'_> {
         self.0.begin(2).into()
     }
 
@@ -329,64 +208,21 @@ impl<'w> BackgroundTracingMetadataWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BackgroundTracingMetadata`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BackgroundTracingMetadataReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BackgroundTracingMetadataReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BackgroundTracingMetadataReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional TriggerRule triggered_rule = 1`
     #[inline]
-    #[must_use]
-    pub fn triggered_rule(&self) -> Option<crate::background_tracing_metadata::TriggerRuleReader<'a>> {
+    pub fn triggered_rule(&self) -> Option<background_tracing_metadata::TriggerRuleReader<'a>> {
         pz::last_message(self.0, 1)
     }
 
     /// `repeated TriggerRule active_rules = 2`
     #[inline]
-    pub fn active_rules(&self) -> pz::Messages<'a, crate::background_tracing_metadata::TriggerRuleReader<'a>> {
+    pub fn active_rules(&self) -> pz::Messages<'a, background_tracing_metadata::TriggerRuleReader<'a>> {
         pz::messages(self.0, 2)
     }
 
     /// `optional fixed32 scenario_name_hash = 3`
     #[inline]
-    #[must_use]
     pub fn scenario_name_hash(&self) -> Option<u32> {
         pz::last::<pz::kind::Fixed32>(self.0, 3)
     }
@@ -404,43 +240,30 @@ pub mod background_tracing_metadata {
         pub const SCENARIO_NAME_HASH: u32 = 3;
     }
 
-    /// Appends the fields of a `perfetto.protos.BackgroundTracingMetadata.TriggerRule`.
-    #[derive(Debug)]
-    pub struct TriggerRuleWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for TriggerRuleWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.BackgroundTracingMetadata.TriggerRule`.
+        writer TriggerRuleWriter;
+        /// The fields of an encoded `perfetto.protos.BackgroundTracingMetadata.TriggerRule`.
+        reader TriggerRuleReader;
     }
 
-    impl<'w> TriggerRuleWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl TriggerRuleWriter<'_> {
         /// `optional TriggerType trigger_type = 1`
         #[inline]
-        pub fn trigger_type(
-            &mut self,
-            value: crate::background_tracing_metadata::trigger_rule::TriggerType,
-        ) -> &mut Self {
+        pub fn trigger_type(&mut self, value: trigger_rule::TriggerType) -> &mut Self {
             self.0.int(1, i64::from(value.0));
             self
         }
 
         /// `optional HistogramRule histogram_rule = 2`
         #[inline]
-        pub fn histogram_rule(&mut self) -> crate::background_tracing_metadata::trigger_rule::HistogramRuleWriter<'_> {
+        pub fn histogram_rule(&mut self) -> trigger_rule::HistogramRuleWriter<'_> {
             self.0.begin(2).into()
         }
 
         /// `optional NamedRule named_rule = 3`
         #[inline]
-        pub fn named_rule(&mut self) -> crate::background_tracing_metadata::trigger_rule::NamedRuleWriter<'_> {
+        pub fn named_rule(&mut self) -> trigger_rule::NamedRuleWriter<'_> {
             self.0.begin(3).into()
         }
 
@@ -452,74 +275,27 @@ pub mod background_tracing_metadata {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.BackgroundTracingMetadata.TriggerRule`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct TriggerRuleReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for TriggerRuleReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> TriggerRuleReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional TriggerType trigger_type = 1`
         #[inline]
-        #[must_use]
-        pub fn trigger_type(&self) -> Option<crate::background_tracing_metadata::trigger_rule::TriggerType> {
+        pub fn trigger_type(&self) -> Option<trigger_rule::TriggerType> {
             pz::last::<pz::kind::Enum<_>>(self.0, 1)
         }
 
         /// `optional HistogramRule histogram_rule = 2`
         #[inline]
-        #[must_use]
-        pub fn histogram_rule(
-            &self,
-        ) -> Option<crate::background_tracing_metadata::trigger_rule::HistogramRuleReader<'a>> {
+        pub fn histogram_rule(&self) -> Option<trigger_rule::HistogramRuleReader<'a>> {
             pz::last_message(self.0, 2)
         }
 
         /// `optional NamedRule named_rule = 3`
         #[inline]
-        #[must_use]
-        pub fn named_rule(&self) -> Option<crate::background_tracing_metadata::trigger_rule::NamedRuleReader<'a>> {
+        pub fn named_rule(&self) -> Option<trigger_rule::NamedRuleReader<'a>> {
             pz::last_message(self.0, 3)
         }
 
         /// `optional fixed32 name_hash = 4`
         #[inline]
-        #[must_use]
         pub fn name_hash(&self) -> Option<u32> {
             pz::last::<pz::kind::Fixed32>(self.0, 4)
         }
@@ -538,74 +314,23 @@ pub mod background_tracing_metadata {
             pub const NAME_HASH: u32 = 4;
         }
 
-        /// Enumeration `perfetto.protos.BackgroundTracingMetadata.TriggerRule.TriggerType`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct TriggerType(pub i32);
-
-        #[allow(missing_docs)]
-        impl TriggerType {
-            pub const TRIGGER_UNSPECIFIED: Self = Self(0);
-            pub const MONITOR_AND_DUMP_WHEN_SPECIFIC_HISTOGRAM_AND_VALUE: Self = Self(1);
-            pub const MONITOR_AND_DUMP_WHEN_TRIGGER_NAMED: Self = Self(2);
-        }
-
-        impl TriggerType {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::TRIGGER_UNSPECIFIED => "TRIGGER_UNSPECIFIED",
-                    Self::MONITOR_AND_DUMP_WHEN_SPECIFIC_HISTOGRAM_AND_VALUE => "MONITOR_AND_DUMP_WHEN_SPECIFIC_HISTOGRAM_AND_VALUE",
-                    Self::MONITOR_AND_DUMP_WHEN_TRIGGER_NAMED => "MONITOR_AND_DUMP_WHEN_TRIGGER_NAMED",
-                    _ => return None,
-                })
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.BackgroundTracingMetadata.TriggerRule.TriggerType`; numbers without a name are values too.
+            enum TriggerType, default 0 {
+                TRIGGER_UNSPECIFIED = 0, "TRIGGER_UNSPECIFIED";
+                MONITOR_AND_DUMP_WHEN_SPECIFIC_HISTOGRAM_AND_VALUE = 1, "MONITOR_AND_DUMP_WHEN_SPECIFIC_HISTOGRAM_AND_VALUE";
+                MONITOR_AND_DUMP_WHEN_TRIGGER_NAMED = 2, "MONITOR_AND_DUMP_WHEN_TRIGGER_NAMED";
             }
         }
 
-        impl Default for TriggerType {
-            fn default() -> Self {
-                Self(0)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule`.
+            writer HistogramRuleWriter;
+            /// The fields of an encoded `perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule`.
+            reader HistogramRuleReader;
         }
 
-        impl From<i32> for TriggerType {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<TriggerType> for i32 {
-            #[inline]
-            fn from(value: TriggerType) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for TriggerType {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
-            }
-        }
-
-        /// Appends the fields of a `perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule`.
-        #[derive(Debug)]
-        pub struct HistogramRuleWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for HistogramRuleWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
-        }
-
-        impl<'w> HistogramRuleWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl HistogramRuleWriter<'_> {
             /// `optional fixed64 histogram_name_hash = 1`
             #[inline]
             pub fn histogram_name_hash(&mut self, value: u64) -> &mut Self {
@@ -628,65 +353,21 @@ pub mod background_tracing_metadata {
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct HistogramRuleReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for HistogramRuleReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> HistogramRuleReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional fixed64 histogram_name_hash = 1`
             #[inline]
-            #[must_use]
             pub fn histogram_name_hash(&self) -> Option<u64> {
                 pz::last::<pz::kind::Fixed64>(self.0, 1)
             }
 
             /// `optional int64 histogram_min_trigger = 2`
             #[inline]
-            #[must_use]
             pub fn histogram_min_trigger(&self) -> Option<i64> {
                 pz::last::<pz::kind::Int64>(self.0, 2)
             }
 
             /// `optional int64 histogram_max_trigger = 3`
             #[inline]
-            #[must_use]
             pub fn histogram_max_trigger(&self) -> Option<i64> {
                 pz::last::<pz::kind::Int64>(self.0, 3)
             }
@@ -703,30 +384,17 @@ pub mod background_tracing_metadata {
             }
         }
 
-        /// Appends the fields of a `perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule`.
-        #[derive(Debug)]
-        pub struct NamedRuleWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for NamedRuleWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule`.
+            writer NamedRuleWriter;
+            /// The fields of an encoded `perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule`.
+            reader NamedRuleReader;
         }
 
-        impl<'w> NamedRuleWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl NamedRuleWriter<'_> {
             /// `optional EventType event_type = 1`
             #[inline]
-            pub fn event_type(
-                &mut self,
-                value: crate::background_tracing_metadata::trigger_rule::named_rule::EventType,
-            ) -> &mut Self {
+            pub fn event_type(&mut self, value: named_rule::EventType) -> &mut Self {
                 self.0.int(1, i64::from(value.0));
                 self
             }
@@ -739,60 +407,15 @@ pub mod background_tracing_metadata {
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct NamedRuleReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for NamedRuleReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> NamedRuleReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional EventType event_type = 1`
             #[inline]
-            #[must_use]
-            pub fn event_type(
-                &self,
-            ) -> Option<crate::background_tracing_metadata::trigger_rule::named_rule::EventType> {
+            pub fn event_type(&self) -> Option<named_rule::EventType> {
                 pz::last::<pz::kind::Enum<_>>(self.0, 1)
             }
 
             /// `optional fixed64 content_trigger_name_hash = 2`
             #[inline]
-            #[must_use]
             pub fn content_trigger_name_hash(&self) -> Option<u64> {
                 pz::last::<pz::kind::Fixed64>(self.0, 2)
             }
@@ -809,61 +432,16 @@ pub mod background_tracing_metadata {
                 pub const CONTENT_TRIGGER_NAME_HASH: u32 = 2;
             }
 
-            /// Enumeration `perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule.EventType`; numbers without a name are values too.
-            #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-            pub struct EventType(pub i32);
-
-            #[allow(missing_docs)]
-            impl EventType {
-                pub const UNSPECIFIED: Self = Self(0);
-                pub const SESSION_RESTORE: Self = Self(1);
-                pub const NAVIGATION: Self = Self(2);
-                pub const STARTUP: Self = Self(3);
-                pub const REACHED_CODE: Self = Self(4);
-                pub const CONTENT_TRIGGER: Self = Self(5);
-                pub const TEST_RULE: Self = Self(1000);
-            }
-
-            impl EventType {
-                /// The name of the value, if the schema has one.
-                #[must_use]
-                pub const fn name(self) -> Option<&'static str> {
-                    Some(match self {
-                        Self::UNSPECIFIED => "UNSPECIFIED",
-                        Self::SESSION_RESTORE => "SESSION_RESTORE",
-                        Self::NAVIGATION => "NAVIGATION",
-                        Self::STARTUP => "STARTUP",
-                        Self::REACHED_CODE => "REACHED_CODE",
-                        Self::CONTENT_TRIGGER => "CONTENT_TRIGGER",
-                        Self::TEST_RULE => "TEST_RULE",
-                        _ => return None,
-                    })
-                }
-            }
-
-            impl Default for EventType {
-                fn default() -> Self {
-                    Self(0)
-                }
-            }
-
-            impl From<i32> for EventType {
-                #[inline]
-                fn from(number: i32) -> Self {
-                    Self(number)
-                }
-            }
-
-            impl From<EventType> for i32 {
-                #[inline]
-                fn from(value: EventType) -> Self {
-                    value.0
-                }
-            }
-
-            impl core::fmt::Debug for EventType {
-                fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                    pz::debug_enum(f, self.name(), self.0)
+            pz::open_enum! {
+                /// Enumeration `perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule.EventType`; numbers without a name are values too.
+                enum EventType, default 0 {
+                    UNSPECIFIED = 0, "UNSPECIFIED";
+                    SESSION_RESTORE = 1, "SESSION_RESTORE";
+                    NAVIGATION = 2, "NAVIGATION";
+                    STARTUP = 3, "STARTUP";
+                    REACHED_CODE = 4, "REACHED_CODE";
+                    CONTENT_TRIGGER = 5, "CONTENT_TRIGGER";
+                    TEST_RULE = 1000, "TEST_RULE";
                 }
             }
         }

@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ChromeTracedValue`.
-#[derive(Debug)]
-pub struct ChromeTracedValueWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeTracedValueWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeTracedValue`.
+    writer ChromeTracedValueWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeTracedValue`.
+    reader ChromeTracedValueReader;
 }
 
-impl<'w> ChromeTracedValueWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeTracedValueWriter<'_> {
     /// `optional NestedType nested_type = 1`
     #[inline]
-    pub fn nested_type(&mut self, value: crate::chrome_traced_value::NestedType) -> &mut Self {
+    pub fn nested_type(&mut self, value: chrome_traced_value::NestedType) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
@@ -36,13 +26,13 @@ impl<'w> ChromeTracedValueWriter<'w> {
 
     /// `repeated ChromeTracedValue dict_values = 3`
     #[inline]
-    pub fn dict_values(&mut self) -> crate::ChromeTracedValueWriter<'_> {
+    pub fn dict_values(&mut self) -> ChromeTracedValueWriter<'_> {
         self.0.begin(3).into()
     }
 
     /// `repeated ChromeTracedValue array_values = 4`
     #[inline]
-    pub fn array_values(&mut self) -> crate::ChromeTracedValueWriter<'_> {
+    pub fn array_values(&mut self) -> ChromeTracedValueWriter<'_> {
         self.0.begin(4).into()
     }
 
@@ -75,52 +65,10 @@ impl<'w> ChromeTracedValueWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeTracedValue`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeTracedValueReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeTracedValueReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeTracedValueReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional NestedType nested_type = 1`
     #[inline]
-    #[must_use]
-    pub fn nested_type(&self) -> Option<crate::chrome_traced_value::NestedType> {
+    pub fn nested_type(&self) -> Option<chrome_traced_value::NestedType> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
@@ -132,40 +80,36 @@ impl<'a> ChromeTracedValueReader<'a> {
 
     /// `repeated ChromeTracedValue dict_values = 3`
     #[inline]
-    pub fn dict_values(&self) -> pz::Messages<'a, crate::ChromeTracedValueReader<'a>> {
+    pub fn dict_values(&self) -> pz::Messages<'a, ChromeTracedValueReader<'a>> {
         pz::messages(self.0, 3)
     }
 
     /// `repeated ChromeTracedValue array_values = 4`
     #[inline]
-    pub fn array_values(&self) -> pz::Messages<'a, crate::ChromeTracedValueReader<'a>> {
+    pub fn array_values(&self) -> pz::Messages<'a, ChromeTracedValueReader<'a>> {
         pz::messages(self.0, 4)
     }
 
     /// `optional int32 int_value = 5`
     #[inline]
-    #[must_use]
     pub fn int_value(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional double double_value = 6`
     #[inline]
-    #[must_use]
     pub fn double_value(&self) -> Option<f64> {
         pz::last::<pz::kind::Double>(self.0, 6)
     }
 
     /// `optional bool bool_value = 7`
     #[inline]
-    #[must_use]
     pub fn bool_value(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 7)
     }
 
     /// `optional string string_value = 8`
     #[inline]
-    #[must_use]
     pub fn string_value(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 8)
     }
@@ -188,73 +132,23 @@ pub mod chrome_traced_value {
         pub const STRING_VALUE: u32 = 8;
     }
 
-    /// Enumeration `perfetto.protos.ChromeTracedValue.NestedType`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct NestedType(pub i32);
-
-    #[allow(missing_docs)]
-    impl NestedType {
-        pub const DICT: Self = Self(0);
-        pub const ARRAY: Self = Self(1);
-    }
-
-    impl NestedType {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::DICT => "DICT",
-                Self::ARRAY => "ARRAY",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for NestedType {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for NestedType {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<NestedType> for i32 {
-        #[inline]
-        fn from(value: NestedType) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for NestedType {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ChromeTracedValue.NestedType`; numbers without a name are values too.
+        enum NestedType, default 0 {
+            DICT = 0, "DICT";
+            ARRAY = 1, "ARRAY";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ChromeStringTableEntry`.
-#[derive(Debug)]
-pub struct ChromeStringTableEntryWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeStringTableEntryWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeStringTableEntry`.
+    writer ChromeStringTableEntryWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeStringTableEntry`.
+    reader ChromeStringTableEntryReader;
 }
 
-impl<'w> ChromeStringTableEntryWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeStringTableEntryWriter<'_> {
     /// `optional string value = 1`
     #[inline]
     pub fn value(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -270,58 +164,15 @@ impl<'w> ChromeStringTableEntryWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeStringTableEntry`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeStringTableEntryReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeStringTableEntryReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeStringTableEntryReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string value = 1`
     #[inline]
-    #[must_use]
     pub fn value(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 index = 2`
     #[inline]
-    #[must_use]
     pub fn index(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
@@ -337,24 +188,14 @@ pub mod chrome_string_table_entry {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ChromeTraceEvent`.
-#[derive(Debug)]
-pub struct ChromeTraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeTraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeTraceEvent`.
+    writer ChromeTraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeTraceEvent`.
+    reader ChromeTraceEventReader;
 }
 
-impl<'w> ChromeTraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeTraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -448,7 +289,7 @@ impl<'w> ChromeTraceEventWriter<'w> {
 
     /// `repeated Arg args = 14`
     #[inline]
-    pub fn args(&mut self) -> crate::chrome_trace_event::ArgWriter<'_> {
+    pub fn args(&mut self) -> chrome_trace_event::ArgWriter<'_> {
         self.0.begin(14).into()
     }
 
@@ -467,155 +308,99 @@ impl<'w> ChromeTraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeTraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeTraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeTraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeTraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int64 timestamp = 2`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
 
     /// `optional int32 phase = 3`
     #[inline]
-    #[must_use]
     pub fn phase(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 thread_id = 4`
     #[inline]
-    #[must_use]
     pub fn thread_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int64 duration = 5`
     #[inline]
-    #[must_use]
     pub fn duration(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }
 
     /// `optional int64 thread_duration = 6`
     #[inline]
-    #[must_use]
     pub fn thread_duration(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 6)
     }
 
     /// `optional string scope = 7`
     #[inline]
-    #[must_use]
     pub fn scope(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
 
     /// `optional uint64 id = 8`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
 
     /// `optional uint32 flags = 9`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional string category_group_name = 10`
     #[inline]
-    #[must_use]
     pub fn category_group_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 10)
     }
 
     /// `optional int32 process_id = 11`
     #[inline]
-    #[must_use]
     pub fn process_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 11)
     }
 
     /// `optional int64 thread_timestamp = 12`
     #[inline]
-    #[must_use]
     pub fn thread_timestamp(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 12)
     }
 
     /// `optional uint64 bind_id = 13`
     #[inline]
-    #[must_use]
     pub fn bind_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 13)
     }
 
     /// `repeated Arg args = 14`
     #[inline]
-    pub fn args(&self) -> pz::Messages<'a, crate::chrome_trace_event::ArgReader<'a>> {
+    pub fn args(&self) -> pz::Messages<'a, chrome_trace_event::ArgReader<'a>> {
         pz::messages(self.0, 14)
     }
 
     /// `optional uint32 name_index = 15`
     #[inline]
-    #[must_use]
     pub fn name_index(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 15)
     }
 
     /// `optional uint32 category_group_name_index = 16`
     #[inline]
-    #[must_use]
     pub fn category_group_name_index(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 16)
     }
@@ -646,24 +431,14 @@ pub mod chrome_trace_event {
         pub const CATEGORY_GROUP_NAME_INDEX: u32 = 16;
     }
 
-    /// Appends the fields of a `perfetto.protos.ChromeTraceEvent.Arg`.
-    #[derive(Debug)]
-    pub struct ArgWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ArgWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ChromeTraceEvent.Arg`.
+        writer ArgWriter;
+        /// The fields of an encoded `perfetto.protos.ChromeTraceEvent.Arg`.
+        reader ArgReader;
     }
 
-    impl<'w> ArgWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ArgWriter<'_> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -734,114 +509,63 @@ pub mod chrome_trace_event {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ChromeTraceEvent.Arg`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ArgReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ArgReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ArgReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string name = 1`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `bool bool_value = 2`, one of `value`
         #[inline]
-        #[must_use]
         pub fn bool_value(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 2)
         }
 
         /// `uint64 uint_value = 3`, one of `value`
         #[inline]
-        #[must_use]
         pub fn uint_value(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 3)
         }
 
         /// `int64 int_value = 4`, one of `value`
         #[inline]
-        #[must_use]
         pub fn int_value(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 4)
         }
 
         /// `double double_value = 5`, one of `value`
         #[inline]
-        #[must_use]
         pub fn double_value(&self) -> Option<f64> {
             pz::last::<pz::kind::Double>(self.0, 5)
         }
 
         /// `string string_value = 6`, one of `value`
         #[inline]
-        #[must_use]
         pub fn string_value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 6)
         }
 
         /// `uint64 pointer_value = 7`, one of `value`
         #[inline]
-        #[must_use]
         pub fn pointer_value(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 7)
         }
 
         /// `string json_value = 8`, one of `value`
         #[inline]
-        #[must_use]
         pub fn json_value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 8)
         }
 
         /// `optional uint32 name_index = 9`
         #[inline]
-        #[must_use]
         pub fn name_index(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 9)
         }
 
         /// `ChromeTracedValue traced_value = 10`, one of `value`
         #[inline]
-        #[must_use]
         pub fn traced_value(&self) -> Option<crate::ChromeTracedValueReader<'a>> {
             pz::last_message(self.0, 10)
         }
@@ -866,24 +590,14 @@ pub mod chrome_trace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ChromeMetadata`.
-#[derive(Debug)]
-pub struct ChromeMetadataWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeMetadataWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeMetadata`.
+    writer ChromeMetadataWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeMetadata`.
+    reader ChromeMetadataReader;
 }
 
-impl<'w> ChromeMetadataWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeMetadataWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -920,79 +634,33 @@ impl<'w> ChromeMetadataWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeMetadata`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeMetadataReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeMetadataReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeMetadataReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `string string_value = 2`, one of `value`
     #[inline]
-    #[must_use]
     pub fn string_value(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `bool bool_value = 3`, one of `value`
     #[inline]
-    #[must_use]
     pub fn bool_value(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }
 
     /// `int64 int_value = 4`, one of `value`
     #[inline]
-    #[must_use]
     pub fn int_value(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
 
     /// `string json_value = 5`, one of `value`
     #[inline]
-    #[must_use]
     pub fn json_value(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
@@ -1011,27 +679,17 @@ pub mod chrome_metadata {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ChromeLegacyJsonTrace`.
-#[derive(Debug)]
-pub struct ChromeLegacyJsonTraceWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeLegacyJsonTraceWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeLegacyJsonTrace`.
+    writer ChromeLegacyJsonTraceWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeLegacyJsonTrace`.
+    reader ChromeLegacyJsonTraceReader;
 }
 
-impl<'w> ChromeLegacyJsonTraceWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeLegacyJsonTraceWriter<'_> {
     /// `optional TraceType type = 1`
     #[inline]
-    pub fn r#type(&mut self, value: crate::chrome_legacy_json_trace::TraceType) -> &mut Self {
+    pub fn r#type(&mut self, value: chrome_legacy_json_trace::TraceType) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
@@ -1044,58 +702,15 @@ impl<'w> ChromeLegacyJsonTraceWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeLegacyJsonTrace`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeLegacyJsonTraceReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeLegacyJsonTraceReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeLegacyJsonTraceReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional TraceType type = 1`
     #[inline]
-    #[must_use]
-    pub fn r#type(&self) -> Option<crate::chrome_legacy_json_trace::TraceType> {
+    pub fn r#type(&self) -> Option<chrome_legacy_json_trace::TraceType> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `optional string data = 2`
     #[inline]
-    #[must_use]
     pub fn data(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
@@ -1112,88 +727,38 @@ pub mod chrome_legacy_json_trace {
         pub const DATA: u32 = 2;
     }
 
-    /// Enumeration `perfetto.protos.ChromeLegacyJsonTrace.TraceType`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct TraceType(pub i32);
-
-    #[allow(missing_docs)]
-    impl TraceType {
-        pub const USER_TRACE: Self = Self(0);
-        pub const SYSTEM_TRACE: Self = Self(1);
-    }
-
-    impl TraceType {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::USER_TRACE => "USER_TRACE",
-                Self::SYSTEM_TRACE => "SYSTEM_TRACE",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for TraceType {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for TraceType {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<TraceType> for i32 {
-        #[inline]
-        fn from(value: TraceType) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for TraceType {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ChromeLegacyJsonTrace.TraceType`; numbers without a name are values too.
+        enum TraceType, default 0 {
+            USER_TRACE = 0, "USER_TRACE";
+            SYSTEM_TRACE = 1, "SYSTEM_TRACE";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ChromeEventBundle`.
-#[derive(Debug)]
-pub struct ChromeEventBundleWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeEventBundleWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeEventBundle`.
+    writer ChromeEventBundleWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeEventBundle`.
+    reader ChromeEventBundleReader;
 }
 
-impl<'w> ChromeEventBundleWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeEventBundleWriter<'_> {
     /// `repeated ChromeTraceEvent trace_events = 1`, deprecated
     #[inline]
-    pub fn trace_events(&mut self) -> crate::ChromeTraceEventWriter<'_> {
+    pub fn trace_events(&mut self) -> ChromeTraceEventWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `repeated ChromeMetadata metadata = 2`
     #[inline]
-    pub fn metadata(&mut self) -> crate::ChromeMetadataWriter<'_> {
+    pub fn metadata(&mut self) -> ChromeMetadataWriter<'_> {
         self.0.begin(2).into()
     }
 
     /// `repeated ChromeStringTableEntry string_table = 3`, deprecated
     #[inline]
-    pub fn string_table(&mut self) -> crate::ChromeStringTableEntryWriter<'_> {
+    pub fn string_table(&mut self) -> ChromeStringTableEntryWriter<'_> {
         self.0.begin(3).into()
     }
 
@@ -1206,68 +771,27 @@ impl<'w> ChromeEventBundleWriter<'w> {
 
     /// `repeated ChromeLegacyJsonTrace legacy_json_trace = 5`
     #[inline]
-    pub fn legacy_json_trace(&mut self) -> crate::ChromeLegacyJsonTraceWriter<'_> {
+    pub fn legacy_json_trace(&mut self) -> ChromeLegacyJsonTraceWriter<'_> {
         self.0.begin(5).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeEventBundle`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeEventBundleReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeEventBundleReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeEventBundleReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated ChromeTraceEvent trace_events = 1`, deprecated
     #[inline]
-    pub fn trace_events(&self) -> pz::Messages<'a, crate::ChromeTraceEventReader<'a>> {
+    pub fn trace_events(&self) -> pz::Messages<'a, ChromeTraceEventReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `repeated ChromeMetadata metadata = 2`
     #[inline]
-    pub fn metadata(&self) -> pz::Messages<'a, crate::ChromeMetadataReader<'a>> {
+    pub fn metadata(&self) -> pz::Messages<'a, ChromeMetadataReader<'a>> {
         pz::messages(self.0, 2)
     }
 
     /// `repeated ChromeStringTableEntry string_table = 3`, deprecated
     #[inline]
-    pub fn string_table(&self) -> pz::Messages<'a, crate::ChromeStringTableEntryReader<'a>> {
+    pub fn string_table(&self) -> pz::Messages<'a, ChromeStringTableEntryReader<'a>> {
         pz::messages(self.0, 3)
     }
 
@@ -1279,7 +803,7 @@ impl<'a> ChromeEventBundleReader<'a> {
 
     /// `repeated ChromeLegacyJsonTrace legacy_json_trace = 5`
     #[inline]
-    pub fn legacy_json_trace(&self) -> pz::Messages<'a, crate::ChromeLegacyJsonTraceReader<'a>> {
+    pub fn legacy_json_trace(&self) -> pz::Messages<'a, ChromeLegacyJsonTraceReader<'a>> {
         pz::messages(self.0, 5)
     }
 }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ChromeTrigger`.
-#[derive(Debug)]
-pub struct ChromeTriggerWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeTriggerWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeTrigger`.
+    writer ChromeTriggerWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeTrigger`.
+    reader ChromeTriggerReader;
 }
 
-impl<'w> ChromeTriggerWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeTriggerWriter<'_> {
     /// `optional string trigger_name = 1`
     #[inline]
     pub fn trigger_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> ChromeTriggerWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeTrigger`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeTriggerReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeTriggerReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeTriggerReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string trigger_name = 1`
     #[inline]
-    #[must_use]
     pub fn trigger_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional fixed32 trigger_name_hash = 2`
     #[inline]
-    #[must_use]
     pub fn trigger_name_hash(&self) -> Option<u32> {
         pz::last::<pz::kind::Fixed32>(self.0, 2)
     }
 
     /// `optional fixed64 flow_id = 3`
     #[inline]
-    #[must_use]
     pub fn flow_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Fixed64>(self.0, 3)
     }

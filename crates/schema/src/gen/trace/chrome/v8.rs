@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.V8String`.
-#[derive(Debug)]
-pub struct V8StringWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for V8StringWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.V8String`.
+    writer V8StringWriter;
+    /// The fields of an encoded `perfetto.protos.V8String`.
+    reader V8StringReader;
 }
 
-impl<'w> V8StringWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl V8StringWriter<'_> {
     /// `bytes latin1 = 1`, one of `encoded_string`
     #[inline]
     pub fn latin1(&mut self, value: &[u8]) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> V8StringWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.V8String`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct V8StringReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for V8StringReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> V8StringReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `bytes latin1 = 1`, one of `encoded_string`
     #[inline]
-    #[must_use]
     pub fn latin1(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `bytes utf16_le = 2`, one of `encoded_string`
     #[inline]
-    #[must_use]
     pub fn utf16_le(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `bytes utf16_be = 3`, one of `encoded_string`
     #[inline]
-    #[must_use]
     pub fn utf16_be(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
@@ -117,24 +63,14 @@ pub mod v8_string {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.InternedV8String`.
-#[derive(Debug)]
-pub struct InternedV8StringWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InternedV8StringWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InternedV8String`.
+    writer InternedV8StringWriter;
+    /// The fields of an encoded `perfetto.protos.InternedV8String`.
+    reader InternedV8StringReader;
 }
 
-impl<'w> InternedV8StringWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InternedV8StringWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -164,72 +100,27 @@ impl<'w> InternedV8StringWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InternedV8String`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InternedV8StringReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InternedV8StringReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InternedV8StringReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `bytes latin1 = 2`, one of `encoded_string`
     #[inline]
-    #[must_use]
     pub fn latin1(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `bytes utf16_le = 3`, one of `encoded_string`
     #[inline]
-    #[must_use]
     pub fn utf16_le(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `bytes utf16_be = 4`, one of `encoded_string`
     #[inline]
-    #[must_use]
     pub fn utf16_be(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
@@ -247,24 +138,14 @@ pub mod interned_v8_string {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.InternedV8JsScript`.
-#[derive(Debug)]
-pub struct InternedV8JsScriptWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InternedV8JsScriptWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InternedV8JsScript`.
+    writer InternedV8JsScriptWriter;
+    /// The fields of an encoded `perfetto.protos.InternedV8JsScript`.
+    reader InternedV8JsScriptReader;
 }
 
-impl<'w> InternedV8JsScriptWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InternedV8JsScriptWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -281,98 +162,52 @@ impl<'w> InternedV8JsScriptWriter<'w> {
 
     /// `optional Type type = 3`
     #[inline]
-    pub fn r#type(&mut self, value: crate::interned_v8_js_script::Type) -> &mut Self {
+    pub fn r#type(&mut self, value: interned_v8_js_script::Type) -> &mut Self {
         self.0.int(3, i64::from(value.0));
         self
     }
 
     /// `optional V8String name = 4`
     #[inline]
-    pub fn name(&mut self) -> crate::V8StringWriter<'_> {
+    pub fn name(&mut self) -> V8StringWriter<'_> {
         self.0.begin(4).into()
     }
 
     /// `optional V8String source = 5`
     #[inline]
-    pub fn source(&mut self) -> crate::V8StringWriter<'_> {
+    pub fn source(&mut self) -> V8StringWriter<'_> {
         self.0.begin(5).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InternedV8JsScript`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InternedV8JsScriptReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InternedV8JsScriptReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InternedV8JsScriptReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int32 script_id = 2`
     #[inline]
-    #[must_use]
     pub fn script_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional Type type = 3`
     #[inline]
-    #[must_use]
-    pub fn r#type(&self) -> Option<crate::interned_v8_js_script::Type> {
+    pub fn r#type(&self) -> Option<interned_v8_js_script::Type> {
         pz::last::<pz::kind::Enum<_>>(self.0, 3)
     }
 
     /// `optional V8String name = 4`
     #[inline]
-    #[must_use]
-    pub fn name(&self) -> Option<crate::V8StringReader<'a>> {
+    pub fn name(&self) -> Option<V8StringReader<'a>> {
         pz::last_message(self.0, 4)
     }
 
     /// `optional V8String source = 5`
     #[inline]
-    #[must_use]
-    pub fn source(&self) -> Option<crate::V8StringReader<'a>> {
+    pub fn source(&self) -> Option<V8StringReader<'a>> {
         pz::last_message(self.0, 5)
     }
 }
@@ -391,83 +226,28 @@ pub mod interned_v8_js_script {
         pub const SOURCE: u32 = 5;
     }
 
-    /// Enumeration `perfetto.protos.InternedV8JsScript.Type`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Type(pub i32);
-
-    #[allow(missing_docs)]
-    impl Type {
-        pub const TYPE_UNKNOWN: Self = Self(0);
-        pub const TYPE_NORMAL: Self = Self(1);
-        pub const TYPE_EVAL: Self = Self(2);
-        pub const TYPE_MODULE: Self = Self(3);
-        pub const TYPE_NATIVE: Self = Self(4);
-        pub const TYPE_EXTENSION: Self = Self(5);
-        pub const TYPE_INSPECTOR: Self = Self(6);
-    }
-
-    impl Type {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::TYPE_UNKNOWN => "TYPE_UNKNOWN",
-                Self::TYPE_NORMAL => "TYPE_NORMAL",
-                Self::TYPE_EVAL => "TYPE_EVAL",
-                Self::TYPE_MODULE => "TYPE_MODULE",
-                Self::TYPE_NATIVE => "TYPE_NATIVE",
-                Self::TYPE_EXTENSION => "TYPE_EXTENSION",
-                Self::TYPE_INSPECTOR => "TYPE_INSPECTOR",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for Type {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for Type {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Type> for i32 {
-        #[inline]
-        fn from(value: Type) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Type {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.InternedV8JsScript.Type`; numbers without a name are values too.
+        enum Type, default 0 {
+            TYPE_UNKNOWN = 0, "TYPE_UNKNOWN";
+            TYPE_NORMAL = 1, "TYPE_NORMAL";
+            TYPE_EVAL = 2, "TYPE_EVAL";
+            TYPE_MODULE = 3, "TYPE_MODULE";
+            TYPE_NATIVE = 4, "TYPE_NATIVE";
+            TYPE_EXTENSION = 5, "TYPE_EXTENSION";
+            TYPE_INSPECTOR = 6, "TYPE_INSPECTOR";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.InternedV8WasmScript`.
-#[derive(Debug)]
-pub struct InternedV8WasmScriptWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InternedV8WasmScriptWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InternedV8WasmScript`.
+    writer InternedV8WasmScriptWriter;
+    /// The fields of an encoded `perfetto.protos.InternedV8WasmScript`.
+    reader InternedV8WasmScriptReader;
 }
 
-impl<'w> InternedV8WasmScriptWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InternedV8WasmScriptWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -497,72 +277,27 @@ impl<'w> InternedV8WasmScriptWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InternedV8WasmScript`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InternedV8WasmScriptReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InternedV8WasmScriptReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InternedV8WasmScriptReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int32 script_id = 2`
     #[inline]
-    #[must_use]
     pub fn script_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional string url = 3`
     #[inline]
-    #[must_use]
     pub fn url(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional bytes wire_bytes = 4`
     #[inline]
-    #[must_use]
     pub fn wire_bytes(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
@@ -580,24 +315,14 @@ pub mod interned_v8_wasm_script {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.InternedV8JsFunction`.
-#[derive(Debug)]
-pub struct InternedV8JsFunctionWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InternedV8JsFunctionWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InternedV8JsFunction`.
+    writer InternedV8JsFunctionWriter;
+    /// The fields of an encoded `perfetto.protos.InternedV8JsFunction`.
+    reader InternedV8JsFunctionReader;
 }
 
-impl<'w> InternedV8JsFunctionWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InternedV8JsFunctionWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -628,7 +353,7 @@ impl<'w> InternedV8JsFunctionWriter<'w> {
 
     /// `optional Kind kind = 5`
     #[inline]
-    pub fn kind(&mut self, value: crate::interned_v8_js_function::Kind) -> &mut Self {
+    pub fn kind(&mut self, value: interned_v8_js_function::Kind) -> &mut Self {
         self.0.int(5, i64::from(value.0));
         self
     }
@@ -655,100 +380,51 @@ impl<'w> InternedV8JsFunctionWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InternedV8JsFunction`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InternedV8JsFunctionReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InternedV8JsFunctionReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InternedV8JsFunctionReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 v8_js_function_name_iid = 2`
     #[inline]
-    #[must_use]
     pub fn v8_js_function_name_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 v8_js_script_iid = 3`
     #[inline]
-    #[must_use]
     pub fn v8_js_script_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional bool is_toplevel = 4`
     #[inline]
-    #[must_use]
     pub fn is_toplevel(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 4)
     }
 
     /// `optional Kind kind = 5`
     #[inline]
-    #[must_use]
-    pub fn kind(&self) -> Option<crate::interned_v8_js_function::Kind> {
+    pub fn kind(&self) -> Option<interned_v8_js_function::Kind> {
         pz::last::<pz::kind::Enum<_>>(self.0, 5)
     }
 
     /// `optional uint32 byte_offset = 6`
     #[inline]
-    #[must_use]
     pub fn byte_offset(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 line = 7`
     #[inline]
-    #[must_use]
     pub fn line(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 column = 8`
     #[inline]
-    #[must_use]
     pub fn column(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
@@ -771,125 +447,49 @@ pub mod interned_v8_js_function {
         pub const COLUMN: u32 = 8;
     }
 
-    /// Enumeration `perfetto.protos.InternedV8JsFunction.Kind`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Kind(pub i32);
-
-    #[allow(missing_docs)]
-    impl Kind {
-        pub const KIND_UNKNOWN: Self = Self(0);
-        pub const KIND_NORMAL_FUNCTION: Self = Self(1);
-        pub const KIND_MODULE: Self = Self(2);
-        pub const KIND_ASYNC_MODULE: Self = Self(3);
-        pub const KIND_BASE_CONSTRUCTOR: Self = Self(4);
-        pub const KIND_DEFAULT_BASE_CONSTRUCTOR: Self = Self(5);
-        pub const KIND_DEFAULT_DERIVED_CONSTRUCTOR: Self = Self(6);
-        pub const KIND_DERIVED_CONSTRUCTOR: Self = Self(7);
-        pub const KIND_GETTER_FUNCTION: Self = Self(8);
-        pub const KIND_STATIC_GETTER_FUNCTION: Self = Self(9);
-        pub const KIND_SETTER_FUNCTION: Self = Self(10);
-        pub const KIND_STATIC_SETTER_FUNCTION: Self = Self(11);
-        pub const KIND_ARROW_FUNCTION: Self = Self(12);
-        pub const KIND_ASYNC_ARROW_FUNCTION: Self = Self(13);
-        pub const KIND_ASYNC_FUNCTION: Self = Self(14);
-        pub const KIND_ASYNC_CONCISE_METHOD: Self = Self(15);
-        pub const KIND_STATIC_ASYNC_CONCISE_METHOD: Self = Self(16);
-        pub const KIND_ASYNC_CONCISE_GENERATOR_METHOD: Self = Self(17);
-        pub const KIND_STATIC_ASYNC_CONCISE_GENERATOR_METHOD: Self = Self(18);
-        pub const KIND_ASYNC_GENERATOR_FUNCTION: Self = Self(19);
-        pub const KIND_GENERATOR_FUNCTION: Self = Self(20);
-        pub const KIND_CONCISE_GENERATOR_METHOD: Self = Self(21);
-        pub const KIND_STATIC_CONCISE_GENERATOR_METHOD: Self = Self(22);
-        pub const KIND_CONCISE_METHOD: Self = Self(23);
-        pub const KIND_STATIC_CONCISE_METHOD: Self = Self(24);
-        pub const KIND_CLASS_MEMBERS_INITIALIZER_FUNCTION: Self = Self(25);
-        pub const KIND_CLASS_STATIC_INITIALIZER_FUNCTION: Self = Self(26);
-        pub const KIND_INVALID: Self = Self(27);
-    }
-
-    impl Kind {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::KIND_UNKNOWN => "KIND_UNKNOWN",
-                Self::KIND_NORMAL_FUNCTION => "KIND_NORMAL_FUNCTION",
-                Self::KIND_MODULE => "KIND_MODULE",
-                Self::KIND_ASYNC_MODULE => "KIND_ASYNC_MODULE",
-                Self::KIND_BASE_CONSTRUCTOR => "KIND_BASE_CONSTRUCTOR",
-                Self::KIND_DEFAULT_BASE_CONSTRUCTOR => "KIND_DEFAULT_BASE_CONSTRUCTOR",
-                Self::KIND_DEFAULT_DERIVED_CONSTRUCTOR => "KIND_DEFAULT_DERIVED_CONSTRUCTOR",
-                Self::KIND_DERIVED_CONSTRUCTOR => "KIND_DERIVED_CONSTRUCTOR",
-                Self::KIND_GETTER_FUNCTION => "KIND_GETTER_FUNCTION",
-                Self::KIND_STATIC_GETTER_FUNCTION => "KIND_STATIC_GETTER_FUNCTION",
-                Self::KIND_SETTER_FUNCTION => "KIND_SETTER_FUNCTION",
-                Self::KIND_STATIC_SETTER_FUNCTION => "KIND_STATIC_SETTER_FUNCTION",
-                Self::KIND_ARROW_FUNCTION => "KIND_ARROW_FUNCTION",
-                Self::KIND_ASYNC_ARROW_FUNCTION => "KIND_ASYNC_ARROW_FUNCTION",
-                Self::KIND_ASYNC_FUNCTION => "KIND_ASYNC_FUNCTION",
-                Self::KIND_ASYNC_CONCISE_METHOD => "KIND_ASYNC_CONCISE_METHOD",
-                Self::KIND_STATIC_ASYNC_CONCISE_METHOD => "KIND_STATIC_ASYNC_CONCISE_METHOD",
-                Self::KIND_ASYNC_CONCISE_GENERATOR_METHOD => "KIND_ASYNC_CONCISE_GENERATOR_METHOD",
-                Self::KIND_STATIC_ASYNC_CONCISE_GENERATOR_METHOD => "KIND_STATIC_ASYNC_CONCISE_GENERATOR_METHOD",
-                Self::KIND_ASYNC_GENERATOR_FUNCTION => "KIND_ASYNC_GENERATOR_FUNCTION",
-                Self::KIND_GENERATOR_FUNCTION => "KIND_GENERATOR_FUNCTION",
-                Self::KIND_CONCISE_GENERATOR_METHOD => "KIND_CONCISE_GENERATOR_METHOD",
-                Self::KIND_STATIC_CONCISE_GENERATOR_METHOD => "KIND_STATIC_CONCISE_GENERATOR_METHOD",
-                Self::KIND_CONCISE_METHOD => "KIND_CONCISE_METHOD",
-                Self::KIND_STATIC_CONCISE_METHOD => "KIND_STATIC_CONCISE_METHOD",
-                Self::KIND_CLASS_MEMBERS_INITIALIZER_FUNCTION => "KIND_CLASS_MEMBERS_INITIALIZER_FUNCTION",
-                Self::KIND_CLASS_STATIC_INITIALIZER_FUNCTION => "KIND_CLASS_STATIC_INITIALIZER_FUNCTION",
-                Self::KIND_INVALID => "KIND_INVALID",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for Kind {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for Kind {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Kind> for i32 {
-        #[inline]
-        fn from(value: Kind) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Kind {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.InternedV8JsFunction.Kind`; numbers without a name are values too.
+        enum Kind, default 0 {
+            KIND_UNKNOWN = 0, "KIND_UNKNOWN";
+            KIND_NORMAL_FUNCTION = 1, "KIND_NORMAL_FUNCTION";
+            KIND_MODULE = 2, "KIND_MODULE";
+            KIND_ASYNC_MODULE = 3, "KIND_ASYNC_MODULE";
+            KIND_BASE_CONSTRUCTOR = 4, "KIND_BASE_CONSTRUCTOR";
+            KIND_DEFAULT_BASE_CONSTRUCTOR = 5, "KIND_DEFAULT_BASE_CONSTRUCTOR";
+            KIND_DEFAULT_DERIVED_CONSTRUCTOR = 6, "KIND_DEFAULT_DERIVED_CONSTRUCTOR";
+            KIND_DERIVED_CONSTRUCTOR = 7, "KIND_DERIVED_CONSTRUCTOR";
+            KIND_GETTER_FUNCTION = 8, "KIND_GETTER_FUNCTION";
+            KIND_STATIC_GETTER_FUNCTION = 9, "KIND_STATIC_GETTER_FUNCTION";
+            KIND_SETTER_FUNCTION = 10, "KIND_SETTER_FUNCTION";
+            KIND_STATIC_SETTER_FUNCTION = 11, "KIND_STATIC_SETTER_FUNCTION";
+            KIND_ARROW_FUNCTION = 12, "KIND_ARROW_FUNCTION";
+            KIND_ASYNC_ARROW_FUNCTION = 13, "KIND_ASYNC_ARROW_FUNCTION";
+            KIND_ASYNC_FUNCTION = 14, "KIND_ASYNC_FUNCTION";
+            KIND_ASYNC_CONCISE_METHOD = 15, "KIND_ASYNC_CONCISE_METHOD";
+            KIND_STATIC_ASYNC_CONCISE_METHOD = 16, "KIND_STATIC_ASYNC_CONCISE_METHOD";
+            KIND_ASYNC_CONCISE_GENERATOR_METHOD = 17, "KIND_ASYNC_CONCISE_GENERATOR_METHOD";
+            KIND_STATIC_ASYNC_CONCISE_GENERATOR_METHOD = 18, "KIND_STATIC_ASYNC_CONCISE_GENERATOR_METHOD";
+            KIND_ASYNC_GENERATOR_FUNCTION = 19, "KIND_ASYNC_GENERATOR_FUNCTION";
+            KIND_GENERATOR_FUNCTION = 20, "KIND_GENERATOR_FUNCTION";
+            KIND_CONCISE_GENERATOR_METHOD = 21, "KIND_CONCISE_GENERATOR_METHOD";
+            KIND_STATIC_CONCISE_GENERATOR_METHOD = 22, "KIND_STATIC_CONCISE_GENERATOR_METHOD";
+            KIND_CONCISE_METHOD = 23, "KIND_CONCISE_METHOD";
+            KIND_STATIC_CONCISE_METHOD = 24, "KIND_STATIC_CONCISE_METHOD";
+            KIND_CLASS_MEMBERS_INITIALIZER_FUNCTION = 25, "KIND_CLASS_MEMBERS_INITIALIZER_FUNCTION";
+            KIND_CLASS_STATIC_INITIALIZER_FUNCTION = 26, "KIND_CLASS_STATIC_INITIALIZER_FUNCTION";
+            KIND_INVALID = 27, "KIND_INVALID";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.InternedV8Isolate`.
-#[derive(Debug)]
-pub struct InternedV8IsolateWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InternedV8IsolateWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InternedV8Isolate`.
+    writer InternedV8IsolateWriter;
+    /// The fields of an encoded `perfetto.protos.InternedV8Isolate`.
+    reader InternedV8IsolateReader;
 }
 
-impl<'w> InternedV8IsolateWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InternedV8IsolateWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -913,7 +513,7 @@ impl<'w> InternedV8IsolateWriter<'w> {
 
     /// `optional CodeRange code_range = 4`
     #[inline]
-    pub fn code_range(&mut self) -> crate::interned_v8_isolate::CodeRangeWriter<'_> {
+    pub fn code_range(&mut self) -> interned_v8_isolate::CodeRangeWriter<'_> {
         self.0.begin(4).into()
     }
 
@@ -932,86 +532,39 @@ impl<'w> InternedV8IsolateWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InternedV8Isolate`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InternedV8IsolateReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InternedV8IsolateReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InternedV8IsolateReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 pid = 2`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 isolate_id = 3`
     #[inline]
-    #[must_use]
     pub fn isolate_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional CodeRange code_range = 4`
     #[inline]
-    #[must_use]
-    pub fn code_range(&self) -> Option<crate::interned_v8_isolate::CodeRangeReader<'a>> {
+    pub fn code_range(&self) -> Option<interned_v8_isolate::CodeRangeReader<'a>> {
         pz::last_message(self.0, 4)
     }
 
     /// `optional uint64 embedded_blob_code_start_address = 5`
     #[inline]
-    #[must_use]
     pub fn embedded_blob_code_start_address(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint64 embedded_blob_code_size = 6`
     #[inline]
-    #[must_use]
     pub fn embedded_blob_code_size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
@@ -1032,24 +585,14 @@ pub mod interned_v8_isolate {
         pub const EMBEDDED_BLOB_CODE_SIZE: u32 = 6;
     }
 
-    /// Appends the fields of a `perfetto.protos.InternedV8Isolate.CodeRange`.
-    #[derive(Debug)]
-    pub struct CodeRangeWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for CodeRangeWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.InternedV8Isolate.CodeRange`.
+        writer CodeRangeWriter;
+        /// The fields of an encoded `perfetto.protos.InternedV8Isolate.CodeRange`.
+        reader CodeRangeReader;
     }
 
-    impl<'w> CodeRangeWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl CodeRangeWriter<'_> {
         /// `optional uint64 base_address = 1`
         #[inline]
         pub fn base_address(&mut self, value: u64) -> &mut Self {
@@ -1079,72 +622,27 @@ pub mod interned_v8_isolate {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.InternedV8Isolate.CodeRange`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct CodeRangeReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for CodeRangeReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> CodeRangeReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 base_address = 1`
         #[inline]
-        #[must_use]
         pub fn base_address(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional uint64 size = 2`
         #[inline]
-        #[must_use]
         pub fn size(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
 
         /// `optional uint64 embedded_blob_code_copy_start_address = 3`
         #[inline]
-        #[must_use]
         pub fn embedded_blob_code_copy_start_address(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 3)
         }
 
         /// `optional bool is_process_wide = 4`
         #[inline]
-        #[must_use]
         pub fn is_process_wide(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 4)
         }
@@ -1163,24 +661,14 @@ pub mod interned_v8_isolate {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.V8JsCode`.
-#[derive(Debug)]
-pub struct V8JsCodeWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for V8JsCodeWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.V8JsCode`.
+    writer V8JsCodeWriter;
+    /// The fields of an encoded `perfetto.protos.V8JsCode`.
+    reader V8JsCodeReader;
 }
 
-impl<'w> V8JsCodeWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl V8JsCodeWriter<'_> {
     /// `optional uint64 v8_isolate_iid = 1`
     #[inline]
     pub fn v8_isolate_iid(&mut self, value: u64) -> &mut Self {
@@ -1204,7 +692,7 @@ impl<'w> V8JsCodeWriter<'w> {
 
     /// `optional Tier tier = 4`
     #[inline]
-    pub fn tier(&mut self, value: crate::v8_js_code::Tier) -> &mut Self {
+    pub fn tier(&mut self, value: v8_js_code::Tier) -> &mut Self {
         self.0.int(4, i64::from(value.0));
         self
     }
@@ -1259,121 +747,69 @@ impl<'w> V8JsCodeWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.V8JsCode`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct V8JsCodeReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for V8JsCodeReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> V8JsCodeReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 v8_isolate_iid = 1`
     #[inline]
-    #[must_use]
     pub fn v8_isolate_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 tid = 2`
     #[inline]
-    #[must_use]
     pub fn tid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 v8_js_function_iid = 3`
     #[inline]
-    #[must_use]
     pub fn v8_js_function_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional Tier tier = 4`
     #[inline]
-    #[must_use]
-    pub fn tier(&self) -> Option<crate::v8_js_code::Tier> {
+    pub fn tier(&self) -> Option<v8_js_code::Tier> {
         pz::last::<pz::kind::Enum<_>>(self.0, 4)
     }
 
     /// `optional uint64 instruction_start = 5`
     #[inline]
-    #[must_use]
     pub fn instruction_start(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint64 instruction_size_bytes = 6`
     #[inline]
-    #[must_use]
     pub fn instruction_size_bytes(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `bytes machine_code = 7`, one of `instructions`
     #[inline]
-    #[must_use]
     pub fn machine_code(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
 
     /// `bytes bytecode = 8`, one of `instructions`
     #[inline]
-    #[must_use]
     pub fn bytecode(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 8)
     }
 
     /// `bytes source_positions = 9`, one of `source_map`
     #[inline]
-    #[must_use]
     pub fn source_positions(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 9)
     }
 
     /// `bytes bytecode_positions = 10`, one of `source_map`
     #[inline]
-    #[must_use]
     pub fn bytecode_positions(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 10)
     }
 
     /// `bytes inlined_bytecode_positions = 11`, one of `source_map`
     #[inline]
-    #[must_use]
     pub fn inlined_bytecode_positions(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 11)
     }
@@ -1399,81 +835,27 @@ pub mod v8_js_code {
         pub const INLINED_BYTECODE_POSITIONS: u32 = 11;
     }
 
-    /// Enumeration `perfetto.protos.V8JsCode.Tier`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Tier(pub i32);
-
-    #[allow(missing_docs)]
-    impl Tier {
-        pub const TIER_UNKNOWN: Self = Self(0);
-        pub const TIER_IGNITION: Self = Self(1);
-        pub const TIER_SPARKPLUG: Self = Self(2);
-        pub const TIER_MAGLEV: Self = Self(3);
-        pub const TIER_TURBOSHAFT: Self = Self(4);
-        pub const TIER_TURBOFAN: Self = Self(5);
-    }
-
-    impl Tier {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::TIER_UNKNOWN => "TIER_UNKNOWN",
-                Self::TIER_IGNITION => "TIER_IGNITION",
-                Self::TIER_SPARKPLUG => "TIER_SPARKPLUG",
-                Self::TIER_MAGLEV => "TIER_MAGLEV",
-                Self::TIER_TURBOSHAFT => "TIER_TURBOSHAFT",
-                Self::TIER_TURBOFAN => "TIER_TURBOFAN",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for Tier {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for Tier {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Tier> for i32 {
-        #[inline]
-        fn from(value: Tier) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Tier {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.V8JsCode.Tier`; numbers without a name are values too.
+        enum Tier, default 0 {
+            TIER_UNKNOWN = 0, "TIER_UNKNOWN";
+            TIER_IGNITION = 1, "TIER_IGNITION";
+            TIER_SPARKPLUG = 2, "TIER_SPARKPLUG";
+            TIER_MAGLEV = 3, "TIER_MAGLEV";
+            TIER_TURBOSHAFT = 4, "TIER_TURBOSHAFT";
+            TIER_TURBOFAN = 5, "TIER_TURBOFAN";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.V8InternalCode`.
-#[derive(Debug)]
-pub struct V8InternalCodeWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for V8InternalCodeWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.V8InternalCode`.
+    writer V8InternalCodeWriter;
+    /// The fields of an encoded `perfetto.protos.V8InternalCode`.
+    reader V8InternalCodeReader;
 }
 
-impl<'w> V8InternalCodeWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl V8InternalCodeWriter<'_> {
     /// `optional uint64 v8_isolate_iid = 1`
     #[inline]
     pub fn v8_isolate_iid(&mut self, value: u64) -> &mut Self {
@@ -1497,7 +879,7 @@ impl<'w> V8InternalCodeWriter<'w> {
 
     /// `optional Type type = 4`
     #[inline]
-    pub fn r#type(&mut self, value: crate::v8_internal_code::Type) -> &mut Self {
+    pub fn r#type(&mut self, value: v8_internal_code::Type) -> &mut Self {
         self.0.int(4, i64::from(value.0));
         self
     }
@@ -1531,100 +913,51 @@ impl<'w> V8InternalCodeWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.V8InternalCode`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct V8InternalCodeReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for V8InternalCodeReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> V8InternalCodeReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 v8_isolate_iid = 1`
     #[inline]
-    #[must_use]
     pub fn v8_isolate_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 tid = 2`
     #[inline]
-    #[must_use]
     pub fn tid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional string name = 3`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional Type type = 4`
     #[inline]
-    #[must_use]
-    pub fn r#type(&self) -> Option<crate::v8_internal_code::Type> {
+    pub fn r#type(&self) -> Option<v8_internal_code::Type> {
         pz::last::<pz::kind::Enum<_>>(self.0, 4)
     }
 
     /// `optional int32 builtin_id = 5`
     #[inline]
-    #[must_use]
     pub fn builtin_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional uint64 instruction_start = 6`
     #[inline]
-    #[must_use]
     pub fn instruction_start(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional uint64 instruction_size_bytes = 7`
     #[inline]
-    #[must_use]
     pub fn instruction_size_bytes(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional bytes machine_code = 8`
     #[inline]
-    #[must_use]
     pub fn machine_code(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 8)
     }
@@ -1647,89 +980,31 @@ pub mod v8_internal_code {
         pub const MACHINE_CODE: u32 = 8;
     }
 
-    /// Enumeration `perfetto.protos.V8InternalCode.Type`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Type(pub i32);
-
-    #[allow(missing_docs)]
-    impl Type {
-        pub const TYPE_UNKNOWN: Self = Self(0);
-        pub const TYPE_BYTECODE_HANDLER: Self = Self(1);
-        pub const TYPE_FOR_TESTING: Self = Self(2);
-        pub const TYPE_BUILTIN: Self = Self(3);
-        pub const TYPE_WASM_FUNCTION: Self = Self(4);
-        pub const TYPE_WASM_TO_CAPI_FUNCTION: Self = Self(5);
-        pub const TYPE_WASM_TO_JS_FUNCTION: Self = Self(6);
-        pub const TYPE_JS_TO_WASM_FUNCTION: Self = Self(7);
-        pub const TYPE_JS_TO_JS_FUNCTION: Self = Self(8);
-        pub const TYPE_C_WASM_ENTRY: Self = Self(9);
-    }
-
-    impl Type {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::TYPE_UNKNOWN => "TYPE_UNKNOWN",
-                Self::TYPE_BYTECODE_HANDLER => "TYPE_BYTECODE_HANDLER",
-                Self::TYPE_FOR_TESTING => "TYPE_FOR_TESTING",
-                Self::TYPE_BUILTIN => "TYPE_BUILTIN",
-                Self::TYPE_WASM_FUNCTION => "TYPE_WASM_FUNCTION",
-                Self::TYPE_WASM_TO_CAPI_FUNCTION => "TYPE_WASM_TO_CAPI_FUNCTION",
-                Self::TYPE_WASM_TO_JS_FUNCTION => "TYPE_WASM_TO_JS_FUNCTION",
-                Self::TYPE_JS_TO_WASM_FUNCTION => "TYPE_JS_TO_WASM_FUNCTION",
-                Self::TYPE_JS_TO_JS_FUNCTION => "TYPE_JS_TO_JS_FUNCTION",
-                Self::TYPE_C_WASM_ENTRY => "TYPE_C_WASM_ENTRY",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for Type {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for Type {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Type> for i32 {
-        #[inline]
-        fn from(value: Type) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Type {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.V8InternalCode.Type`; numbers without a name are values too.
+        enum Type, default 0 {
+            TYPE_UNKNOWN = 0, "TYPE_UNKNOWN";
+            TYPE_BYTECODE_HANDLER = 1, "TYPE_BYTECODE_HANDLER";
+            TYPE_FOR_TESTING = 2, "TYPE_FOR_TESTING";
+            TYPE_BUILTIN = 3, "TYPE_BUILTIN";
+            TYPE_WASM_FUNCTION = 4, "TYPE_WASM_FUNCTION";
+            TYPE_WASM_TO_CAPI_FUNCTION = 5, "TYPE_WASM_TO_CAPI_FUNCTION";
+            TYPE_WASM_TO_JS_FUNCTION = 6, "TYPE_WASM_TO_JS_FUNCTION";
+            TYPE_JS_TO_WASM_FUNCTION = 7, "TYPE_JS_TO_WASM_FUNCTION";
+            TYPE_JS_TO_JS_FUNCTION = 8, "TYPE_JS_TO_JS_FUNCTION";
+            TYPE_C_WASM_ENTRY = 9, "TYPE_C_WASM_ENTRY";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.V8WasmCode`.
-#[derive(Debug)]
-pub struct V8WasmCodeWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for V8WasmCodeWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.V8WasmCode`.
+    writer V8WasmCodeWriter;
+    /// The fields of an encoded `perfetto.protos.V8WasmCode`.
+    reader V8WasmCodeReader;
 }
 
-impl<'w> V8WasmCodeWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl V8WasmCodeWriter<'_> {
     /// `optional uint64 v8_isolate_iid = 1`
     #[inline]
     pub fn v8_isolate_iid(&mut self, value: u64) -> &mut Self {
@@ -1760,7 +1035,7 @@ impl<'w> V8WasmCodeWriter<'w> {
 
     /// `optional Tier tier = 5`
     #[inline]
-    pub fn tier(&mut self, value: crate::v8_wasm_code::Tier) -> &mut Self {
+    pub fn tier(&mut self, value: v8_wasm_code::Tier) -> &mut Self {
         self.0.int(5, i64::from(value.0));
         self
     }
@@ -1794,107 +1069,57 @@ impl<'w> V8WasmCodeWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.V8WasmCode`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct V8WasmCodeReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for V8WasmCodeReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> V8WasmCodeReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 v8_isolate_iid = 1`
     #[inline]
-    #[must_use]
     pub fn v8_isolate_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 tid = 2`
     #[inline]
-    #[must_use]
     pub fn tid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 v8_wasm_script_iid = 3`
     #[inline]
-    #[must_use]
     pub fn v8_wasm_script_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional string function_name = 4`
     #[inline]
-    #[must_use]
     pub fn function_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional Tier tier = 5`
     #[inline]
-    #[must_use]
-    pub fn tier(&self) -> Option<crate::v8_wasm_code::Tier> {
+    pub fn tier(&self) -> Option<v8_wasm_code::Tier> {
         pz::last::<pz::kind::Enum<_>>(self.0, 5)
     }
 
     /// `optional int32 code_offset_in_module = 6`
     #[inline]
-    #[must_use]
     pub fn code_offset_in_module(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional uint64 instruction_start = 7`
     #[inline]
-    #[must_use]
     pub fn instruction_start(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional uint64 instruction_size_bytes = 8`
     #[inline]
-    #[must_use]
     pub fn instruction_size_bytes(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
 
     /// `optional bytes machine_code = 9`
     #[inline]
-    #[must_use]
     pub fn machine_code(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 9)
     }
@@ -1918,75 +1143,24 @@ pub mod v8_wasm_code {
         pub const MACHINE_CODE: u32 = 9;
     }
 
-    /// Enumeration `perfetto.protos.V8WasmCode.Tier`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Tier(pub i32);
-
-    #[allow(missing_docs)]
-    impl Tier {
-        pub const TIER_UNKNOWN: Self = Self(0);
-        pub const TIER_LIFTOFF: Self = Self(1);
-        pub const TIER_TURBOFAN: Self = Self(2);
-    }
-
-    impl Tier {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::TIER_UNKNOWN => "TIER_UNKNOWN",
-                Self::TIER_LIFTOFF => "TIER_LIFTOFF",
-                Self::TIER_TURBOFAN => "TIER_TURBOFAN",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for Tier {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for Tier {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Tier> for i32 {
-        #[inline]
-        fn from(value: Tier) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Tier {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.V8WasmCode.Tier`; numbers without a name are values too.
+        enum Tier, default 0 {
+            TIER_UNKNOWN = 0, "TIER_UNKNOWN";
+            TIER_LIFTOFF = 1, "TIER_LIFTOFF";
+            TIER_TURBOFAN = 2, "TIER_TURBOFAN";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.V8RegExpCode`.
-#[derive(Debug)]
-pub struct V8RegExpCodeWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for V8RegExpCodeWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.V8RegExpCode`.
+    writer V8RegExpCodeWriter;
+    /// The fields of an encoded `perfetto.protos.V8RegExpCode`.
+    reader V8RegExpCodeReader;
 }
 
-impl<'w> V8RegExpCodeWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl V8RegExpCodeWriter<'_> {
     /// `optional uint64 v8_isolate_iid = 1`
     #[inline]
     pub fn v8_isolate_iid(&mut self, value: u64) -> &mut Self {
@@ -2003,7 +1177,7 @@ impl<'w> V8RegExpCodeWriter<'w> {
 
     /// `optional V8String pattern = 3`
     #[inline]
-    pub fn pattern(&mut self) -> crate::V8StringWriter<'_> {
+    pub fn pattern(&mut self) -> V8StringWriter<'_> {
         self.0.begin(3).into()
     }
 
@@ -2029,86 +1203,39 @@ impl<'w> V8RegExpCodeWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.V8RegExpCode`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct V8RegExpCodeReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for V8RegExpCodeReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> V8RegExpCodeReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 v8_isolate_iid = 1`
     #[inline]
-    #[must_use]
     pub fn v8_isolate_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 tid = 2`
     #[inline]
-    #[must_use]
     pub fn tid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional V8String pattern = 3`
     #[inline]
-    #[must_use]
-    pub fn pattern(&self) -> Option<crate::V8StringReader<'a>> {
+    pub fn pattern(&self) -> Option<V8StringReader<'a>> {
         pz::last_message(self.0, 3)
     }
 
     /// `optional uint64 instruction_start = 4`
     #[inline]
-    #[must_use]
     pub fn instruction_start(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 instruction_size_bytes = 5`
     #[inline]
-    #[must_use]
     pub fn instruction_size_bytes(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional bytes machine_code = 6`
     #[inline]
-    #[must_use]
     pub fn machine_code(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
@@ -2128,24 +1255,14 @@ pub mod v8_reg_exp_code {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.V8CodeMove`.
-#[derive(Debug)]
-pub struct V8CodeMoveWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for V8CodeMoveWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.V8CodeMove`.
+    writer V8CodeMoveWriter;
+    /// The fields of an encoded `perfetto.protos.V8CodeMove`.
+    reader V8CodeMoveReader;
 }
 
-impl<'w> V8CodeMoveWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl V8CodeMoveWriter<'_> {
     /// `optional uint64 isolate_iid = 1`
     #[inline]
     pub fn isolate_iid(&mut self, value: u64) -> &mut Self {
@@ -2196,93 +1313,45 @@ impl<'w> V8CodeMoveWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.V8CodeMove`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct V8CodeMoveReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for V8CodeMoveReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> V8CodeMoveReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 isolate_iid = 1`
     #[inline]
-    #[must_use]
     pub fn isolate_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 tid = 2`
     #[inline]
-    #[must_use]
     pub fn tid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 from_instruction_start_address = 3`
     #[inline]
-    #[must_use]
     pub fn from_instruction_start_address(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 to_instruction_start_address = 4`
     #[inline]
-    #[must_use]
     pub fn to_instruction_start_address(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 instruction_size_bytes = 5`
     #[inline]
-    #[must_use]
     pub fn instruction_size_bytes(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `bytes to_machine_code = 6`, one of `to_instructions`
     #[inline]
-    #[must_use]
     pub fn to_machine_code(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
 
     /// `bytes to_bytecode = 7`, one of `to_instructions`
     #[inline]
-    #[must_use]
     pub fn to_bytecode(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
@@ -2303,24 +1372,14 @@ pub mod v8_code_move {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.V8CodeDefaults`.
-#[derive(Debug)]
-pub struct V8CodeDefaultsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for V8CodeDefaultsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.V8CodeDefaults`.
+    writer V8CodeDefaultsWriter;
+    /// The fields of an encoded `perfetto.protos.V8CodeDefaults`.
+    reader V8CodeDefaultsReader;
 }
 
-impl<'w> V8CodeDefaultsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl V8CodeDefaultsWriter<'_> {
     /// `optional uint32 tid = 1`
     #[inline]
     pub fn tid(&mut self, value: u32) -> &mut Self {
@@ -2329,51 +1388,9 @@ impl<'w> V8CodeDefaultsWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.V8CodeDefaults`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct V8CodeDefaultsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for V8CodeDefaultsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> V8CodeDefaultsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 tid = 1`
     #[inline]
-    #[must_use]
     pub fn tid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.CSwitchEtwEvent`.
-#[derive(Debug)]
-pub struct CSwitchEtwEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CSwitchEtwEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CSwitchEtwEvent`.
+    writer CSwitchEtwEventWriter;
+    /// The fields of an encoded `perfetto.protos.CSwitchEtwEvent`.
+    reader CSwitchEtwEventReader;
 }
 
-impl<'w> CSwitchEtwEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CSwitchEtwEventWriter<'_> {
     /// `optional uint32 new_thread_id = 1`
     #[inline]
     pub fn new_thread_id(&mut self, value: u32) -> &mut Self {
@@ -57,21 +47,21 @@ impl<'w> CSwitchEtwEventWriter<'w> {
 
     /// `OldThreadWaitReason old_thread_wait_reason = 6`, one of `old_thread_wait_reason_enum_or_int`
     #[inline]
-    pub fn old_thread_wait_reason(&mut self, value: crate::c_switch_etw_event::OldThreadWaitReason) -> &mut Self {
+    pub fn old_thread_wait_reason(&mut self, value: c_switch_etw_event::OldThreadWaitReason) -> &mut Self {
         self.0.int(6, i64::from(value.0));
         self
     }
 
     /// `OldThreadWaitMode old_thread_wait_mode = 7`, one of `old_thread_wait_mode_enum_or_int`
     #[inline]
-    pub fn old_thread_wait_mode(&mut self, value: crate::c_switch_etw_event::OldThreadWaitMode) -> &mut Self {
+    pub fn old_thread_wait_mode(&mut self, value: c_switch_etw_event::OldThreadWaitMode) -> &mut Self {
         self.0.int(7, i64::from(value.0));
         self
     }
 
     /// `OldThreadState old_thread_state = 8`, one of `old_thread_state_enum_or_int`
     #[inline]
-    pub fn old_thread_state(&mut self, value: crate::c_switch_etw_event::OldThreadState) -> &mut Self {
+    pub fn old_thread_state(&mut self, value: c_switch_etw_event::OldThreadState) -> &mut Self {
         self.0.int(8, i64::from(value.0));
         self
     }
@@ -112,135 +102,81 @@ impl<'w> CSwitchEtwEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CSwitchEtwEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CSwitchEtwEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CSwitchEtwEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CSwitchEtwEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 new_thread_id = 1`
     #[inline]
-    #[must_use]
     pub fn new_thread_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 old_thread_id = 2`
     #[inline]
-    #[must_use]
     pub fn old_thread_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional sint32 new_thread_priority = 3`
     #[inline]
-    #[must_use]
     pub fn new_thread_priority(&self) -> Option<i32> {
         pz::last::<pz::kind::Sint32>(self.0, 3)
     }
 
     /// `optional sint32 old_thread_priority = 4`
     #[inline]
-    #[must_use]
     pub fn old_thread_priority(&self) -> Option<i32> {
         pz::last::<pz::kind::Sint32>(self.0, 4)
     }
 
     /// `optional uint32 previous_c_state = 5`
     #[inline]
-    #[must_use]
     pub fn previous_c_state(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `OldThreadWaitReason old_thread_wait_reason = 6`, one of `old_thread_wait_reason_enum_or_int`
     #[inline]
-    #[must_use]
-    pub fn old_thread_wait_reason(&self) -> Option<crate::c_switch_etw_event::OldThreadWaitReason> {
+    pub fn old_thread_wait_reason(&self) -> Option<c_switch_etw_event::OldThreadWaitReason> {
         pz::last::<pz::kind::Enum<_>>(self.0, 6)
     }
 
     /// `OldThreadWaitMode old_thread_wait_mode = 7`, one of `old_thread_wait_mode_enum_or_int`
     #[inline]
-    #[must_use]
-    pub fn old_thread_wait_mode(&self) -> Option<crate::c_switch_etw_event::OldThreadWaitMode> {
+    pub fn old_thread_wait_mode(&self) -> Option<c_switch_etw_event::OldThreadWaitMode> {
         pz::last::<pz::kind::Enum<_>>(self.0, 7)
     }
 
     /// `OldThreadState old_thread_state = 8`, one of `old_thread_state_enum_or_int`
     #[inline]
-    #[must_use]
-    pub fn old_thread_state(&self) -> Option<crate::c_switch_etw_event::OldThreadState> {
+    pub fn old_thread_state(&self) -> Option<c_switch_etw_event::OldThreadState> {
         pz::last::<pz::kind::Enum<_>>(self.0, 8)
     }
 
     /// `optional sint32 old_thread_wait_ideal_processor = 9`
     #[inline]
-    #[must_use]
     pub fn old_thread_wait_ideal_processor(&self) -> Option<i32> {
         pz::last::<pz::kind::Sint32>(self.0, 9)
     }
 
     /// `optional uint32 new_thread_wait_time = 10`
     #[inline]
-    #[must_use]
     pub fn new_thread_wait_time(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `int32 old_thread_wait_reason_int = 11`, one of `old_thread_wait_reason_enum_or_int`
     #[inline]
-    #[must_use]
     pub fn old_thread_wait_reason_int(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 11)
     }
 
     /// `int32 old_thread_wait_mode_int = 12`, one of `old_thread_wait_mode_enum_or_int`
     #[inline]
-    #[must_use]
     pub fn old_thread_wait_mode_int(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 12)
     }
 
     /// `sint32 old_thread_state_int = 13`, one of `old_thread_state_enum_or_int`
     #[inline]
-    #[must_use]
     pub fn old_thread_state_int(&self) -> Option<i32> {
         pz::last::<pz::kind::Sint32>(self.0, 13)
     }
@@ -268,253 +204,81 @@ pub mod c_switch_etw_event {
         pub const OLD_THREAD_STATE_INT: u32 = 13;
     }
 
-    /// Enumeration `perfetto.protos.CSwitchEtwEvent.OldThreadWaitReason`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct OldThreadWaitReason(pub i32);
-
-    #[allow(missing_docs)]
-    impl OldThreadWaitReason {
-        pub const EXECUTIVE: Self = Self(0);
-        pub const FREE_PAGE: Self = Self(1);
-        pub const PAGE_IN: Self = Self(2);
-        pub const POOL_ALLOCATION: Self = Self(3);
-        pub const DELAY_EXECUTION: Self = Self(4);
-        pub const SUSPEND: Self = Self(5);
-        pub const USER_REQUEST: Self = Self(6);
-        pub const WR_EXECUTIVE: Self = Self(7);
-        pub const WR_FREE_PAGE: Self = Self(8);
-        pub const WR_PAGE_IN: Self = Self(9);
-        pub const WR_POOL_ALLOCATION: Self = Self(10);
-        pub const WR_DELAY_EXECUTION: Self = Self(11);
-        pub const WR_SUSPENDED: Self = Self(12);
-        pub const WR_USER_REQUEST: Self = Self(13);
-        pub const WR_EVENT_PAIR: Self = Self(14);
-        pub const WR_QUEUE: Self = Self(15);
-        pub const WR_LPC_RECEIVER: Self = Self(16);
-        pub const WR_LPC_REPLY: Self = Self(17);
-        pub const WR_VIRTUAL_MEMORY: Self = Self(18);
-        pub const WR_PAGE_OUT: Self = Self(19);
-        pub const WR_RENDEZ_VOUS: Self = Self(20);
-        pub const WR_KEYED_EVENT: Self = Self(21);
-        pub const WR_TERMINATED: Self = Self(22);
-        pub const WR_PROCESS_IN_SWAP: Self = Self(23);
-        pub const WR_CPU_RATE_CONTROL: Self = Self(24);
-        pub const WR_CALLOUT_STACK: Self = Self(25);
-        pub const WR_KERNEL: Self = Self(26);
-        pub const WR_RESOURCE: Self = Self(27);
-        pub const WR_PUSH_LOCK: Self = Self(28);
-        pub const WR_MUTEX: Self = Self(29);
-        pub const WR_QUANTUM_END: Self = Self(30);
-        pub const WR_DISPATCH_INT: Self = Self(31);
-        pub const WR_PREEMPTED: Self = Self(32);
-        pub const WR_YIELD_EXECUTION: Self = Self(33);
-        pub const WR_FAST_MUTEX: Self = Self(34);
-        pub const WR_GUARD_MUTEX: Self = Self(35);
-        pub const WR_RUNDOWN: Self = Self(36);
-        pub const MAXIMUM_WAIT_REASON: Self = Self(37);
-    }
-
-    impl OldThreadWaitReason {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::EXECUTIVE => "EXECUTIVE",
-                Self::FREE_PAGE => "FREE_PAGE",
-                Self::PAGE_IN => "PAGE_IN",
-                Self::POOL_ALLOCATION => "POOL_ALLOCATION",
-                Self::DELAY_EXECUTION => "DELAY_EXECUTION",
-                Self::SUSPEND => "SUSPEND",
-                Self::USER_REQUEST => "USER_REQUEST",
-                Self::WR_EXECUTIVE => "WR_EXECUTIVE",
-                Self::WR_FREE_PAGE => "WR_FREE_PAGE",
-                Self::WR_PAGE_IN => "WR_PAGE_IN",
-                Self::WR_POOL_ALLOCATION => "WR_POOL_ALLOCATION",
-                Self::WR_DELAY_EXECUTION => "WR_DELAY_EXECUTION",
-                Self::WR_SUSPENDED => "WR_SUSPENDED",
-                Self::WR_USER_REQUEST => "WR_USER_REQUEST",
-                Self::WR_EVENT_PAIR => "WR_EVENT_PAIR",
-                Self::WR_QUEUE => "WR_QUEUE",
-                Self::WR_LPC_RECEIVER => "WR_LPC_RECEIVER",
-                Self::WR_LPC_REPLY => "WR_LPC_REPLY",
-                Self::WR_VIRTUAL_MEMORY => "WR_VIRTUAL_MEMORY",
-                Self::WR_PAGE_OUT => "WR_PAGE_OUT",
-                Self::WR_RENDEZ_VOUS => "WR_RENDEZ_VOUS",
-                Self::WR_KEYED_EVENT => "WR_KEYED_EVENT",
-                Self::WR_TERMINATED => "WR_TERMINATED",
-                Self::WR_PROCESS_IN_SWAP => "WR_PROCESS_IN_SWAP",
-                Self::WR_CPU_RATE_CONTROL => "WR_CPU_RATE_CONTROL",
-                Self::WR_CALLOUT_STACK => "WR_CALLOUT_STACK",
-                Self::WR_KERNEL => "WR_KERNEL",
-                Self::WR_RESOURCE => "WR_RESOURCE",
-                Self::WR_PUSH_LOCK => "WR_PUSH_LOCK",
-                Self::WR_MUTEX => "WR_MUTEX",
-                Self::WR_QUANTUM_END => "WR_QUANTUM_END",
-                Self::WR_DISPATCH_INT => "WR_DISPATCH_INT",
-                Self::WR_PREEMPTED => "WR_PREEMPTED",
-                Self::WR_YIELD_EXECUTION => "WR_YIELD_EXECUTION",
-                Self::WR_FAST_MUTEX => "WR_FAST_MUTEX",
-                Self::WR_GUARD_MUTEX => "WR_GUARD_MUTEX",
-                Self::WR_RUNDOWN => "WR_RUNDOWN",
-                Self::MAXIMUM_WAIT_REASON => "MAXIMUM_WAIT_REASON",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.CSwitchEtwEvent.OldThreadWaitReason`; numbers without a name are values too.
+        enum OldThreadWaitReason, default 0 {
+            EXECUTIVE = 0, "EXECUTIVE";
+            FREE_PAGE = 1, "FREE_PAGE";
+            PAGE_IN = 2, "PAGE_IN";
+            POOL_ALLOCATION = 3, "POOL_ALLOCATION";
+            DELAY_EXECUTION = 4, "DELAY_EXECUTION";
+            SUSPEND = 5, "SUSPEND";
+            USER_REQUEST = 6, "USER_REQUEST";
+            WR_EXECUTIVE = 7, "WR_EXECUTIVE";
+            WR_FREE_PAGE = 8, "WR_FREE_PAGE";
+            WR_PAGE_IN = 9, "WR_PAGE_IN";
+            WR_POOL_ALLOCATION = 10, "WR_POOL_ALLOCATION";
+            WR_DELAY_EXECUTION = 11, "WR_DELAY_EXECUTION";
+            WR_SUSPENDED = 12, "WR_SUSPENDED";
+            WR_USER_REQUEST = 13, "WR_USER_REQUEST";
+            WR_EVENT_PAIR = 14, "WR_EVENT_PAIR";
+            WR_QUEUE = 15, "WR_QUEUE";
+            WR_LPC_RECEIVER = 16, "WR_LPC_RECEIVER";
+            WR_LPC_REPLY = 17, "WR_LPC_REPLY";
+            WR_VIRTUAL_MEMORY = 18, "WR_VIRTUAL_MEMORY";
+            WR_PAGE_OUT = 19, "WR_PAGE_OUT";
+            WR_RENDEZ_VOUS = 20, "WR_RENDEZ_VOUS";
+            WR_KEYED_EVENT = 21, "WR_KEYED_EVENT";
+            WR_TERMINATED = 22, "WR_TERMINATED";
+            WR_PROCESS_IN_SWAP = 23, "WR_PROCESS_IN_SWAP";
+            WR_CPU_RATE_CONTROL = 24, "WR_CPU_RATE_CONTROL";
+            WR_CALLOUT_STACK = 25, "WR_CALLOUT_STACK";
+            WR_KERNEL = 26, "WR_KERNEL";
+            WR_RESOURCE = 27, "WR_RESOURCE";
+            WR_PUSH_LOCK = 28, "WR_PUSH_LOCK";
+            WR_MUTEX = 29, "WR_MUTEX";
+            WR_QUANTUM_END = 30, "WR_QUANTUM_END";
+            WR_DISPATCH_INT = 31, "WR_DISPATCH_INT";
+            WR_PREEMPTED = 32, "WR_PREEMPTED";
+            WR_YIELD_EXECUTION = 33, "WR_YIELD_EXECUTION";
+            WR_FAST_MUTEX = 34, "WR_FAST_MUTEX";
+            WR_GUARD_MUTEX = 35, "WR_GUARD_MUTEX";
+            WR_RUNDOWN = 36, "WR_RUNDOWN";
+            MAXIMUM_WAIT_REASON = 37, "MAXIMUM_WAIT_REASON";
         }
     }
 
-    impl Default for OldThreadWaitReason {
-        fn default() -> Self {
-            Self(0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.CSwitchEtwEvent.OldThreadWaitMode`; numbers without a name are values too.
+        enum OldThreadWaitMode, default 0 {
+            KERNEL_MODE = 0, "KERNEL_MODE";
+            USER_MODE = 1, "USER_MODE";
         }
     }
 
-    impl From<i32> for OldThreadWaitReason {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<OldThreadWaitReason> for i32 {
-        #[inline]
-        fn from(value: OldThreadWaitReason) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for OldThreadWaitReason {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.CSwitchEtwEvent.OldThreadWaitMode`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct OldThreadWaitMode(pub i32);
-
-    #[allow(missing_docs)]
-    impl OldThreadWaitMode {
-        pub const KERNEL_MODE: Self = Self(0);
-        pub const USER_MODE: Self = Self(1);
-    }
-
-    impl OldThreadWaitMode {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::KERNEL_MODE => "KERNEL_MODE",
-                Self::USER_MODE => "USER_MODE",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for OldThreadWaitMode {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for OldThreadWaitMode {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<OldThreadWaitMode> for i32 {
-        #[inline]
-        fn from(value: OldThreadWaitMode) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for OldThreadWaitMode {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.CSwitchEtwEvent.OldThreadState`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct OldThreadState(pub i32);
-
-    #[allow(missing_docs)]
-    impl OldThreadState {
-        pub const INITIALIZED: Self = Self(0);
-        pub const READY: Self = Self(1);
-        pub const RUNNING: Self = Self(2);
-        pub const STANDBY: Self = Self(3);
-        pub const TERMINATED: Self = Self(4);
-        pub const WAITING: Self = Self(5);
-        pub const TRANSITION: Self = Self(6);
-        pub const DEFERRED_READY: Self = Self(7);
-    }
-
-    impl OldThreadState {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::INITIALIZED => "INITIALIZED",
-                Self::READY => "READY",
-                Self::RUNNING => "RUNNING",
-                Self::STANDBY => "STANDBY",
-                Self::TERMINATED => "TERMINATED",
-                Self::WAITING => "WAITING",
-                Self::TRANSITION => "TRANSITION",
-                Self::DEFERRED_READY => "DEFERRED_READY",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for OldThreadState {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for OldThreadState {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<OldThreadState> for i32 {
-        #[inline]
-        fn from(value: OldThreadState) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for OldThreadState {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.CSwitchEtwEvent.OldThreadState`; numbers without a name are values too.
+        enum OldThreadState, default 0 {
+            INITIALIZED = 0, "INITIALIZED";
+            READY = 1, "READY";
+            RUNNING = 2, "RUNNING";
+            STANDBY = 3, "STANDBY";
+            TERMINATED = 4, "TERMINATED";
+            WAITING = 5, "WAITING";
+            TRANSITION = 6, "TRANSITION";
+            DEFERRED_READY = 7, "DEFERRED_READY";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ReadyThreadEtwEvent`.
-#[derive(Debug)]
-pub struct ReadyThreadEtwEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ReadyThreadEtwEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ReadyThreadEtwEvent`.
+    writer ReadyThreadEtwEventWriter;
+    /// The fields of an encoded `perfetto.protos.ReadyThreadEtwEvent`.
+    reader ReadyThreadEtwEventReader;
 }
 
-impl<'w> ReadyThreadEtwEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ReadyThreadEtwEventWriter<'_> {
     /// `optional uint32 t_thread_id = 1`
     #[inline]
     pub fn t_thread_id(&mut self, value: u32) -> &mut Self {
@@ -524,7 +288,7 @@ impl<'w> ReadyThreadEtwEventWriter<'w> {
 
     /// `AdjustReason adjust_reason = 2`, one of `adjust_reason_enum_or_int`
     #[inline]
-    pub fn adjust_reason(&mut self, value: crate::ready_thread_etw_event::AdjustReason) -> &mut Self {
+    pub fn adjust_reason(&mut self, value: ready_thread_etw_event::AdjustReason) -> &mut Self {
         self.0.int(2, i64::from(value.0));
         self
     }
@@ -538,7 +302,7 @@ impl<'w> ReadyThreadEtwEventWriter<'w> {
 
     /// `TraceFlag flag = 4`, one of `flag_enum_or_int`
     #[inline]
-    pub fn flag(&mut self, value: crate::ready_thread_etw_event::TraceFlag) -> &mut Self {
+    pub fn flag(&mut self, value: ready_thread_etw_event::TraceFlag) -> &mut Self {
         self.0.int(4, i64::from(value.0));
         self
     }
@@ -558,86 +322,39 @@ impl<'w> ReadyThreadEtwEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ReadyThreadEtwEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ReadyThreadEtwEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ReadyThreadEtwEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ReadyThreadEtwEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 t_thread_id = 1`
     #[inline]
-    #[must_use]
     pub fn t_thread_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `AdjustReason adjust_reason = 2`, one of `adjust_reason_enum_or_int`
     #[inline]
-    #[must_use]
-    pub fn adjust_reason(&self) -> Option<crate::ready_thread_etw_event::AdjustReason> {
+    pub fn adjust_reason(&self) -> Option<ready_thread_etw_event::AdjustReason> {
         pz::last::<pz::kind::Enum<_>>(self.0, 2)
     }
 
     /// `optional sint32 adjust_increment = 3`
     #[inline]
-    #[must_use]
     pub fn adjust_increment(&self) -> Option<i32> {
         pz::last::<pz::kind::Sint32>(self.0, 3)
     }
 
     /// `TraceFlag flag = 4`, one of `flag_enum_or_int`
     #[inline]
-    #[must_use]
-    pub fn flag(&self) -> Option<crate::ready_thread_etw_event::TraceFlag> {
+    pub fn flag(&self) -> Option<ready_thread_etw_event::TraceFlag> {
         pz::last::<pz::kind::Enum<_>>(self.0, 4)
     }
 
     /// `int32 adjust_reason_int = 5`, one of `adjust_reason_enum_or_int`
     #[inline]
-    #[must_use]
     pub fn adjust_reason_int(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `int32 flag_int = 6`, one of `flag_enum_or_int`
     #[inline]
-    #[must_use]
     pub fn flag_int(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
@@ -658,127 +375,34 @@ pub mod ready_thread_etw_event {
         pub const FLAG_INT: u32 = 6;
     }
 
-    /// Enumeration `perfetto.protos.ReadyThreadEtwEvent.AdjustReason`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct AdjustReason(pub i32);
-
-    #[allow(missing_docs)]
-    impl AdjustReason {
-        pub const IGNORE_THE_INCREMENT: Self = Self(0);
-        pub const APPLY_INCREMENT: Self = Self(1);
-        pub const APPLY_INCREMENT_BOOST: Self = Self(2);
-    }
-
-    impl AdjustReason {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::IGNORE_THE_INCREMENT => "IGNORE_THE_INCREMENT",
-                Self::APPLY_INCREMENT => "APPLY_INCREMENT",
-                Self::APPLY_INCREMENT_BOOST => "APPLY_INCREMENT_BOOST",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ReadyThreadEtwEvent.AdjustReason`; numbers without a name are values too.
+        enum AdjustReason, default 0 {
+            IGNORE_THE_INCREMENT = 0, "IGNORE_THE_INCREMENT";
+            APPLY_INCREMENT = 1, "APPLY_INCREMENT";
+            APPLY_INCREMENT_BOOST = 2, "APPLY_INCREMENT_BOOST";
         }
     }
 
-    impl Default for AdjustReason {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for AdjustReason {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<AdjustReason> for i32 {
-        #[inline]
-        fn from(value: AdjustReason) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for AdjustReason {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.ReadyThreadEtwEvent.TraceFlag`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct TraceFlag(pub i32);
-
-    #[allow(missing_docs)]
-    impl TraceFlag {
-        pub const TRACE_FLAG_UNSPECIFIED: Self = Self(0);
-        pub const THREAD_READIED: Self = Self(1);
-        pub const KERNEL_STACK_SWAPPED_OUT: Self = Self(2);
-        pub const PROCESS_ADDRESS_SWAPPED_OUT: Self = Self(4);
-    }
-
-    impl TraceFlag {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::TRACE_FLAG_UNSPECIFIED => "TRACE_FLAG_UNSPECIFIED",
-                Self::THREAD_READIED => "THREAD_READIED",
-                Self::KERNEL_STACK_SWAPPED_OUT => "KERNEL_STACK_SWAPPED_OUT",
-                Self::PROCESS_ADDRESS_SWAPPED_OUT => "PROCESS_ADDRESS_SWAPPED_OUT",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for TraceFlag {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for TraceFlag {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<TraceFlag> for i32 {
-        #[inline]
-        fn from(value: TraceFlag) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for TraceFlag {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ReadyThreadEtwEvent.TraceFlag`; numbers without a name are values too.
+        enum TraceFlag, default 0 {
+            TRACE_FLAG_UNSPECIFIED = 0, "TRACE_FLAG_UNSPECIFIED";
+            THREAD_READIED = 1, "THREAD_READIED";
+            KERNEL_STACK_SWAPPED_OUT = 2, "KERNEL_STACK_SWAPPED_OUT";
+            PROCESS_ADDRESS_SWAPPED_OUT = 4, "PROCESS_ADDRESS_SWAPPED_OUT";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MemInfoEtwEvent`.
-#[derive(Debug)]
-pub struct MemInfoEtwEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MemInfoEtwEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MemInfoEtwEvent`.
+    writer MemInfoEtwEventWriter;
+    /// The fields of an encoded `perfetto.protos.MemInfoEtwEvent`.
+    reader MemInfoEtwEventReader;
 }
 
-impl<'w> MemInfoEtwEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MemInfoEtwEventWriter<'_> {
     /// `optional uint32 priority_levels = 1`
     #[inline]
     pub fn priority_levels(&mut self, value: u32) -> &mut Self {
@@ -871,86 +495,39 @@ impl<'w> MemInfoEtwEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MemInfoEtwEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MemInfoEtwEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MemInfoEtwEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MemInfoEtwEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 priority_levels = 1`
     #[inline]
-    #[must_use]
     pub fn priority_levels(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint64 zero_page_count = 2`
     #[inline]
-    #[must_use]
     pub fn zero_page_count(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 free_page_count = 3`
     #[inline]
-    #[must_use]
     pub fn free_page_count(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 modified_page_count = 4`
     #[inline]
-    #[must_use]
     pub fn modified_page_count(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 modified_no_write_page_count = 5`
     #[inline]
-    #[must_use]
     pub fn modified_no_write_page_count(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint64 bad_page_count = 6`
     #[inline]
-    #[must_use]
     pub fn bad_page_count(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
@@ -969,35 +546,30 @@ impl<'a> MemInfoEtwEventReader<'a> {
 
     /// `optional uint64 modified_page_count_page_file = 9`
     #[inline]
-    #[must_use]
     pub fn modified_page_count_page_file(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 9)
     }
 
     /// `optional uint64 paged_pool_page_count = 10`
     #[inline]
-    #[must_use]
     pub fn paged_pool_page_count(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 10)
     }
 
     /// `optional uint64 non_paged_pool_page_count = 11`
     #[inline]
-    #[must_use]
     pub fn non_paged_pool_page_count(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 11)
     }
 
     /// `optional uint64 mdl_page_count = 12`
     #[inline]
-    #[must_use]
     pub fn mdl_page_count(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 12)
     }
 
     /// `optional uint64 commit_page_count = 13`
     #[inline]
-    #[must_use]
     pub fn commit_page_count(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 13)
     }
@@ -1024,24 +596,14 @@ pub mod mem_info_etw_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FileIoCreateEtwEvent`.
-#[derive(Debug)]
-pub struct FileIoCreateEtwEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FileIoCreateEtwEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FileIoCreateEtwEvent`.
+    writer FileIoCreateEtwEventWriter;
+    /// The fields of an encoded `perfetto.protos.FileIoCreateEtwEvent`.
+    reader FileIoCreateEtwEventReader;
 }
 
-impl<'w> FileIoCreateEtwEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FileIoCreateEtwEventWriter<'_> {
     /// `optional uint64 irp_ptr = 1`
     #[inline]
     pub fn irp_ptr(&mut self, value: u64) -> &mut Self {
@@ -1092,93 +654,45 @@ impl<'w> FileIoCreateEtwEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FileIoCreateEtwEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FileIoCreateEtwEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FileIoCreateEtwEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FileIoCreateEtwEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 irp_ptr = 1`
     #[inline]
-    #[must_use]
     pub fn irp_ptr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 file_object = 2`
     #[inline]
-    #[must_use]
     pub fn file_object(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 ttid = 3`
     #[inline]
-    #[must_use]
     pub fn ttid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 create_options = 4`
     #[inline]
-    #[must_use]
     pub fn create_options(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 file_attributes = 5`
     #[inline]
-    #[must_use]
     pub fn file_attributes(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 share_access = 6`
     #[inline]
-    #[must_use]
     pub fn share_access(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional string open_path = 7`
     #[inline]
-    #[must_use]
     pub fn open_path(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
@@ -1199,24 +713,14 @@ pub mod file_io_create_etw_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FileIoDirEnumEtwEvent`.
-#[derive(Debug)]
-pub struct FileIoDirEnumEtwEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FileIoDirEnumEtwEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FileIoDirEnumEtwEvent`.
+    writer FileIoDirEnumEtwEventWriter;
+    /// The fields of an encoded `perfetto.protos.FileIoDirEnumEtwEvent`.
+    reader FileIoDirEnumEtwEventReader;
 }
 
-impl<'w> FileIoDirEnumEtwEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FileIoDirEnumEtwEventWriter<'_> {
     /// `optional uint64 irp_ptr = 1`
     #[inline]
     pub fn irp_ptr(&mut self, value: u64) -> &mut Self {
@@ -1281,107 +785,57 @@ impl<'w> FileIoDirEnumEtwEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FileIoDirEnumEtwEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FileIoDirEnumEtwEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FileIoDirEnumEtwEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FileIoDirEnumEtwEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 irp_ptr = 1`
     #[inline]
-    #[must_use]
     pub fn irp_ptr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 file_object = 2`
     #[inline]
-    #[must_use]
     pub fn file_object(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 file_key = 3`
     #[inline]
-    #[must_use]
     pub fn file_key(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 ttid = 4`
     #[inline]
-    #[must_use]
     pub fn ttid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 length = 5`
     #[inline]
-    #[must_use]
     pub fn length(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 info_class = 6`
     #[inline]
-    #[must_use]
     pub fn info_class(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 file_index = 7`
     #[inline]
-    #[must_use]
     pub fn file_index(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional string file_name = 8`
     #[inline]
-    #[must_use]
     pub fn file_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 8)
     }
 
     /// `optional uint32 opcode = 9`
     #[inline]
-    #[must_use]
     pub fn opcode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
@@ -1404,24 +858,14 @@ pub mod file_io_dir_enum_etw_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FileIoInfoEtwEvent`.
-#[derive(Debug)]
-pub struct FileIoInfoEtwEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FileIoInfoEtwEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FileIoInfoEtwEvent`.
+    writer FileIoInfoEtwEventWriter;
+    /// The fields of an encoded `perfetto.protos.FileIoInfoEtwEvent`.
+    reader FileIoInfoEtwEventReader;
 }
 
-impl<'w> FileIoInfoEtwEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FileIoInfoEtwEventWriter<'_> {
     /// `optional uint64 irp_ptr = 1`
     #[inline]
     pub fn irp_ptr(&mut self, value: u64) -> &mut Self {
@@ -1472,93 +916,45 @@ impl<'w> FileIoInfoEtwEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FileIoInfoEtwEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FileIoInfoEtwEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FileIoInfoEtwEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FileIoInfoEtwEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 irp_ptr = 1`
     #[inline]
-    #[must_use]
     pub fn irp_ptr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 file_object = 2`
     #[inline]
-    #[must_use]
     pub fn file_object(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 file_key = 3`
     #[inline]
-    #[must_use]
     pub fn file_key(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 extra_info = 4`
     #[inline]
-    #[must_use]
     pub fn extra_info(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 ttid = 5`
     #[inline]
-    #[must_use]
     pub fn ttid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 info_class = 6`
     #[inline]
-    #[must_use]
     pub fn info_class(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 opcode = 7`
     #[inline]
-    #[must_use]
     pub fn opcode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
@@ -1579,24 +975,14 @@ pub mod file_io_info_etw_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FileIoReadWriteEtwEvent`.
-#[derive(Debug)]
-pub struct FileIoReadWriteEtwEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FileIoReadWriteEtwEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FileIoReadWriteEtwEvent`.
+    writer FileIoReadWriteEtwEventWriter;
+    /// The fields of an encoded `perfetto.protos.FileIoReadWriteEtwEvent`.
+    reader FileIoReadWriteEtwEventReader;
 }
 
-impl<'w> FileIoReadWriteEtwEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FileIoReadWriteEtwEventWriter<'_> {
     /// `optional uint64 offset = 1`
     #[inline]
     pub fn offset(&mut self, value: u64) -> &mut Self {
@@ -1654,100 +1040,51 @@ impl<'w> FileIoReadWriteEtwEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FileIoReadWriteEtwEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FileIoReadWriteEtwEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FileIoReadWriteEtwEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FileIoReadWriteEtwEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 offset = 1`
     #[inline]
-    #[must_use]
     pub fn offset(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 irp_ptr = 2`
     #[inline]
-    #[must_use]
     pub fn irp_ptr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 file_object = 3`
     #[inline]
-    #[must_use]
     pub fn file_object(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 file_key = 4`
     #[inline]
-    #[must_use]
     pub fn file_key(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 ttid = 5`
     #[inline]
-    #[must_use]
     pub fn ttid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 io_size = 6`
     #[inline]
-    #[must_use]
     pub fn io_size(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 io_flags = 7`
     #[inline]
-    #[must_use]
     pub fn io_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 opcode = 8`
     #[inline]
-    #[must_use]
     pub fn opcode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
@@ -1769,24 +1106,14 @@ pub mod file_io_read_write_etw_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FileIoSimpleOpEtwEvent`.
-#[derive(Debug)]
-pub struct FileIoSimpleOpEtwEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FileIoSimpleOpEtwEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FileIoSimpleOpEtwEvent`.
+    writer FileIoSimpleOpEtwEventWriter;
+    /// The fields of an encoded `perfetto.protos.FileIoSimpleOpEtwEvent`.
+    reader FileIoSimpleOpEtwEventReader;
 }
 
-impl<'w> FileIoSimpleOpEtwEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FileIoSimpleOpEtwEventWriter<'_> {
     /// `optional uint64 irp_ptr = 1`
     #[inline]
     pub fn irp_ptr(&mut self, value: u64) -> &mut Self {
@@ -1823,79 +1150,33 @@ impl<'w> FileIoSimpleOpEtwEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FileIoSimpleOpEtwEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FileIoSimpleOpEtwEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FileIoSimpleOpEtwEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FileIoSimpleOpEtwEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 irp_ptr = 1`
     #[inline]
-    #[must_use]
     pub fn irp_ptr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 file_object = 2`
     #[inline]
-    #[must_use]
     pub fn file_object(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 file_key = 3`
     #[inline]
-    #[must_use]
     pub fn file_key(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 ttid = 4`
     #[inline]
-    #[must_use]
     pub fn ttid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 opcode = 5`
     #[inline]
-    #[must_use]
     pub fn opcode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -1914,24 +1195,14 @@ pub mod file_io_simple_op_etw_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FileIoOpEndEtwEvent`.
-#[derive(Debug)]
-pub struct FileIoOpEndEtwEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FileIoOpEndEtwEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FileIoOpEndEtwEvent`.
+    writer FileIoOpEndEtwEventWriter;
+    /// The fields of an encoded `perfetto.protos.FileIoOpEndEtwEvent`.
+    reader FileIoOpEndEtwEventReader;
 }
 
-impl<'w> FileIoOpEndEtwEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FileIoOpEndEtwEventWriter<'_> {
     /// `optional uint64 irp_ptr = 1`
     #[inline]
     pub fn irp_ptr(&mut self, value: u64) -> &mut Self {
@@ -1954,65 +1225,21 @@ impl<'w> FileIoOpEndEtwEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FileIoOpEndEtwEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FileIoOpEndEtwEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FileIoOpEndEtwEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FileIoOpEndEtwEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 irp_ptr = 1`
     #[inline]
-    #[must_use]
     pub fn irp_ptr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 extra_info = 2`
     #[inline]
-    #[must_use]
     pub fn extra_info(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nt_status = 3`
     #[inline]
-    #[must_use]
     pub fn nt_status(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -2029,24 +1256,14 @@ pub mod file_io_op_end_etw_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FileIoPathOperationEtwEvent`.
-#[derive(Debug)]
-pub struct FileIoPathOperationEtwEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FileIoPathOperationEtwEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FileIoPathOperationEtwEvent`.
+    writer FileIoPathOperationEtwEventWriter;
+    /// The fields of an encoded `perfetto.protos.FileIoPathOperationEtwEvent`.
+    reader FileIoPathOperationEtwEventReader;
 }
 
-impl<'w> FileIoPathOperationEtwEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FileIoPathOperationEtwEventWriter<'_> {
     /// `optional uint64 irp_ptr = 1`
     #[inline]
     pub fn irp_ptr(&mut self, value: u64) -> &mut Self {
@@ -2104,100 +1321,51 @@ impl<'w> FileIoPathOperationEtwEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FileIoPathOperationEtwEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FileIoPathOperationEtwEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FileIoPathOperationEtwEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FileIoPathOperationEtwEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 irp_ptr = 1`
     #[inline]
-    #[must_use]
     pub fn irp_ptr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 file_object = 2`
     #[inline]
-    #[must_use]
     pub fn file_object(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 file_key = 3`
     #[inline]
-    #[must_use]
     pub fn file_key(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 extra_info = 4`
     #[inline]
-    #[must_use]
     pub fn extra_info(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 ttid = 5`
     #[inline]
-    #[must_use]
     pub fn ttid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 info_class = 6`
     #[inline]
-    #[must_use]
     pub fn info_class(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional string file_name = 7`
     #[inline]
-    #[must_use]
     pub fn file_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
 
     /// `optional uint32 opcode = 8`
     #[inline]
-    #[must_use]
     pub fn opcode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
@@ -2219,24 +1387,14 @@ pub mod file_io_path_operation_etw_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.StackWalkEtwEvent`.
-#[derive(Debug)]
-pub struct StackWalkEtwEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for StackWalkEtwEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.StackWalkEtwEvent`.
+    writer StackWalkEtwEventWriter;
+    /// The fields of an encoded `perfetto.protos.StackWalkEtwEvent`.
+    reader StackWalkEtwEventReader;
 }
 
-impl<'w> StackWalkEtwEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl StackWalkEtwEventWriter<'_> {
     /// `optional string trigger = 1`
     #[inline]
     pub fn trigger(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -2252,58 +1410,15 @@ impl<'w> StackWalkEtwEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.StackWalkEtwEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StackWalkEtwEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for StackWalkEtwEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> StackWalkEtwEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string trigger = 1`
     #[inline]
-    #[must_use]
     pub fn trigger(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 callstack_iid = 2`
     #[inline]
-    #[must_use]
     pub fn callstack_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -2319,24 +1434,14 @@ pub mod stack_walk_etw_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DiskIoEtwEvent`.
-#[derive(Debug)]
-pub struct DiskIoEtwEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DiskIoEtwEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DiskIoEtwEvent`.
+    writer DiskIoEtwEventWriter;
+    /// The fields of an encoded `perfetto.protos.DiskIoEtwEvent`.
+    reader DiskIoEtwEventReader;
 }
 
-impl<'w> DiskIoEtwEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DiskIoEtwEventWriter<'_> {
     /// `optional uint32 disk_number = 1`
     #[inline]
     pub fn disk_number(&mut self, value: u32) -> &mut Self {
@@ -2401,107 +1506,57 @@ impl<'w> DiskIoEtwEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DiskIoEtwEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DiskIoEtwEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DiskIoEtwEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DiskIoEtwEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 disk_number = 1`
     #[inline]
-    #[must_use]
     pub fn disk_number(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 irp_flags = 2`
     #[inline]
-    #[must_use]
     pub fn irp_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 transfer_size = 3`
     #[inline]
-    #[must_use]
     pub fn transfer_size(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int64 byte_offset = 4`
     #[inline]
-    #[must_use]
     pub fn byte_offset(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
 
     /// `optional uint64 file_object = 5`
     #[inline]
-    #[must_use]
     pub fn file_object(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint64 irp_ptr = 6`
     #[inline]
-    #[must_use]
     pub fn irp_ptr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional int64 response_time = 7`
     #[inline]
-    #[must_use]
     pub fn response_time(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 7)
     }
 
     /// `optional uint32 issuing_thread_id = 8`
     #[inline]
-    #[must_use]
     pub fn issuing_thread_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 opcode = 9`
     #[inline]
-    #[must_use]
     pub fn opcode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }

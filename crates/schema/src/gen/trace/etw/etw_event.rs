@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.EtwTraceEvent`.
-#[derive(Debug)]
-pub struct EtwTraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for EtwTraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.EtwTraceEvent`.
+    writer EtwTraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.EtwTraceEvent`.
+    reader EtwTraceEventReader;
 }
 
-impl<'w> EtwTraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl EtwTraceEventWriter<'_> {
     /// `optional uint64 timestamp = 1`
     #[inline]
     pub fn timestamp(&mut self, value: u64) -> &mut Self {
@@ -114,149 +104,93 @@ impl<'w> EtwTraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.EtwTraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct EtwTraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for EtwTraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> EtwTraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 timestamp = 1`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `CSwitchEtwEvent c_switch = 2`, one of `event`
     #[inline]
-    #[must_use]
     pub fn c_switch(&self) -> Option<crate::CSwitchEtwEventReader<'a>> {
         pz::last_message(self.0, 2)
     }
 
     /// `ReadyThreadEtwEvent ready_thread = 3`, one of `event`
     #[inline]
-    #[must_use]
     pub fn ready_thread(&self) -> Option<crate::ReadyThreadEtwEventReader<'a>> {
         pz::last_message(self.0, 3)
     }
 
     /// `optional uint32 cpu = 4`
     #[inline]
-    #[must_use]
     pub fn cpu(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 thread_id = 5`
     #[inline]
-    #[must_use]
     pub fn thread_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `MemInfoEtwEvent mem_info = 6`, one of `event`
     #[inline]
-    #[must_use]
     pub fn mem_info(&self) -> Option<crate::MemInfoEtwEventReader<'a>> {
         pz::last_message(self.0, 6)
     }
 
     /// `FileIoCreateEtwEvent file_io_create = 7`, one of `event`
     #[inline]
-    #[must_use]
     pub fn file_io_create(&self) -> Option<crate::FileIoCreateEtwEventReader<'a>> {
         pz::last_message(self.0, 7)
     }
 
     /// `FileIoDirEnumEtwEvent file_io_dir_enum = 8`, one of `event`
     #[inline]
-    #[must_use]
     pub fn file_io_dir_enum(&self) -> Option<crate::FileIoDirEnumEtwEventReader<'a>> {
         pz::last_message(self.0, 8)
     }
 
     /// `FileIoInfoEtwEvent file_io_info = 9`, one of `event`
     #[inline]
-    #[must_use]
     pub fn file_io_info(&self) -> Option<crate::FileIoInfoEtwEventReader<'a>> {
         pz::last_message(self.0, 9)
     }
 
     /// `FileIoReadWriteEtwEvent file_io_read_write = 10`, one of `event`
     #[inline]
-    #[must_use]
     pub fn file_io_read_write(&self) -> Option<crate::FileIoReadWriteEtwEventReader<'a>> {
         pz::last_message(self.0, 10)
     }
 
     /// `FileIoSimpleOpEtwEvent file_io_simple_op = 11`, one of `event`
     #[inline]
-    #[must_use]
     pub fn file_io_simple_op(&self) -> Option<crate::FileIoSimpleOpEtwEventReader<'a>> {
         pz::last_message(self.0, 11)
     }
 
     /// `FileIoOpEndEtwEvent file_io_op_end = 12`, one of `event`
     #[inline]
-    #[must_use]
     pub fn file_io_op_end(&self) -> Option<crate::FileIoOpEndEtwEventReader<'a>> {
         pz::last_message(self.0, 12)
     }
 
     /// `StackWalkEtwEvent stack_walk = 13`, one of `event`
     #[inline]
-    #[must_use]
     pub fn stack_walk(&self) -> Option<crate::StackWalkEtwEventReader<'a>> {
         pz::last_message(self.0, 13)
     }
 
     /// `FileIoPathOperationEtwEvent file_io_path_operation = 14`, one of `event`
     #[inline]
-    #[must_use]
     pub fn file_io_path_operation(&self) -> Option<crate::FileIoPathOperationEtwEventReader<'a>> {
         pz::last_message(self.0, 14)
     }
 
     /// `DiskIoEtwEvent disk_io = 15`, one of `event`
     #[inline]
-    #[must_use]
     pub fn disk_io(&self) -> Option<crate::DiskIoEtwEventReader<'a>> {
         pz::last_message(self.0, 15)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.InodeFileMap`.
-#[derive(Debug)]
-pub struct InodeFileMapWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InodeFileMapWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InodeFileMap`.
+    writer InodeFileMapWriter;
+    /// The fields of an encoded `perfetto.protos.InodeFileMap`.
+    reader InodeFileMapReader;
 }
 
-impl<'w> InodeFileMapWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InodeFileMapWriter<'_> {
     /// `optional uint64 block_device_id = 1`
     #[inline]
     pub fn block_device_id(&mut self, value: u64) -> &mut Self {
@@ -36,56 +26,14 @@ impl<'w> InodeFileMapWriter<'w> {
 
     /// `repeated Entry entries = 3`
     #[inline]
-    pub fn entries(&mut self) -> crate::inode_file_map::EntryWriter<'_> {
+    pub fn entries(&mut self) -> inode_file_map::EntryWriter<'_> {
         self.0.begin(3).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InodeFileMap`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InodeFileMapReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InodeFileMapReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InodeFileMapReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 block_device_id = 1`
     #[inline]
-    #[must_use]
     pub fn block_device_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
@@ -98,7 +46,7 @@ impl<'a> InodeFileMapReader<'a> {
 
     /// `repeated Entry entries = 3`
     #[inline]
-    pub fn entries(&self) -> pz::Messages<'a, crate::inode_file_map::EntryReader<'a>> {
+    pub fn entries(&self) -> pz::Messages<'a, inode_file_map::EntryReader<'a>> {
         pz::messages(self.0, 3)
     }
 }
@@ -115,24 +63,14 @@ pub mod inode_file_map {
         pub const ENTRIES: u32 = 3;
     }
 
-    /// Appends the fields of a `perfetto.protos.InodeFileMap.Entry`.
-    #[derive(Debug)]
-    pub struct EntryWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for EntryWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.InodeFileMap.Entry`.
+        writer EntryWriter;
+        /// The fields of an encoded `perfetto.protos.InodeFileMap.Entry`.
+        reader EntryReader;
     }
 
-    impl<'w> EntryWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl EntryWriter<'_> {
         /// `optional uint64 inode_number = 1`
         #[inline]
         pub fn inode_number(&mut self, value: u64) -> &mut Self {
@@ -149,57 +87,15 @@ pub mod inode_file_map {
 
         /// `optional Type type = 3`
         #[inline]
-        pub fn r#type(&mut self, value: crate::inode_file_map::entry::Type) -> &mut Self {
+        pub fn r#type(&mut self, value: entry::Type) -> &mut Self {
             self.0.int(3, i64::from(value.0));
             self
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.InodeFileMap.Entry`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct EntryReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for EntryReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> EntryReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 inode_number = 1`
         #[inline]
-        #[must_use]
         pub fn inode_number(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
@@ -212,8 +108,7 @@ pub mod inode_file_map {
 
         /// `optional Type type = 3`
         #[inline]
-        #[must_use]
-        pub fn r#type(&self) -> Option<crate::inode_file_map::entry::Type> {
+        pub fn r#type(&self) -> Option<entry::Type> {
             pz::last::<pz::kind::Enum<_>>(self.0, 3)
         }
     }
@@ -230,53 +125,12 @@ pub mod inode_file_map {
             pub const TYPE: u32 = 3;
         }
 
-        /// Enumeration `perfetto.protos.InodeFileMap.Entry.Type`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct Type(pub i32);
-
-        #[allow(missing_docs)]
-        impl Type {
-            pub const UNKNOWN: Self = Self(0);
-            pub const FILE: Self = Self(1);
-            pub const DIRECTORY: Self = Self(2);
-        }
-
-        impl Type {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::UNKNOWN => "UNKNOWN",
-                    Self::FILE => "FILE",
-                    Self::DIRECTORY => "DIRECTORY",
-                    _ => return None,
-                })
-            }
-        }
-
-        impl Default for Type {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for Type {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<Type> for i32 {
-            #[inline]
-            fn from(value: Type) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for Type {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.InodeFileMap.Entry.Type`; numbers without a name are values too.
+            enum Type, default 0 {
+                UNKNOWN = 0, "UNKNOWN";
+                FILE = 1, "FILE";
+                DIRECTORY = 2, "DIRECTORY";
             }
         }
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.AndroidFsDatareadEndFtraceEvent`.
-#[derive(Debug)]
-pub struct AndroidFsDatareadEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidFsDatareadEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidFsDatareadEndFtraceEvent`.
+    writer AndroidFsDatareadEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidFsDatareadEndFtraceEvent`.
+    reader AndroidFsDatareadEndFtraceEventReader;
 }
 
-impl<'w> AndroidFsDatareadEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidFsDatareadEndFtraceEventWriter<'_> {
     /// `optional int32 bytes = 1`
     #[inline]
     pub fn bytes(&mut self, value: i32) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> AndroidFsDatareadEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidFsDatareadEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidFsDatareadEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidFsDatareadEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidFsDatareadEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 bytes = 1`
     #[inline]
-    #[must_use]
     pub fn bytes(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 offset = 3`
     #[inline]
-    #[must_use]
     pub fn offset(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
@@ -117,24 +63,14 @@ pub mod android_fs_dataread_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.AndroidFsDatareadStartFtraceEvent`.
-#[derive(Debug)]
-pub struct AndroidFsDatareadStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidFsDatareadStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidFsDatareadStartFtraceEvent`.
+    writer AndroidFsDatareadStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidFsDatareadStartFtraceEvent`.
+    reader AndroidFsDatareadStartFtraceEventReader;
 }
 
-impl<'w> AndroidFsDatareadStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidFsDatareadStartFtraceEventWriter<'_> {
     /// `optional int32 bytes = 1`
     #[inline]
     pub fn bytes(&mut self, value: i32) -> &mut Self {
@@ -185,93 +121,45 @@ impl<'w> AndroidFsDatareadStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidFsDatareadStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidFsDatareadStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidFsDatareadStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidFsDatareadStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 bytes = 1`
     #[inline]
-    #[must_use]
     pub fn bytes(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional string cmdline = 2`
     #[inline]
-    #[must_use]
     pub fn cmdline(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional int64 i_size = 3`
     #[inline]
-    #[must_use]
     pub fn i_size(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint64 ino = 4`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional int64 offset = 5`
     #[inline]
-    #[must_use]
     pub fn offset(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }
 
     /// `optional string pathbuf = 6`
     #[inline]
-    #[must_use]
     pub fn pathbuf(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
 
     /// `optional int32 pid = 7`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
@@ -292,24 +180,14 @@ pub mod android_fs_dataread_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.AndroidFsDatawriteEndFtraceEvent`.
-#[derive(Debug)]
-pub struct AndroidFsDatawriteEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidFsDatawriteEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidFsDatawriteEndFtraceEvent`.
+    writer AndroidFsDatawriteEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidFsDatawriteEndFtraceEvent`.
+    reader AndroidFsDatawriteEndFtraceEventReader;
 }
 
-impl<'w> AndroidFsDatawriteEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidFsDatawriteEndFtraceEventWriter<'_> {
     /// `optional int32 bytes = 1`
     #[inline]
     pub fn bytes(&mut self, value: i32) -> &mut Self {
@@ -332,65 +210,21 @@ impl<'w> AndroidFsDatawriteEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidFsDatawriteEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidFsDatawriteEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidFsDatawriteEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidFsDatawriteEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 bytes = 1`
     #[inline]
-    #[must_use]
     pub fn bytes(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 offset = 3`
     #[inline]
-    #[must_use]
     pub fn offset(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
@@ -407,24 +241,14 @@ pub mod android_fs_datawrite_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.AndroidFsDatawriteStartFtraceEvent`.
-#[derive(Debug)]
-pub struct AndroidFsDatawriteStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidFsDatawriteStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidFsDatawriteStartFtraceEvent`.
+    writer AndroidFsDatawriteStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidFsDatawriteStartFtraceEvent`.
+    reader AndroidFsDatawriteStartFtraceEventReader;
 }
 
-impl<'w> AndroidFsDatawriteStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidFsDatawriteStartFtraceEventWriter<'_> {
     /// `optional int32 bytes = 1`
     #[inline]
     pub fn bytes(&mut self, value: i32) -> &mut Self {
@@ -475,93 +299,45 @@ impl<'w> AndroidFsDatawriteStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidFsDatawriteStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidFsDatawriteStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidFsDatawriteStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidFsDatawriteStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 bytes = 1`
     #[inline]
-    #[must_use]
     pub fn bytes(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional string cmdline = 2`
     #[inline]
-    #[must_use]
     pub fn cmdline(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional int64 i_size = 3`
     #[inline]
-    #[must_use]
     pub fn i_size(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint64 ino = 4`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional int64 offset = 5`
     #[inline]
-    #[must_use]
     pub fn offset(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }
 
     /// `optional string pathbuf = 6`
     #[inline]
-    #[must_use]
     pub fn pathbuf(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
 
     /// `optional int32 pid = 7`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
@@ -582,24 +358,14 @@ pub mod android_fs_datawrite_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.AndroidFsFsyncEndFtraceEvent`.
-#[derive(Debug)]
-pub struct AndroidFsFsyncEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidFsFsyncEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidFsFsyncEndFtraceEvent`.
+    writer AndroidFsFsyncEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidFsFsyncEndFtraceEvent`.
+    reader AndroidFsFsyncEndFtraceEventReader;
 }
 
-impl<'w> AndroidFsFsyncEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidFsFsyncEndFtraceEventWriter<'_> {
     /// `optional int32 bytes = 1`
     #[inline]
     pub fn bytes(&mut self, value: i32) -> &mut Self {
@@ -622,65 +388,21 @@ impl<'w> AndroidFsFsyncEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidFsFsyncEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidFsFsyncEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidFsFsyncEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidFsFsyncEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 bytes = 1`
     #[inline]
-    #[must_use]
     pub fn bytes(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 offset = 3`
     #[inline]
-    #[must_use]
     pub fn offset(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
@@ -697,24 +419,14 @@ pub mod android_fs_fsync_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.AndroidFsFsyncStartFtraceEvent`.
-#[derive(Debug)]
-pub struct AndroidFsFsyncStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidFsFsyncStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidFsFsyncStartFtraceEvent`.
+    writer AndroidFsFsyncStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidFsFsyncStartFtraceEvent`.
+    reader AndroidFsFsyncStartFtraceEventReader;
 }
 
-impl<'w> AndroidFsFsyncStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidFsFsyncStartFtraceEventWriter<'_> {
     /// `optional string cmdline = 1`
     #[inline]
     pub fn cmdline(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -751,79 +463,33 @@ impl<'w> AndroidFsFsyncStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidFsFsyncStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidFsFsyncStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidFsFsyncStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidFsFsyncStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string cmdline = 1`
     #[inline]
-    #[must_use]
     pub fn cmdline(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int64 i_size = 2`
     #[inline]
-    #[must_use]
     pub fn i_size(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
 
     /// `optional uint64 ino = 3`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional string pathbuf = 4`
     #[inline]
-    #[must_use]
     pub fn pathbuf(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional int32 pid = 5`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.BclIrqTriggerFtraceEvent`.
-#[derive(Debug)]
-pub struct BclIrqTriggerFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BclIrqTriggerFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BclIrqTriggerFtraceEvent`.
+    writer BclIrqTriggerFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BclIrqTriggerFtraceEvent`.
+    reader BclIrqTriggerFtraceEventReader;
 }
 
-impl<'w> BclIrqTriggerFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BclIrqTriggerFtraceEventWriter<'_> {
     /// `optional int32 id = 1`
     #[inline]
     pub fn id(&mut self, value: i32) -> &mut Self {
@@ -84,107 +74,57 @@ impl<'w> BclIrqTriggerFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BclIrqTriggerFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BclIrqTriggerFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BclIrqTriggerFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BclIrqTriggerFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 throttle = 2`
     #[inline]
-    #[must_use]
     pub fn throttle(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 cpu0_limit = 3`
     #[inline]
-    #[must_use]
     pub fn cpu0_limit(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 cpu1_limit = 4`
     #[inline]
-    #[must_use]
     pub fn cpu1_limit(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 cpu2_limit = 5`
     #[inline]
-    #[must_use]
     pub fn cpu2_limit(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int32 tpu_limit = 6`
     #[inline]
-    #[must_use]
     pub fn tpu_limit(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional int32 gpu_limit = 7`
     #[inline]
-    #[must_use]
     pub fn gpu_limit(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
 
     /// `optional int32 voltage = 8`
     #[inline]
-    #[must_use]
     pub fn voltage(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
 
     /// `optional int32 capacity = 9`
     #[inline]
-    #[must_use]
     pub fn capacity(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 9)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.BinderTransactionFtraceEvent`.
-#[derive(Debug)]
-pub struct BinderTransactionFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BinderTransactionFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BinderTransactionFtraceEvent`.
+    writer BinderTransactionFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BinderTransactionFtraceEvent`.
+    reader BinderTransactionFtraceEventReader;
 }
 
-impl<'w> BinderTransactionFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BinderTransactionFtraceEventWriter<'_> {
     /// `optional int32 debug_id = 1`
     #[inline]
     pub fn debug_id(&mut self, value: i32) -> &mut Self {
@@ -70,93 +60,45 @@ impl<'w> BinderTransactionFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BinderTransactionFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BinderTransactionFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BinderTransactionFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BinderTransactionFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 debug_id = 1`
     #[inline]
-    #[must_use]
     pub fn debug_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 target_node = 2`
     #[inline]
-    #[must_use]
     pub fn target_node(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 to_proc = 3`
     #[inline]
-    #[must_use]
     pub fn to_proc(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 to_thread = 4`
     #[inline]
-    #[must_use]
     pub fn to_thread(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 reply = 5`
     #[inline]
-    #[must_use]
     pub fn reply(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional uint32 code = 6`
     #[inline]
-    #[must_use]
     pub fn code(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 flags = 7`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
@@ -177,24 +119,14 @@ pub mod binder_transaction_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BinderTransactionReceivedFtraceEvent`.
-#[derive(Debug)]
-pub struct BinderTransactionReceivedFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BinderTransactionReceivedFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BinderTransactionReceivedFtraceEvent`.
+    writer BinderTransactionReceivedFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BinderTransactionReceivedFtraceEvent`.
+    reader BinderTransactionReceivedFtraceEventReader;
 }
 
-impl<'w> BinderTransactionReceivedFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BinderTransactionReceivedFtraceEventWriter<'_> {
     /// `optional int32 debug_id = 1`
     #[inline]
     pub fn debug_id(&mut self, value: i32) -> &mut Self {
@@ -203,51 +135,9 @@ impl<'w> BinderTransactionReceivedFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BinderTransactionReceivedFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BinderTransactionReceivedFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BinderTransactionReceivedFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BinderTransactionReceivedFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 debug_id = 1`
     #[inline]
-    #[must_use]
     pub fn debug_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
@@ -262,24 +152,14 @@ pub mod binder_transaction_received_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BinderSetPriorityFtraceEvent`.
-#[derive(Debug)]
-pub struct BinderSetPriorityFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BinderSetPriorityFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BinderSetPriorityFtraceEvent`.
+    writer BinderSetPriorityFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BinderSetPriorityFtraceEvent`.
+    reader BinderSetPriorityFtraceEventReader;
 }
 
-impl<'w> BinderSetPriorityFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BinderSetPriorityFtraceEventWriter<'_> {
     /// `optional int32 proc = 1`
     #[inline]
     pub fn proc(&mut self, value: i32) -> &mut Self {
@@ -316,79 +196,33 @@ impl<'w> BinderSetPriorityFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BinderSetPriorityFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BinderSetPriorityFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BinderSetPriorityFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BinderSetPriorityFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 proc = 1`
     #[inline]
-    #[must_use]
     pub fn proc(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 thread = 2`
     #[inline]
-    #[must_use]
     pub fn thread(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint32 old_prio = 3`
     #[inline]
-    #[must_use]
     pub fn old_prio(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 new_prio = 4`
     #[inline]
-    #[must_use]
     pub fn new_prio(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 desired_prio = 5`
     #[inline]
-    #[must_use]
     pub fn desired_prio(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -407,24 +241,14 @@ pub mod binder_set_priority_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BinderLockFtraceEvent`.
-#[derive(Debug)]
-pub struct BinderLockFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BinderLockFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BinderLockFtraceEvent`.
+    writer BinderLockFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BinderLockFtraceEvent`.
+    reader BinderLockFtraceEventReader;
 }
 
-impl<'w> BinderLockFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BinderLockFtraceEventWriter<'_> {
     /// `optional string tag = 1`
     #[inline]
     pub fn tag(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -433,51 +257,9 @@ impl<'w> BinderLockFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BinderLockFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BinderLockFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BinderLockFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BinderLockFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string tag = 1`
     #[inline]
-    #[must_use]
     pub fn tag(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
@@ -492,24 +274,14 @@ pub mod binder_lock_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BinderLockedFtraceEvent`.
-#[derive(Debug)]
-pub struct BinderLockedFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BinderLockedFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BinderLockedFtraceEvent`.
+    writer BinderLockedFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BinderLockedFtraceEvent`.
+    reader BinderLockedFtraceEventReader;
 }
 
-impl<'w> BinderLockedFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BinderLockedFtraceEventWriter<'_> {
     /// `optional string tag = 1`
     #[inline]
     pub fn tag(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -518,51 +290,9 @@ impl<'w> BinderLockedFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BinderLockedFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BinderLockedFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BinderLockedFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BinderLockedFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string tag = 1`
     #[inline]
-    #[must_use]
     pub fn tag(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
@@ -577,24 +307,14 @@ pub mod binder_locked_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BinderUnlockFtraceEvent`.
-#[derive(Debug)]
-pub struct BinderUnlockFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BinderUnlockFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BinderUnlockFtraceEvent`.
+    writer BinderUnlockFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BinderUnlockFtraceEvent`.
+    reader BinderUnlockFtraceEventReader;
 }
 
-impl<'w> BinderUnlockFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BinderUnlockFtraceEventWriter<'_> {
     /// `optional string tag = 1`
     #[inline]
     pub fn tag(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -603,51 +323,9 @@ impl<'w> BinderUnlockFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BinderUnlockFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BinderUnlockFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BinderUnlockFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BinderUnlockFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string tag = 1`
     #[inline]
-    #[must_use]
     pub fn tag(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
@@ -662,24 +340,14 @@ pub mod binder_unlock_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BinderTransactionAllocBufFtraceEvent`.
-#[derive(Debug)]
-pub struct BinderTransactionAllocBufFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BinderTransactionAllocBufFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BinderTransactionAllocBufFtraceEvent`.
+    writer BinderTransactionAllocBufFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BinderTransactionAllocBufFtraceEvent`.
+    reader BinderTransactionAllocBufFtraceEventReader;
 }
 
-impl<'w> BinderTransactionAllocBufFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BinderTransactionAllocBufFtraceEventWriter<'_> {
     /// `optional uint64 data_size = 1`
     #[inline]
     pub fn data_size(&mut self, value: u64) -> &mut Self {
@@ -709,72 +377,27 @@ impl<'w> BinderTransactionAllocBufFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BinderTransactionAllocBufFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BinderTransactionAllocBufFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BinderTransactionAllocBufFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BinderTransactionAllocBufFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 data_size = 1`
     #[inline]
-    #[must_use]
     pub fn data_size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int32 debug_id = 2`
     #[inline]
-    #[must_use]
     pub fn debug_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint64 offsets_size = 3`
     #[inline]
-    #[must_use]
     pub fn offsets_size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 extra_buffers_size = 4`
     #[inline]
-    #[must_use]
     pub fn extra_buffers_size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -792,24 +415,14 @@ pub mod binder_transaction_alloc_buf_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BinderCommandFtraceEvent`.
-#[derive(Debug)]
-pub struct BinderCommandFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BinderCommandFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BinderCommandFtraceEvent`.
+    writer BinderCommandFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BinderCommandFtraceEvent`.
+    reader BinderCommandFtraceEventReader;
 }
 
-impl<'w> BinderCommandFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BinderCommandFtraceEventWriter<'_> {
     /// `optional uint32 cmd = 1`
     #[inline]
     pub fn cmd(&mut self, value: u32) -> &mut Self {
@@ -818,51 +431,9 @@ impl<'w> BinderCommandFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BinderCommandFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BinderCommandFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BinderCommandFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BinderCommandFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 cmd = 1`
     #[inline]
-    #[must_use]
     pub fn cmd(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
@@ -877,24 +448,14 @@ pub mod binder_command_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BinderReturnFtraceEvent`.
-#[derive(Debug)]
-pub struct BinderReturnFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BinderReturnFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BinderReturnFtraceEvent`.
+    writer BinderReturnFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BinderReturnFtraceEvent`.
+    reader BinderReturnFtraceEventReader;
 }
 
-impl<'w> BinderReturnFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BinderReturnFtraceEventWriter<'_> {
     /// `optional uint32 cmd = 1`
     #[inline]
     pub fn cmd(&mut self, value: u32) -> &mut Self {
@@ -903,51 +464,9 @@ impl<'w> BinderReturnFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BinderReturnFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BinderReturnFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BinderReturnFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BinderReturnFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 cmd = 1`
     #[inline]
-    #[must_use]
     pub fn cmd(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.BlockRqIssueFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockRqIssueFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockRqIssueFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockRqIssueFtraceEvent`.
+    writer BlockRqIssueFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockRqIssueFtraceEvent`.
+    reader BlockRqIssueFtraceEventReader;
 }
 
-impl<'w> BlockRqIssueFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockRqIssueFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -70,93 +60,45 @@ impl<'w> BlockRqIssueFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockRqIssueFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockRqIssueFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockRqIssueFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockRqIssueFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
-    #[must_use]
     pub fn nr_sector(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 bytes = 4`
     #[inline]
-    #[must_use]
     pub fn bytes(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional string rwbs = 5`
     #[inline]
-    #[must_use]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
 
     /// `optional string comm = 6`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
 
     /// `optional string cmd = 7`
     #[inline]
-    #[must_use]
     pub fn cmd(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
@@ -177,24 +119,14 @@ pub mod block_rq_issue_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockBioBackmergeFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockBioBackmergeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockBioBackmergeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockBioBackmergeFtraceEvent`.
+    writer BlockBioBackmergeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockBioBackmergeFtraceEvent`.
+    reader BlockBioBackmergeFtraceEventReader;
 }
 
-impl<'w> BlockBioBackmergeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockBioBackmergeFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -231,79 +163,33 @@ impl<'w> BlockBioBackmergeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockBioBackmergeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockBioBackmergeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockBioBackmergeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockBioBackmergeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
-    #[must_use]
     pub fn nr_sector(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string rwbs = 4`
     #[inline]
-    #[must_use]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional string comm = 5`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
@@ -322,24 +208,14 @@ pub mod block_bio_backmerge_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockBioBounceFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockBioBounceFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockBioBounceFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockBioBounceFtraceEvent`.
+    writer BlockBioBounceFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockBioBounceFtraceEvent`.
+    reader BlockBioBounceFtraceEventReader;
 }
 
-impl<'w> BlockBioBounceFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockBioBounceFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -376,79 +252,33 @@ impl<'w> BlockBioBounceFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockBioBounceFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockBioBounceFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockBioBounceFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockBioBounceFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
-    #[must_use]
     pub fn nr_sector(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string rwbs = 4`
     #[inline]
-    #[must_use]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional string comm = 5`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
@@ -467,24 +297,14 @@ pub mod block_bio_bounce_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockBioCompleteFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockBioCompleteFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockBioCompleteFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockBioCompleteFtraceEvent`.
+    writer BlockBioCompleteFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockBioCompleteFtraceEvent`.
+    reader BlockBioCompleteFtraceEventReader;
 }
 
-impl<'w> BlockBioCompleteFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockBioCompleteFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -521,79 +341,33 @@ impl<'w> BlockBioCompleteFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockBioCompleteFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockBioCompleteFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockBioCompleteFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockBioCompleteFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
-    #[must_use]
     pub fn nr_sector(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int32 error = 4`
     #[inline]
-    #[must_use]
     pub fn error(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional string rwbs = 5`
     #[inline]
-    #[must_use]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
@@ -612,24 +386,14 @@ pub mod block_bio_complete_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockBioFrontmergeFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockBioFrontmergeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockBioFrontmergeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockBioFrontmergeFtraceEvent`.
+    writer BlockBioFrontmergeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockBioFrontmergeFtraceEvent`.
+    reader BlockBioFrontmergeFtraceEventReader;
 }
 
-impl<'w> BlockBioFrontmergeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockBioFrontmergeFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -666,79 +430,33 @@ impl<'w> BlockBioFrontmergeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockBioFrontmergeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockBioFrontmergeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockBioFrontmergeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockBioFrontmergeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
-    #[must_use]
     pub fn nr_sector(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string rwbs = 4`
     #[inline]
-    #[must_use]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional string comm = 5`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
@@ -757,24 +475,14 @@ pub mod block_bio_frontmerge_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockBioQueueFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockBioQueueFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockBioQueueFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockBioQueueFtraceEvent`.
+    writer BlockBioQueueFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockBioQueueFtraceEvent`.
+    reader BlockBioQueueFtraceEventReader;
 }
 
-impl<'w> BlockBioQueueFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockBioQueueFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -811,79 +519,33 @@ impl<'w> BlockBioQueueFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockBioQueueFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockBioQueueFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockBioQueueFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockBioQueueFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
-    #[must_use]
     pub fn nr_sector(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string rwbs = 4`
     #[inline]
-    #[must_use]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional string comm = 5`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
@@ -902,24 +564,14 @@ pub mod block_bio_queue_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockBioRemapFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockBioRemapFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockBioRemapFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockBioRemapFtraceEvent`.
+    writer BlockBioRemapFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockBioRemapFtraceEvent`.
+    reader BlockBioRemapFtraceEventReader;
 }
 
-impl<'w> BlockBioRemapFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockBioRemapFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -963,86 +615,39 @@ impl<'w> BlockBioRemapFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockBioRemapFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockBioRemapFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockBioRemapFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockBioRemapFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
-    #[must_use]
     pub fn nr_sector(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint64 old_dev = 4`
     #[inline]
-    #[must_use]
     pub fn old_dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 old_sector = 5`
     #[inline]
-    #[must_use]
     pub fn old_sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional string rwbs = 6`
     #[inline]
-    #[must_use]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
@@ -1062,24 +667,14 @@ pub mod block_bio_remap_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockDirtyBufferFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockDirtyBufferFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockDirtyBufferFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockDirtyBufferFtraceEvent`.
+    writer BlockDirtyBufferFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockDirtyBufferFtraceEvent`.
+    reader BlockDirtyBufferFtraceEventReader;
 }
 
-impl<'w> BlockDirtyBufferFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockDirtyBufferFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -1102,65 +697,21 @@ impl<'w> BlockDirtyBufferFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockDirtyBufferFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockDirtyBufferFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockDirtyBufferFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockDirtyBufferFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 size = 3`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -1177,24 +728,14 @@ pub mod block_dirty_buffer_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockGetrqFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockGetrqFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockGetrqFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockGetrqFtraceEvent`.
+    writer BlockGetrqFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockGetrqFtraceEvent`.
+    reader BlockGetrqFtraceEventReader;
 }
 
-impl<'w> BlockGetrqFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockGetrqFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -1231,79 +772,33 @@ impl<'w> BlockGetrqFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockGetrqFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockGetrqFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockGetrqFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockGetrqFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
-    #[must_use]
     pub fn nr_sector(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string rwbs = 4`
     #[inline]
-    #[must_use]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional string comm = 5`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
@@ -1322,24 +817,14 @@ pub mod block_getrq_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockPlugFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockPlugFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockPlugFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockPlugFtraceEvent`.
+    writer BlockPlugFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockPlugFtraceEvent`.
+    reader BlockPlugFtraceEventReader;
 }
 
-impl<'w> BlockPlugFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockPlugFtraceEventWriter<'_> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1348,51 +833,9 @@ impl<'w> BlockPlugFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockPlugFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockPlugFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockPlugFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockPlugFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string comm = 1`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
@@ -1407,24 +850,14 @@ pub mod block_plug_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockRqAbortFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockRqAbortFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockRqAbortFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockRqAbortFtraceEvent`.
+    writer BlockRqAbortFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockRqAbortFtraceEvent`.
+    reader BlockRqAbortFtraceEventReader;
 }
 
-impl<'w> BlockRqAbortFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockRqAbortFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -1468,86 +901,39 @@ impl<'w> BlockRqAbortFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockRqAbortFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockRqAbortFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockRqAbortFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockRqAbortFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
-    #[must_use]
     pub fn nr_sector(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int32 errors = 4`
     #[inline]
-    #[must_use]
     pub fn errors(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional string rwbs = 5`
     #[inline]
-    #[must_use]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
 
     /// `optional string cmd = 6`
     #[inline]
-    #[must_use]
     pub fn cmd(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
@@ -1567,24 +953,14 @@ pub mod block_rq_abort_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockRqCompleteFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockRqCompleteFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockRqCompleteFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockRqCompleteFtraceEvent`.
+    writer BlockRqCompleteFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockRqCompleteFtraceEvent`.
+    reader BlockRqCompleteFtraceEventReader;
 }
 
-impl<'w> BlockRqCompleteFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockRqCompleteFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -1635,93 +1011,45 @@ impl<'w> BlockRqCompleteFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockRqCompleteFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockRqCompleteFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockRqCompleteFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockRqCompleteFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
-    #[must_use]
     pub fn nr_sector(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int32 errors = 4`
     #[inline]
-    #[must_use]
     pub fn errors(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional string rwbs = 5`
     #[inline]
-    #[must_use]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
 
     /// `optional string cmd = 6`
     #[inline]
-    #[must_use]
     pub fn cmd(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
 
     /// `optional int32 error = 7`
     #[inline]
-    #[must_use]
     pub fn error(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
@@ -1742,24 +1070,14 @@ pub mod block_rq_complete_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockRqInsertFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockRqInsertFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockRqInsertFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockRqInsertFtraceEvent`.
+    writer BlockRqInsertFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockRqInsertFtraceEvent`.
+    reader BlockRqInsertFtraceEventReader;
 }
 
-impl<'w> BlockRqInsertFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockRqInsertFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -1810,93 +1128,45 @@ impl<'w> BlockRqInsertFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockRqInsertFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockRqInsertFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockRqInsertFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockRqInsertFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
-    #[must_use]
     pub fn nr_sector(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 bytes = 4`
     #[inline]
-    #[must_use]
     pub fn bytes(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional string rwbs = 5`
     #[inline]
-    #[must_use]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
 
     /// `optional string comm = 6`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
 
     /// `optional string cmd = 7`
     #[inline]
-    #[must_use]
     pub fn cmd(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
@@ -1917,24 +1187,14 @@ pub mod block_rq_insert_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockRqRemapFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockRqRemapFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockRqRemapFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockRqRemapFtraceEvent`.
+    writer BlockRqRemapFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockRqRemapFtraceEvent`.
+    reader BlockRqRemapFtraceEventReader;
 }
 
-impl<'w> BlockRqRemapFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockRqRemapFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -1985,93 +1245,45 @@ impl<'w> BlockRqRemapFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockRqRemapFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockRqRemapFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockRqRemapFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockRqRemapFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
-    #[must_use]
     pub fn nr_sector(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint64 old_dev = 4`
     #[inline]
-    #[must_use]
     pub fn old_dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 old_sector = 5`
     #[inline]
-    #[must_use]
     pub fn old_sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint32 nr_bios = 6`
     #[inline]
-    #[must_use]
     pub fn nr_bios(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional string rwbs = 7`
     #[inline]
-    #[must_use]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
@@ -2092,24 +1304,14 @@ pub mod block_rq_remap_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockRqRequeueFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockRqRequeueFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockRqRequeueFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockRqRequeueFtraceEvent`.
+    writer BlockRqRequeueFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockRqRequeueFtraceEvent`.
+    reader BlockRqRequeueFtraceEventReader;
 }
 
-impl<'w> BlockRqRequeueFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockRqRequeueFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -2153,86 +1355,39 @@ impl<'w> BlockRqRequeueFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockRqRequeueFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockRqRequeueFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockRqRequeueFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockRqRequeueFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
-    #[must_use]
     pub fn nr_sector(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int32 errors = 4`
     #[inline]
-    #[must_use]
     pub fn errors(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional string rwbs = 5`
     #[inline]
-    #[must_use]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
 
     /// `optional string cmd = 6`
     #[inline]
-    #[must_use]
     pub fn cmd(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
@@ -2252,24 +1407,14 @@ pub mod block_rq_requeue_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockSleeprqFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockSleeprqFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockSleeprqFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockSleeprqFtraceEvent`.
+    writer BlockSleeprqFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockSleeprqFtraceEvent`.
+    reader BlockSleeprqFtraceEventReader;
 }
 
-impl<'w> BlockSleeprqFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockSleeprqFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -2306,79 +1451,33 @@ impl<'w> BlockSleeprqFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockSleeprqFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockSleeprqFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockSleeprqFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockSleeprqFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
-    #[must_use]
     pub fn nr_sector(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string rwbs = 4`
     #[inline]
-    #[must_use]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional string comm = 5`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
@@ -2397,24 +1496,14 @@ pub mod block_sleeprq_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockSplitFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockSplitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockSplitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockSplitFtraceEvent`.
+    writer BlockSplitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockSplitFtraceEvent`.
+    reader BlockSplitFtraceEventReader;
 }
 
-impl<'w> BlockSplitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockSplitFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -2451,79 +1540,33 @@ impl<'w> BlockSplitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockSplitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockSplitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockSplitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockSplitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 new_sector = 3`
     #[inline]
-    #[must_use]
     pub fn new_sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional string rwbs = 4`
     #[inline]
-    #[must_use]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional string comm = 5`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
@@ -2542,24 +1585,14 @@ pub mod block_split_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockTouchBufferFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockTouchBufferFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockTouchBufferFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockTouchBufferFtraceEvent`.
+    writer BlockTouchBufferFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockTouchBufferFtraceEvent`.
+    reader BlockTouchBufferFtraceEventReader;
 }
 
-impl<'w> BlockTouchBufferFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockTouchBufferFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -2582,65 +1615,21 @@ impl<'w> BlockTouchBufferFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockTouchBufferFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockTouchBufferFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockTouchBufferFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockTouchBufferFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 size = 3`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -2657,24 +1646,14 @@ pub mod block_touch_buffer_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockUnplugFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockUnplugFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockUnplugFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockUnplugFtraceEvent`.
+    writer BlockUnplugFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockUnplugFtraceEvent`.
+    reader BlockUnplugFtraceEventReader;
 }
 
-impl<'w> BlockUnplugFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockUnplugFtraceEventWriter<'_> {
     /// `optional int32 nr_rq = 1`
     #[inline]
     pub fn nr_rq(&mut self, value: i32) -> &mut Self {
@@ -2690,58 +1669,15 @@ impl<'w> BlockUnplugFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockUnplugFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockUnplugFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockUnplugFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockUnplugFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 nr_rq = 1`
     #[inline]
-    #[must_use]
     pub fn nr_rq(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional string comm = 2`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
@@ -2757,24 +1693,14 @@ pub mod block_unplug_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockIoStartFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockIoStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockIoStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockIoStartFtraceEvent`.
+    writer BlockIoStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockIoStartFtraceEvent`.
+    reader BlockIoStartFtraceEventReader;
 }
 
-impl<'w> BlockIoStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockIoStartFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -2832,100 +1758,51 @@ impl<'w> BlockIoStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockIoStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockIoStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockIoStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockIoStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
-    #[must_use]
     pub fn nr_sector(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 bytes = 4`
     #[inline]
-    #[must_use]
     pub fn bytes(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 ioprio = 5`
     #[inline]
-    #[must_use]
     pub fn ioprio(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional string rwbs = 6`
     #[inline]
-    #[must_use]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
 
     /// `optional string comm = 7`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
 
     /// `optional string cmd = 8`
     #[inline]
-    #[must_use]
     pub fn cmd(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 8)
     }
@@ -2947,24 +1824,14 @@ pub mod block_io_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BlockIoDoneFtraceEvent`.
-#[derive(Debug)]
-pub struct BlockIoDoneFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BlockIoDoneFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BlockIoDoneFtraceEvent`.
+    writer BlockIoDoneFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.BlockIoDoneFtraceEvent`.
+    reader BlockIoDoneFtraceEventReader;
 }
 
-impl<'w> BlockIoDoneFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BlockIoDoneFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -3022,100 +1889,51 @@ impl<'w> BlockIoDoneFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BlockIoDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BlockIoDoneFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BlockIoDoneFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BlockIoDoneFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
-    #[must_use]
     pub fn nr_sector(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 bytes = 4`
     #[inline]
-    #[must_use]
     pub fn bytes(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 ioprio = 5`
     #[inline]
-    #[must_use]
     pub fn ioprio(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional string rwbs = 6`
     #[inline]
-    #[must_use]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
 
     /// `optional string comm = 7`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
 
     /// `optional string cmd = 8`
     #[inline]
-    #[must_use]
     pub fn cmd(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 8)
     }

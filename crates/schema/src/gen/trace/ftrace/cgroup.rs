@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.CgroupAttachTaskFtraceEvent`.
-#[derive(Debug)]
-pub struct CgroupAttachTaskFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CgroupAttachTaskFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CgroupAttachTaskFtraceEvent`.
+    writer CgroupAttachTaskFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CgroupAttachTaskFtraceEvent`.
+    reader CgroupAttachTaskFtraceEventReader;
 }
 
-impl<'w> CgroupAttachTaskFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CgroupAttachTaskFtraceEventWriter<'_> {
     /// `optional int32 dst_root = 1`
     #[inline]
     pub fn dst_root(&mut self, value: i32) -> &mut Self {
@@ -70,93 +60,45 @@ impl<'w> CgroupAttachTaskFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CgroupAttachTaskFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CgroupAttachTaskFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CgroupAttachTaskFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CgroupAttachTaskFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 dst_root = 1`
     #[inline]
-    #[must_use]
     pub fn dst_root(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 dst_id = 2`
     #[inline]
-    #[must_use]
     pub fn dst_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 pid = 3`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional string comm = 4`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional string cname = 5`
     #[inline]
-    #[must_use]
     pub fn cname(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
 
     /// `optional int32 dst_level = 6`
     #[inline]
-    #[must_use]
     pub fn dst_level(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional string dst_path = 7`
     #[inline]
-    #[must_use]
     pub fn dst_path(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
@@ -177,24 +119,14 @@ pub mod cgroup_attach_task_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CgroupMkdirFtraceEvent`.
-#[derive(Debug)]
-pub struct CgroupMkdirFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CgroupMkdirFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CgroupMkdirFtraceEvent`.
+    writer CgroupMkdirFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CgroupMkdirFtraceEvent`.
+    reader CgroupMkdirFtraceEventReader;
 }
 
-impl<'w> CgroupMkdirFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CgroupMkdirFtraceEventWriter<'_> {
     /// `optional int32 root = 1`
     #[inline]
     pub fn root(&mut self, value: i32) -> &mut Self {
@@ -231,79 +163,33 @@ impl<'w> CgroupMkdirFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CgroupMkdirFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CgroupMkdirFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CgroupMkdirFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CgroupMkdirFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 root = 1`
     #[inline]
-    #[must_use]
     pub fn root(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 id = 2`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional string cname = 3`
     #[inline]
-    #[must_use]
     pub fn cname(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional int32 level = 4`
     #[inline]
-    #[must_use]
     pub fn level(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional string path = 5`
     #[inline]
-    #[must_use]
     pub fn path(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
@@ -322,24 +208,14 @@ pub mod cgroup_mkdir_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CgroupRemountFtraceEvent`.
-#[derive(Debug)]
-pub struct CgroupRemountFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CgroupRemountFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CgroupRemountFtraceEvent`.
+    writer CgroupRemountFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CgroupRemountFtraceEvent`.
+    reader CgroupRemountFtraceEventReader;
 }
 
-impl<'w> CgroupRemountFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CgroupRemountFtraceEventWriter<'_> {
     /// `optional int32 root = 1`
     #[inline]
     pub fn root(&mut self, value: i32) -> &mut Self {
@@ -362,65 +238,21 @@ impl<'w> CgroupRemountFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CgroupRemountFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CgroupRemountFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CgroupRemountFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CgroupRemountFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 root = 1`
     #[inline]
-    #[must_use]
     pub fn root(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 ss_mask = 2`
     #[inline]
-    #[must_use]
     pub fn ss_mask(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional string name = 3`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
@@ -437,24 +269,14 @@ pub mod cgroup_remount_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CgroupRmdirFtraceEvent`.
-#[derive(Debug)]
-pub struct CgroupRmdirFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CgroupRmdirFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CgroupRmdirFtraceEvent`.
+    writer CgroupRmdirFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CgroupRmdirFtraceEvent`.
+    reader CgroupRmdirFtraceEventReader;
 }
 
-impl<'w> CgroupRmdirFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CgroupRmdirFtraceEventWriter<'_> {
     /// `optional int32 root = 1`
     #[inline]
     pub fn root(&mut self, value: i32) -> &mut Self {
@@ -491,79 +313,33 @@ impl<'w> CgroupRmdirFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CgroupRmdirFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CgroupRmdirFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CgroupRmdirFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CgroupRmdirFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 root = 1`
     #[inline]
-    #[must_use]
     pub fn root(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 id = 2`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional string cname = 3`
     #[inline]
-    #[must_use]
     pub fn cname(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional int32 level = 4`
     #[inline]
-    #[must_use]
     pub fn level(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional string path = 5`
     #[inline]
-    #[must_use]
     pub fn path(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
@@ -582,24 +358,14 @@ pub mod cgroup_rmdir_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CgroupTransferTasksFtraceEvent`.
-#[derive(Debug)]
-pub struct CgroupTransferTasksFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CgroupTransferTasksFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CgroupTransferTasksFtraceEvent`.
+    writer CgroupTransferTasksFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CgroupTransferTasksFtraceEvent`.
+    reader CgroupTransferTasksFtraceEventReader;
 }
 
-impl<'w> CgroupTransferTasksFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CgroupTransferTasksFtraceEventWriter<'_> {
     /// `optional int32 dst_root = 1`
     #[inline]
     pub fn dst_root(&mut self, value: i32) -> &mut Self {
@@ -650,93 +416,45 @@ impl<'w> CgroupTransferTasksFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CgroupTransferTasksFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CgroupTransferTasksFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CgroupTransferTasksFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CgroupTransferTasksFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 dst_root = 1`
     #[inline]
-    #[must_use]
     pub fn dst_root(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 dst_id = 2`
     #[inline]
-    #[must_use]
     pub fn dst_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 pid = 3`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional string comm = 4`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional string cname = 5`
     #[inline]
-    #[must_use]
     pub fn cname(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
 
     /// `optional int32 dst_level = 6`
     #[inline]
-    #[must_use]
     pub fn dst_level(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional string dst_path = 7`
     #[inline]
-    #[must_use]
     pub fn dst_path(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
@@ -757,24 +475,14 @@ pub mod cgroup_transfer_tasks_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CgroupDestroyRootFtraceEvent`.
-#[derive(Debug)]
-pub struct CgroupDestroyRootFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CgroupDestroyRootFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CgroupDestroyRootFtraceEvent`.
+    writer CgroupDestroyRootFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CgroupDestroyRootFtraceEvent`.
+    reader CgroupDestroyRootFtraceEventReader;
 }
 
-impl<'w> CgroupDestroyRootFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CgroupDestroyRootFtraceEventWriter<'_> {
     /// `optional int32 root = 1`
     #[inline]
     pub fn root(&mut self, value: i32) -> &mut Self {
@@ -797,65 +505,21 @@ impl<'w> CgroupDestroyRootFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CgroupDestroyRootFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CgroupDestroyRootFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CgroupDestroyRootFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CgroupDestroyRootFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 root = 1`
     #[inline]
-    #[must_use]
     pub fn root(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 ss_mask = 2`
     #[inline]
-    #[must_use]
     pub fn ss_mask(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional string name = 3`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
@@ -872,24 +536,14 @@ pub mod cgroup_destroy_root_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CgroupReleaseFtraceEvent`.
-#[derive(Debug)]
-pub struct CgroupReleaseFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CgroupReleaseFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CgroupReleaseFtraceEvent`.
+    writer CgroupReleaseFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CgroupReleaseFtraceEvent`.
+    reader CgroupReleaseFtraceEventReader;
 }
 
-impl<'w> CgroupReleaseFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CgroupReleaseFtraceEventWriter<'_> {
     /// `optional int32 root = 1`
     #[inline]
     pub fn root(&mut self, value: i32) -> &mut Self {
@@ -926,79 +580,33 @@ impl<'w> CgroupReleaseFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CgroupReleaseFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CgroupReleaseFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CgroupReleaseFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CgroupReleaseFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 root = 1`
     #[inline]
-    #[must_use]
     pub fn root(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 id = 2`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional string cname = 3`
     #[inline]
-    #[must_use]
     pub fn cname(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional int32 level = 4`
     #[inline]
-    #[must_use]
     pub fn level(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional string path = 5`
     #[inline]
-    #[must_use]
     pub fn path(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
@@ -1017,24 +625,14 @@ pub mod cgroup_release_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CgroupRenameFtraceEvent`.
-#[derive(Debug)]
-pub struct CgroupRenameFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CgroupRenameFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CgroupRenameFtraceEvent`.
+    writer CgroupRenameFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CgroupRenameFtraceEvent`.
+    reader CgroupRenameFtraceEventReader;
 }
 
-impl<'w> CgroupRenameFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CgroupRenameFtraceEventWriter<'_> {
     /// `optional int32 root = 1`
     #[inline]
     pub fn root(&mut self, value: i32) -> &mut Self {
@@ -1071,79 +669,33 @@ impl<'w> CgroupRenameFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CgroupRenameFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CgroupRenameFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CgroupRenameFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CgroupRenameFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 root = 1`
     #[inline]
-    #[must_use]
     pub fn root(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 id = 2`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional string cname = 3`
     #[inline]
-    #[must_use]
     pub fn cname(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional int32 level = 4`
     #[inline]
-    #[must_use]
     pub fn level(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional string path = 5`
     #[inline]
-    #[must_use]
     pub fn path(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
@@ -1162,24 +714,14 @@ pub mod cgroup_rename_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CgroupSetupRootFtraceEvent`.
-#[derive(Debug)]
-pub struct CgroupSetupRootFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CgroupSetupRootFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CgroupSetupRootFtraceEvent`.
+    writer CgroupSetupRootFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CgroupSetupRootFtraceEvent`.
+    reader CgroupSetupRootFtraceEventReader;
 }
 
-impl<'w> CgroupSetupRootFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CgroupSetupRootFtraceEventWriter<'_> {
     /// `optional int32 root = 1`
     #[inline]
     pub fn root(&mut self, value: i32) -> &mut Self {
@@ -1202,65 +744,21 @@ impl<'w> CgroupSetupRootFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CgroupSetupRootFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CgroupSetupRootFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CgroupSetupRootFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CgroupSetupRootFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 root = 1`
     #[inline]
-    #[must_use]
     pub fn root(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 ss_mask = 2`
     #[inline]
-    #[must_use]
     pub fn ss_mask(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional string name = 3`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ClkEnableFtraceEvent`.
-#[derive(Debug)]
-pub struct ClkEnableFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ClkEnableFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ClkEnableFtraceEvent`.
+    writer ClkEnableFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.ClkEnableFtraceEvent`.
+    reader ClkEnableFtraceEventReader;
 }
 
-impl<'w> ClkEnableFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ClkEnableFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -28,51 +18,9 @@ impl<'w> ClkEnableFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ClkEnableFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ClkEnableFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ClkEnableFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ClkEnableFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
@@ -87,24 +35,14 @@ pub mod clk_enable_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ClkDisableFtraceEvent`.
-#[derive(Debug)]
-pub struct ClkDisableFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ClkDisableFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ClkDisableFtraceEvent`.
+    writer ClkDisableFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.ClkDisableFtraceEvent`.
+    reader ClkDisableFtraceEventReader;
 }
 
-impl<'w> ClkDisableFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ClkDisableFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -113,51 +51,9 @@ impl<'w> ClkDisableFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ClkDisableFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ClkDisableFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ClkDisableFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ClkDisableFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
@@ -172,24 +68,14 @@ pub mod clk_disable_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ClkSetRateFtraceEvent`.
-#[derive(Debug)]
-pub struct ClkSetRateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ClkSetRateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ClkSetRateFtraceEvent`.
+    writer ClkSetRateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.ClkSetRateFtraceEvent`.
+    reader ClkSetRateFtraceEventReader;
 }
 
-impl<'w> ClkSetRateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ClkSetRateFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -205,58 +91,15 @@ impl<'w> ClkSetRateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ClkSetRateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ClkSetRateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ClkSetRateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ClkSetRateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 rate = 2`
     #[inline]
-    #[must_use]
     pub fn rate(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.CmaAllocStartFtraceEvent`.
-#[derive(Debug)]
-pub struct CmaAllocStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CmaAllocStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CmaAllocStartFtraceEvent`.
+    writer CmaAllocStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CmaAllocStartFtraceEvent`.
+    reader CmaAllocStartFtraceEventReader;
 }
 
-impl<'w> CmaAllocStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CmaAllocStartFtraceEventWriter<'_> {
     /// `optional uint32 align = 1`
     #[inline]
     pub fn align(&mut self, value: u32) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> CmaAllocStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CmaAllocStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CmaAllocStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CmaAllocStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CmaAllocStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 align = 1`
     #[inline]
-    #[must_use]
     pub fn align(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 count = 2`
     #[inline]
-    #[must_use]
     pub fn count(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional string name = 3`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
@@ -117,24 +63,14 @@ pub mod cma_alloc_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CmaAllocInfoFtraceEvent`.
-#[derive(Debug)]
-pub struct CmaAllocInfoFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CmaAllocInfoFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CmaAllocInfoFtraceEvent`.
+    writer CmaAllocInfoFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CmaAllocInfoFtraceEvent`.
+    reader CmaAllocInfoFtraceEventReader;
 }
 
-impl<'w> CmaAllocInfoFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CmaAllocInfoFtraceEventWriter<'_> {
     /// `optional uint32 align = 1`
     #[inline]
     pub fn align(&mut self, value: u32) -> &mut Self {
@@ -206,114 +142,63 @@ impl<'w> CmaAllocInfoFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CmaAllocInfoFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CmaAllocInfoFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CmaAllocInfoFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CmaAllocInfoFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 align = 1`
     #[inline]
-    #[must_use]
     pub fn align(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 count = 2`
     #[inline]
-    #[must_use]
     pub fn count(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 err_iso = 3`
     #[inline]
-    #[must_use]
     pub fn err_iso(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 err_mig = 4`
     #[inline]
-    #[must_use]
     pub fn err_mig(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 err_test = 5`
     #[inline]
-    #[must_use]
     pub fn err_test(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional string name = 6`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
 
     /// `optional uint64 nr_mapped = 7`
     #[inline]
-    #[must_use]
     pub fn nr_mapped(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional uint64 nr_migrated = 8`
     #[inline]
-    #[must_use]
     pub fn nr_migrated(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
 
     /// `optional uint64 nr_reclaimed = 9`
     #[inline]
-    #[must_use]
     pub fn nr_reclaimed(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 9)
     }
 
     /// `optional uint64 pfn = 10`
     #[inline]
-    #[must_use]
     pub fn pfn(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 10)
     }
@@ -337,24 +222,14 @@ pub mod cma_alloc_info_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CmaAllocFinishFtraceEvent`.
-#[derive(Debug)]
-pub struct CmaAllocFinishFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CmaAllocFinishFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CmaAllocFinishFtraceEvent`.
+    writer CmaAllocFinishFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CmaAllocFinishFtraceEvent`.
+    reader CmaAllocFinishFtraceEventReader;
 }
 
-impl<'w> CmaAllocFinishFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CmaAllocFinishFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -398,86 +273,39 @@ impl<'w> CmaAllocFinishFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CmaAllocFinishFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CmaAllocFinishFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CmaAllocFinishFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CmaAllocFinishFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 pfn = 2`
     #[inline]
-    #[must_use]
     pub fn pfn(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 page = 3`
     #[inline]
-    #[must_use]
     pub fn page(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 count = 4`
     #[inline]
-    #[must_use]
     pub fn count(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 align = 5`
     #[inline]
-    #[must_use]
     pub fn align(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional int32 errorno = 6`
     #[inline]
-    #[must_use]
     pub fn errorno(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.MmCompactionBeginFtraceEvent`.
-#[derive(Debug)]
-pub struct MmCompactionBeginFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmCompactionBeginFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmCompactionBeginFtraceEvent`.
+    writer MmCompactionBeginFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmCompactionBeginFtraceEvent`.
+    reader MmCompactionBeginFtraceEventReader;
 }
 
-impl<'w> MmCompactionBeginFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmCompactionBeginFtraceEventWriter<'_> {
     /// `optional uint64 zone_start = 1`
     #[inline]
     pub fn zone_start(&mut self, value: u64) -> &mut Self {
@@ -56,79 +46,33 @@ impl<'w> MmCompactionBeginFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmCompactionBeginFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmCompactionBeginFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmCompactionBeginFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmCompactionBeginFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 zone_start = 1`
     #[inline]
-    #[must_use]
     pub fn zone_start(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 migrate_pfn = 2`
     #[inline]
-    #[must_use]
     pub fn migrate_pfn(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 free_pfn = 3`
     #[inline]
-    #[must_use]
     pub fn free_pfn(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 zone_end = 4`
     #[inline]
-    #[must_use]
     pub fn zone_end(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 sync = 5`
     #[inline]
-    #[must_use]
     pub fn sync(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -147,24 +91,14 @@ pub mod mm_compaction_begin_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmCompactionDeferCompactionFtraceEvent`.
-#[derive(Debug)]
-pub struct MmCompactionDeferCompactionFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmCompactionDeferCompactionFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmCompactionDeferCompactionFtraceEvent`.
+    writer MmCompactionDeferCompactionFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmCompactionDeferCompactionFtraceEvent`.
+    reader MmCompactionDeferCompactionFtraceEventReader;
 }
 
-impl<'w> MmCompactionDeferCompactionFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmCompactionDeferCompactionFtraceEventWriter<'_> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&mut self, value: i32) -> &mut Self {
@@ -208,86 +142,39 @@ impl<'w> MmCompactionDeferCompactionFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmCompactionDeferCompactionFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmCompactionDeferCompactionFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmCompactionDeferCompactionFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmCompactionDeferCompactionFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 nid = 1`
     #[inline]
-    #[must_use]
     pub fn nid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 idx = 2`
     #[inline]
-    #[must_use]
     pub fn idx(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 order = 3`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint32 considered = 4`
     #[inline]
-    #[must_use]
     pub fn considered(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 defer_shift = 5`
     #[inline]
-    #[must_use]
     pub fn defer_shift(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional int32 order_failed = 6`
     #[inline]
-    #[must_use]
     pub fn order_failed(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
@@ -307,24 +194,14 @@ pub mod mm_compaction_defer_compaction_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmCompactionDeferredFtraceEvent`.
-#[derive(Debug)]
-pub struct MmCompactionDeferredFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmCompactionDeferredFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmCompactionDeferredFtraceEvent`.
+    writer MmCompactionDeferredFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmCompactionDeferredFtraceEvent`.
+    reader MmCompactionDeferredFtraceEventReader;
 }
 
-impl<'w> MmCompactionDeferredFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmCompactionDeferredFtraceEventWriter<'_> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&mut self, value: i32) -> &mut Self {
@@ -368,86 +245,39 @@ impl<'w> MmCompactionDeferredFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmCompactionDeferredFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmCompactionDeferredFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmCompactionDeferredFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmCompactionDeferredFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 nid = 1`
     #[inline]
-    #[must_use]
     pub fn nid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 idx = 2`
     #[inline]
-    #[must_use]
     pub fn idx(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 order = 3`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint32 considered = 4`
     #[inline]
-    #[must_use]
     pub fn considered(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 defer_shift = 5`
     #[inline]
-    #[must_use]
     pub fn defer_shift(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional int32 order_failed = 6`
     #[inline]
-    #[must_use]
     pub fn order_failed(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
@@ -467,24 +297,14 @@ pub mod mm_compaction_deferred_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmCompactionDeferResetFtraceEvent`.
-#[derive(Debug)]
-pub struct MmCompactionDeferResetFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmCompactionDeferResetFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmCompactionDeferResetFtraceEvent`.
+    writer MmCompactionDeferResetFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmCompactionDeferResetFtraceEvent`.
+    reader MmCompactionDeferResetFtraceEventReader;
 }
 
-impl<'w> MmCompactionDeferResetFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmCompactionDeferResetFtraceEventWriter<'_> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&mut self, value: i32) -> &mut Self {
@@ -528,86 +348,39 @@ impl<'w> MmCompactionDeferResetFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmCompactionDeferResetFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmCompactionDeferResetFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmCompactionDeferResetFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmCompactionDeferResetFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 nid = 1`
     #[inline]
-    #[must_use]
     pub fn nid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 idx = 2`
     #[inline]
-    #[must_use]
     pub fn idx(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 order = 3`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint32 considered = 4`
     #[inline]
-    #[must_use]
     pub fn considered(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 defer_shift = 5`
     #[inline]
-    #[must_use]
     pub fn defer_shift(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional int32 order_failed = 6`
     #[inline]
-    #[must_use]
     pub fn order_failed(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
@@ -627,24 +400,14 @@ pub mod mm_compaction_defer_reset_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmCompactionEndFtraceEvent`.
-#[derive(Debug)]
-pub struct MmCompactionEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmCompactionEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmCompactionEndFtraceEvent`.
+    writer MmCompactionEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmCompactionEndFtraceEvent`.
+    reader MmCompactionEndFtraceEventReader;
 }
 
-impl<'w> MmCompactionEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmCompactionEndFtraceEventWriter<'_> {
     /// `optional uint64 zone_start = 1`
     #[inline]
     pub fn zone_start(&mut self, value: u64) -> &mut Self {
@@ -688,86 +451,39 @@ impl<'w> MmCompactionEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmCompactionEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmCompactionEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmCompactionEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmCompactionEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 zone_start = 1`
     #[inline]
-    #[must_use]
     pub fn zone_start(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 migrate_pfn = 2`
     #[inline]
-    #[must_use]
     pub fn migrate_pfn(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 free_pfn = 3`
     #[inline]
-    #[must_use]
     pub fn free_pfn(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 zone_end = 4`
     #[inline]
-    #[must_use]
     pub fn zone_end(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 sync = 5`
     #[inline]
-    #[must_use]
     pub fn sync(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional int32 status = 6`
     #[inline]
-    #[must_use]
     pub fn status(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
@@ -787,24 +503,14 @@ pub mod mm_compaction_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmCompactionFinishedFtraceEvent`.
-#[derive(Debug)]
-pub struct MmCompactionFinishedFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmCompactionFinishedFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmCompactionFinishedFtraceEvent`.
+    writer MmCompactionFinishedFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmCompactionFinishedFtraceEvent`.
+    reader MmCompactionFinishedFtraceEventReader;
 }
 
-impl<'w> MmCompactionFinishedFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmCompactionFinishedFtraceEventWriter<'_> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&mut self, value: i32) -> &mut Self {
@@ -834,72 +540,27 @@ impl<'w> MmCompactionFinishedFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmCompactionFinishedFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmCompactionFinishedFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmCompactionFinishedFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmCompactionFinishedFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 nid = 1`
     #[inline]
-    #[must_use]
     pub fn nid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 idx = 2`
     #[inline]
-    #[must_use]
     pub fn idx(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 order = 3`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 ret = 4`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
@@ -917,24 +578,14 @@ pub mod mm_compaction_finished_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent`.
-#[derive(Debug)]
-pub struct MmCompactionIsolateFreepagesFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmCompactionIsolateFreepagesFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent`.
+    writer MmCompactionIsolateFreepagesFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent`.
+    reader MmCompactionIsolateFreepagesFtraceEventReader;
 }
 
-impl<'w> MmCompactionIsolateFreepagesFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmCompactionIsolateFreepagesFtraceEventWriter<'_> {
     /// `optional uint64 start_pfn = 1`
     #[inline]
     pub fn start_pfn(&mut self, value: u64) -> &mut Self {
@@ -964,72 +615,27 @@ impl<'w> MmCompactionIsolateFreepagesFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmCompactionIsolateFreepagesFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmCompactionIsolateFreepagesFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmCompactionIsolateFreepagesFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 start_pfn = 1`
     #[inline]
-    #[must_use]
     pub fn start_pfn(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 end_pfn = 2`
     #[inline]
-    #[must_use]
     pub fn end_pfn(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 nr_scanned = 3`
     #[inline]
-    #[must_use]
     pub fn nr_scanned(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 nr_taken = 4`
     #[inline]
-    #[must_use]
     pub fn nr_taken(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -1047,24 +653,14 @@ pub mod mm_compaction_isolate_freepages_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent`.
-#[derive(Debug)]
-pub struct MmCompactionIsolateMigratepagesFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmCompactionIsolateMigratepagesFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent`.
+    writer MmCompactionIsolateMigratepagesFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent`.
+    reader MmCompactionIsolateMigratepagesFtraceEventReader;
 }
 
-impl<'w> MmCompactionIsolateMigratepagesFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmCompactionIsolateMigratepagesFtraceEventWriter<'_> {
     /// `optional uint64 start_pfn = 1`
     #[inline]
     pub fn start_pfn(&mut self, value: u64) -> &mut Self {
@@ -1094,72 +690,27 @@ impl<'w> MmCompactionIsolateMigratepagesFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmCompactionIsolateMigratepagesFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmCompactionIsolateMigratepagesFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmCompactionIsolateMigratepagesFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 start_pfn = 1`
     #[inline]
-    #[must_use]
     pub fn start_pfn(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 end_pfn = 2`
     #[inline]
-    #[must_use]
     pub fn end_pfn(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 nr_scanned = 3`
     #[inline]
-    #[must_use]
     pub fn nr_scanned(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 nr_taken = 4`
     #[inline]
-    #[must_use]
     pub fn nr_taken(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -1177,24 +728,14 @@ pub mod mm_compaction_isolate_migratepages_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmCompactionKcompactdSleepFtraceEvent`.
-#[derive(Debug)]
-pub struct MmCompactionKcompactdSleepFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmCompactionKcompactdSleepFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmCompactionKcompactdSleepFtraceEvent`.
+    writer MmCompactionKcompactdSleepFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmCompactionKcompactdSleepFtraceEvent`.
+    reader MmCompactionKcompactdSleepFtraceEventReader;
 }
 
-impl<'w> MmCompactionKcompactdSleepFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmCompactionKcompactdSleepFtraceEventWriter<'_> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&mut self, value: i32) -> &mut Self {
@@ -1203,51 +744,9 @@ impl<'w> MmCompactionKcompactdSleepFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmCompactionKcompactdSleepFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmCompactionKcompactdSleepFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmCompactionKcompactdSleepFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmCompactionKcompactdSleepFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 nid = 1`
     #[inline]
-    #[must_use]
     pub fn nid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
@@ -1262,24 +761,14 @@ pub mod mm_compaction_kcompactd_sleep_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmCompactionKcompactdWakeFtraceEvent`.
-#[derive(Debug)]
-pub struct MmCompactionKcompactdWakeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmCompactionKcompactdWakeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmCompactionKcompactdWakeFtraceEvent`.
+    writer MmCompactionKcompactdWakeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmCompactionKcompactdWakeFtraceEvent`.
+    reader MmCompactionKcompactdWakeFtraceEventReader;
 }
 
-impl<'w> MmCompactionKcompactdWakeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmCompactionKcompactdWakeFtraceEventWriter<'_> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&mut self, value: i32) -> &mut Self {
@@ -1309,72 +798,27 @@ impl<'w> MmCompactionKcompactdWakeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmCompactionKcompactdWakeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmCompactionKcompactdWakeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmCompactionKcompactdWakeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmCompactionKcompactdWakeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 nid = 1`
     #[inline]
-    #[must_use]
     pub fn nid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 order = 2`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint32 classzone_idx = 3`
     #[inline]
-    #[must_use]
     pub fn classzone_idx(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 highest_zoneidx = 4`
     #[inline]
-    #[must_use]
     pub fn highest_zoneidx(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
@@ -1392,24 +836,14 @@ pub mod mm_compaction_kcompactd_wake_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmCompactionMigratepagesFtraceEvent`.
-#[derive(Debug)]
-pub struct MmCompactionMigratepagesFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmCompactionMigratepagesFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmCompactionMigratepagesFtraceEvent`.
+    writer MmCompactionMigratepagesFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmCompactionMigratepagesFtraceEvent`.
+    reader MmCompactionMigratepagesFtraceEventReader;
 }
 
-impl<'w> MmCompactionMigratepagesFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmCompactionMigratepagesFtraceEventWriter<'_> {
     /// `optional uint64 nr_migrated = 1`
     #[inline]
     pub fn nr_migrated(&mut self, value: u64) -> &mut Self {
@@ -1425,58 +859,15 @@ impl<'w> MmCompactionMigratepagesFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmCompactionMigratepagesFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmCompactionMigratepagesFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmCompactionMigratepagesFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmCompactionMigratepagesFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 nr_migrated = 1`
     #[inline]
-    #[must_use]
     pub fn nr_migrated(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 nr_failed = 2`
     #[inline]
-    #[must_use]
     pub fn nr_failed(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -1492,24 +883,14 @@ pub mod mm_compaction_migratepages_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmCompactionSuitableFtraceEvent`.
-#[derive(Debug)]
-pub struct MmCompactionSuitableFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmCompactionSuitableFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmCompactionSuitableFtraceEvent`.
+    writer MmCompactionSuitableFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmCompactionSuitableFtraceEvent`.
+    reader MmCompactionSuitableFtraceEventReader;
 }
 
-impl<'w> MmCompactionSuitableFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmCompactionSuitableFtraceEventWriter<'_> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&mut self, value: i32) -> &mut Self {
@@ -1539,72 +920,27 @@ impl<'w> MmCompactionSuitableFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmCompactionSuitableFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmCompactionSuitableFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmCompactionSuitableFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmCompactionSuitableFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 nid = 1`
     #[inline]
-    #[must_use]
     pub fn nid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 idx = 2`
     #[inline]
-    #[must_use]
     pub fn idx(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 order = 3`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 ret = 4`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
@@ -1622,24 +958,14 @@ pub mod mm_compaction_suitable_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent`.
-#[derive(Debug)]
-pub struct MmCompactionTryToCompactPagesFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmCompactionTryToCompactPagesFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent`.
+    writer MmCompactionTryToCompactPagesFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent`.
+    reader MmCompactionTryToCompactPagesFtraceEventReader;
 }
 
-impl<'w> MmCompactionTryToCompactPagesFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmCompactionTryToCompactPagesFtraceEventWriter<'_> {
     /// `optional int32 order = 1`
     #[inline]
     pub fn order(&mut self, value: i32) -> &mut Self {
@@ -1669,72 +995,27 @@ impl<'w> MmCompactionTryToCompactPagesFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmCompactionTryToCompactPagesFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmCompactionTryToCompactPagesFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmCompactionTryToCompactPagesFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 order = 1`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 gfp_mask = 2`
     #[inline]
-    #[must_use]
     pub fn gfp_mask(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 mode = 3`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int32 prio = 4`
     #[inline]
-    #[must_use]
     pub fn prio(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
@@ -1752,24 +1033,14 @@ pub mod mm_compaction_try_to_compact_pages_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent`.
-#[derive(Debug)]
-pub struct MmCompactionWakeupKcompactdFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmCompactionWakeupKcompactdFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent`.
+    writer MmCompactionWakeupKcompactdFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent`.
+    reader MmCompactionWakeupKcompactdFtraceEventReader;
 }
 
-impl<'w> MmCompactionWakeupKcompactdFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmCompactionWakeupKcompactdFtraceEventWriter<'_> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&mut self, value: i32) -> &mut Self {
@@ -1799,72 +1070,27 @@ impl<'w> MmCompactionWakeupKcompactdFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmCompactionWakeupKcompactdFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmCompactionWakeupKcompactdFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmCompactionWakeupKcompactdFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 nid = 1`
     #[inline]
-    #[must_use]
     pub fn nid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 order = 2`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint32 classzone_idx = 3`
     #[inline]
-    #[must_use]
     pub fn classzone_idx(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 highest_zoneidx = 4`
     #[inline]
-    #[must_use]
     pub fn highest_zoneidx(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }

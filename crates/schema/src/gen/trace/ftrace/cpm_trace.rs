@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ParamSetValueCpmFtraceEvent`.
-#[derive(Debug)]
-pub struct ParamSetValueCpmFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ParamSetValueCpmFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ParamSetValueCpmFtraceEvent`.
+    writer ParamSetValueCpmFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.ParamSetValueCpmFtraceEvent`.
+    reader ParamSetValueCpmFtraceEventReader;
 }
 
-impl<'w> ParamSetValueCpmFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ParamSetValueCpmFtraceEventWriter<'_> {
     /// `optional string body = 1`
     #[inline]
     pub fn body(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> ParamSetValueCpmFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ParamSetValueCpmFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ParamSetValueCpmFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ParamSetValueCpmFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ParamSetValueCpmFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string body = 1`
     #[inline]
-    #[must_use]
     pub fn body(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint32 value = 2`
     #[inline]
-    #[must_use]
     pub fn value(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int64 timestamp = 3`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }

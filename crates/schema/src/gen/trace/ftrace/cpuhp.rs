@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.CpuhpExitFtraceEvent`.
-#[derive(Debug)]
-pub struct CpuhpExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CpuhpExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CpuhpExitFtraceEvent`.
+    writer CpuhpExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CpuhpExitFtraceEvent`.
+    reader CpuhpExitFtraceEventReader;
 }
 
-impl<'w> CpuhpExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CpuhpExitFtraceEventWriter<'_> {
     /// `optional uint32 cpu = 1`
     #[inline]
     pub fn cpu(&mut self, value: u32) -> &mut Self {
@@ -49,72 +39,27 @@ impl<'w> CpuhpExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CpuhpExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CpuhpExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CpuhpExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CpuhpExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 cpu = 1`
     #[inline]
-    #[must_use]
     pub fn cpu(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional int32 idx = 2`
     #[inline]
-    #[must_use]
     pub fn idx(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 state = 4`
     #[inline]
-    #[must_use]
     pub fn state(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
@@ -132,24 +77,14 @@ pub mod cpuhp_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CpuhpMultiEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct CpuhpMultiEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CpuhpMultiEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CpuhpMultiEnterFtraceEvent`.
+    writer CpuhpMultiEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CpuhpMultiEnterFtraceEvent`.
+    reader CpuhpMultiEnterFtraceEventReader;
 }
 
-impl<'w> CpuhpMultiEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CpuhpMultiEnterFtraceEventWriter<'_> {
     /// `optional uint32 cpu = 1`
     #[inline]
     pub fn cpu(&mut self, value: u32) -> &mut Self {
@@ -179,72 +114,27 @@ impl<'w> CpuhpMultiEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CpuhpMultiEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CpuhpMultiEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CpuhpMultiEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CpuhpMultiEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 cpu = 1`
     #[inline]
-    #[must_use]
     pub fn cpu(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint64 fun = 2`
     #[inline]
-    #[must_use]
     pub fn fun(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 idx = 3`
     #[inline]
-    #[must_use]
     pub fn idx(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 target = 4`
     #[inline]
-    #[must_use]
     pub fn target(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
@@ -262,24 +152,14 @@ pub mod cpuhp_multi_enter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CpuhpEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct CpuhpEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CpuhpEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CpuhpEnterFtraceEvent`.
+    writer CpuhpEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CpuhpEnterFtraceEvent`.
+    reader CpuhpEnterFtraceEventReader;
 }
 
-impl<'w> CpuhpEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CpuhpEnterFtraceEventWriter<'_> {
     /// `optional uint32 cpu = 1`
     #[inline]
     pub fn cpu(&mut self, value: u32) -> &mut Self {
@@ -309,72 +189,27 @@ impl<'w> CpuhpEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CpuhpEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CpuhpEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CpuhpEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CpuhpEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 cpu = 1`
     #[inline]
-    #[must_use]
     pub fn cpu(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint64 fun = 2`
     #[inline]
-    #[must_use]
     pub fn fun(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 idx = 3`
     #[inline]
-    #[must_use]
     pub fn idx(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 target = 4`
     #[inline]
-    #[must_use]
     pub fn target(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
@@ -392,24 +227,14 @@ pub mod cpuhp_enter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CpuhpLatencyFtraceEvent`.
-#[derive(Debug)]
-pub struct CpuhpLatencyFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CpuhpLatencyFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CpuhpLatencyFtraceEvent`.
+    writer CpuhpLatencyFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CpuhpLatencyFtraceEvent`.
+    reader CpuhpLatencyFtraceEventReader;
 }
 
-impl<'w> CpuhpLatencyFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CpuhpLatencyFtraceEventWriter<'_> {
     /// `optional uint32 cpu = 1`
     #[inline]
     pub fn cpu(&mut self, value: u32) -> &mut Self {
@@ -439,72 +264,27 @@ impl<'w> CpuhpLatencyFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CpuhpLatencyFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CpuhpLatencyFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CpuhpLatencyFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CpuhpLatencyFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 cpu = 1`
     #[inline]
-    #[must_use]
     pub fn cpu(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional int32 ret = 2`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint32 state = 3`
     #[inline]
-    #[must_use]
     pub fn state(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint64 time = 4`
     #[inline]
-    #[must_use]
     pub fn time(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -522,24 +302,14 @@ pub mod cpuhp_latency_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CpuhpPauseFtraceEvent`.
-#[derive(Debug)]
-pub struct CpuhpPauseFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CpuhpPauseFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CpuhpPauseFtraceEvent`.
+    writer CpuhpPauseFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CpuhpPauseFtraceEvent`.
+    reader CpuhpPauseFtraceEventReader;
 }
 
-impl<'w> CpuhpPauseFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CpuhpPauseFtraceEventWriter<'_> {
     /// `optional uint32 active_cpus = 1`
     #[inline]
     pub fn active_cpus(&mut self, value: u32) -> &mut Self {
@@ -569,72 +339,27 @@ impl<'w> CpuhpPauseFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CpuhpPauseFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CpuhpPauseFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CpuhpPauseFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CpuhpPauseFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 active_cpus = 1`
     #[inline]
-    #[must_use]
     pub fn active_cpus(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 cpus = 2`
     #[inline]
-    #[must_use]
     pub fn cpus(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 pause = 3`
     #[inline]
-    #[must_use]
     pub fn pause(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 time = 4`
     #[inline]
-    #[must_use]
     pub fn time(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }

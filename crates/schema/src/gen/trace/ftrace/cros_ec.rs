@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.CrosEcSensorhubDataFtraceEvent`.
-#[derive(Debug)]
-pub struct CrosEcSensorhubDataFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CrosEcSensorhubDataFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CrosEcSensorhubDataFtraceEvent`.
+    writer CrosEcSensorhubDataFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CrosEcSensorhubDataFtraceEvent`.
+    reader CrosEcSensorhubDataFtraceEventReader;
 }
 
-impl<'w> CrosEcSensorhubDataFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CrosEcSensorhubDataFtraceEventWriter<'_> {
     /// `optional int64 current_time = 1`
     #[inline]
     pub fn current_time(&mut self, value: i64) -> &mut Self {
@@ -63,86 +53,39 @@ impl<'w> CrosEcSensorhubDataFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CrosEcSensorhubDataFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CrosEcSensorhubDataFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CrosEcSensorhubDataFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CrosEcSensorhubDataFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int64 current_time = 1`
     #[inline]
-    #[must_use]
     pub fn current_time(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 1)
     }
 
     /// `optional int64 current_timestamp = 2`
     #[inline]
-    #[must_use]
     pub fn current_timestamp(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
 
     /// `optional int64 delta = 3`
     #[inline]
-    #[must_use]
     pub fn delta(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint32 ec_fifo_timestamp = 4`
     #[inline]
-    #[must_use]
     pub fn ec_fifo_timestamp(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 ec_sensor_num = 5`
     #[inline]
-    #[must_use]
     pub fn ec_sensor_num(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional int64 fifo_timestamp = 6`
     #[inline]
-    #[must_use]
     pub fn fifo_timestamp(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 6)
     }

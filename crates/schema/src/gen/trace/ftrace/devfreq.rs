@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.DevfreqFrequencyFtraceEvent`.
-#[derive(Debug)]
-pub struct DevfreqFrequencyFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DevfreqFrequencyFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DevfreqFrequencyFtraceEvent`.
+    writer DevfreqFrequencyFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DevfreqFrequencyFtraceEvent`.
+    reader DevfreqFrequencyFtraceEventReader;
 }
 
-impl<'w> DevfreqFrequencyFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DevfreqFrequencyFtraceEventWriter<'_> {
     /// `optional string dev_name = 1`
     #[inline]
     pub fn dev_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -56,79 +46,33 @@ impl<'w> DevfreqFrequencyFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DevfreqFrequencyFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DevfreqFrequencyFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DevfreqFrequencyFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DevfreqFrequencyFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string dev_name = 1`
     #[inline]
-    #[must_use]
     pub fn dev_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 freq = 2`
     #[inline]
-    #[must_use]
     pub fn freq(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 prev_freq = 3`
     #[inline]
-    #[must_use]
     pub fn prev_freq(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 busy_time = 4`
     #[inline]
-    #[must_use]
     pub fn busy_time(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 total_time = 5`
     #[inline]
-    #[must_use]
     pub fn total_time(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.DmaFenceInitFtraceEvent`.
-#[derive(Debug)]
-pub struct DmaFenceInitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DmaFenceInitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DmaFenceInitFtraceEvent`.
+    writer DmaFenceInitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DmaFenceInitFtraceEvent`.
+    reader DmaFenceInitFtraceEventReader;
 }
 
-impl<'w> DmaFenceInitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DmaFenceInitFtraceEventWriter<'_> {
     /// `optional uint32 context = 1`
     #[inline]
     pub fn context(&mut self, value: u32) -> &mut Self {
@@ -49,72 +39,27 @@ impl<'w> DmaFenceInitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DmaFenceInitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DmaFenceInitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DmaFenceInitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DmaFenceInitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 context = 1`
     #[inline]
-    #[must_use]
     pub fn context(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional string driver = 2`
     #[inline]
-    #[must_use]
     pub fn driver(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional uint32 seqno = 3`
     #[inline]
-    #[must_use]
     pub fn seqno(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string timeline = 4`
     #[inline]
-    #[must_use]
     pub fn timeline(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
@@ -132,24 +77,14 @@ pub mod dma_fence_init_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DmaFenceEmitFtraceEvent`.
-#[derive(Debug)]
-pub struct DmaFenceEmitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DmaFenceEmitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DmaFenceEmitFtraceEvent`.
+    writer DmaFenceEmitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DmaFenceEmitFtraceEvent`.
+    reader DmaFenceEmitFtraceEventReader;
 }
 
-impl<'w> DmaFenceEmitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DmaFenceEmitFtraceEventWriter<'_> {
     /// `optional uint32 context = 1`
     #[inline]
     pub fn context(&mut self, value: u32) -> &mut Self {
@@ -179,72 +114,27 @@ impl<'w> DmaFenceEmitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DmaFenceEmitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DmaFenceEmitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DmaFenceEmitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DmaFenceEmitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 context = 1`
     #[inline]
-    #[must_use]
     pub fn context(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional string driver = 2`
     #[inline]
-    #[must_use]
     pub fn driver(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional uint32 seqno = 3`
     #[inline]
-    #[must_use]
     pub fn seqno(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string timeline = 4`
     #[inline]
-    #[must_use]
     pub fn timeline(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
@@ -262,24 +152,14 @@ pub mod dma_fence_emit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DmaFenceSignaledFtraceEvent`.
-#[derive(Debug)]
-pub struct DmaFenceSignaledFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DmaFenceSignaledFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DmaFenceSignaledFtraceEvent`.
+    writer DmaFenceSignaledFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DmaFenceSignaledFtraceEvent`.
+    reader DmaFenceSignaledFtraceEventReader;
 }
 
-impl<'w> DmaFenceSignaledFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DmaFenceSignaledFtraceEventWriter<'_> {
     /// `optional uint32 context = 1`
     #[inline]
     pub fn context(&mut self, value: u32) -> &mut Self {
@@ -309,72 +189,27 @@ impl<'w> DmaFenceSignaledFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DmaFenceSignaledFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DmaFenceSignaledFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DmaFenceSignaledFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DmaFenceSignaledFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 context = 1`
     #[inline]
-    #[must_use]
     pub fn context(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional string driver = 2`
     #[inline]
-    #[must_use]
     pub fn driver(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional uint32 seqno = 3`
     #[inline]
-    #[must_use]
     pub fn seqno(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string timeline = 4`
     #[inline]
-    #[must_use]
     pub fn timeline(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
@@ -392,24 +227,14 @@ pub mod dma_fence_signaled_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DmaFenceWaitStartFtraceEvent`.
-#[derive(Debug)]
-pub struct DmaFenceWaitStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DmaFenceWaitStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DmaFenceWaitStartFtraceEvent`.
+    writer DmaFenceWaitStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DmaFenceWaitStartFtraceEvent`.
+    reader DmaFenceWaitStartFtraceEventReader;
 }
 
-impl<'w> DmaFenceWaitStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DmaFenceWaitStartFtraceEventWriter<'_> {
     /// `optional uint32 context = 1`
     #[inline]
     pub fn context(&mut self, value: u32) -> &mut Self {
@@ -439,72 +264,27 @@ impl<'w> DmaFenceWaitStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DmaFenceWaitStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DmaFenceWaitStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DmaFenceWaitStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DmaFenceWaitStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 context = 1`
     #[inline]
-    #[must_use]
     pub fn context(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional string driver = 2`
     #[inline]
-    #[must_use]
     pub fn driver(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional uint32 seqno = 3`
     #[inline]
-    #[must_use]
     pub fn seqno(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string timeline = 4`
     #[inline]
-    #[must_use]
     pub fn timeline(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
@@ -522,24 +302,14 @@ pub mod dma_fence_wait_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DmaFenceWaitEndFtraceEvent`.
-#[derive(Debug)]
-pub struct DmaFenceWaitEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DmaFenceWaitEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DmaFenceWaitEndFtraceEvent`.
+    writer DmaFenceWaitEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DmaFenceWaitEndFtraceEvent`.
+    reader DmaFenceWaitEndFtraceEventReader;
 }
 
-impl<'w> DmaFenceWaitEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DmaFenceWaitEndFtraceEventWriter<'_> {
     /// `optional uint32 context = 1`
     #[inline]
     pub fn context(&mut self, value: u32) -> &mut Self {
@@ -569,72 +339,27 @@ impl<'w> DmaFenceWaitEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DmaFenceWaitEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DmaFenceWaitEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DmaFenceWaitEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DmaFenceWaitEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 context = 1`
     #[inline]
-    #[must_use]
     pub fn context(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional string driver = 2`
     #[inline]
-    #[must_use]
     pub fn driver(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional uint32 seqno = 3`
     #[inline]
-    #[must_use]
     pub fn seqno(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string timeline = 4`
     #[inline]
-    #[must_use]
     pub fn timeline(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }

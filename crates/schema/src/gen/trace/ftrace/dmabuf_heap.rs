@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.DmaHeapStatFtraceEvent`.
-#[derive(Debug)]
-pub struct DmaHeapStatFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DmaHeapStatFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DmaHeapStatFtraceEvent`.
+    writer DmaHeapStatFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DmaHeapStatFtraceEvent`.
+    reader DmaHeapStatFtraceEventReader;
 }
 
-impl<'w> DmaHeapStatFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DmaHeapStatFtraceEventWriter<'_> {
     /// `optional uint64 inode = 1`
     #[inline]
     pub fn inode(&mut self, value: u64) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> DmaHeapStatFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DmaHeapStatFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DmaHeapStatFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DmaHeapStatFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DmaHeapStatFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 inode = 1`
     #[inline]
-    #[must_use]
     pub fn inode(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int64 len = 2`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
 
     /// `optional uint64 total_allocated = 3`
     #[inline]
-    #[must_use]
     pub fn total_allocated(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.DpuTracingMarkWriteFtraceEvent`.
-#[derive(Debug)]
-pub struct DpuTracingMarkWriteFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DpuTracingMarkWriteFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DpuTracingMarkWriteFtraceEvent`.
+    writer DpuTracingMarkWriteFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DpuTracingMarkWriteFtraceEvent`.
+    reader DpuTracingMarkWriteFtraceEventReader;
 }
 
-impl<'w> DpuTracingMarkWriteFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DpuTracingMarkWriteFtraceEventWriter<'_> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&mut self, value: i32) -> &mut Self {
@@ -63,86 +53,39 @@ impl<'w> DpuTracingMarkWriteFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DpuTracingMarkWriteFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DpuTracingMarkWriteFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DpuTracingMarkWriteFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DpuTracingMarkWriteFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 pid = 1`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional string trace_name = 2`
     #[inline]
-    #[must_use]
     pub fn trace_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional uint32 trace_begin = 3`
     #[inline]
-    #[must_use]
     pub fn trace_begin(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string name = 4`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional uint32 type = 5`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional int32 value = 6`
     #[inline]
-    #[must_use]
     pub fn value(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
@@ -162,24 +105,14 @@ pub mod dpu_tracing_mark_write_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent`.
-#[derive(Debug)]
-pub struct DpuDsiCmdFifoStatusFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DpuDsiCmdFifoStatusFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent`.
+    writer DpuDsiCmdFifoStatusFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent`.
+    reader DpuDsiCmdFifoStatusFtraceEventReader;
 }
 
-impl<'w> DpuDsiCmdFifoStatusFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DpuDsiCmdFifoStatusFtraceEventWriter<'_> {
     /// `optional uint32 header = 1`
     #[inline]
     pub fn header(&mut self, value: u32) -> &mut Self {
@@ -195,58 +128,15 @@ impl<'w> DpuDsiCmdFifoStatusFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DpuDsiCmdFifoStatusFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DpuDsiCmdFifoStatusFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DpuDsiCmdFifoStatusFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 header = 1`
     #[inline]
-    #[must_use]
     pub fn header(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 payload = 2`
     #[inline]
-    #[must_use]
     pub fn payload(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -262,24 +152,14 @@ pub mod dpu_dsi_cmd_fifo_status_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DpuDsiRxFtraceEvent`.
-#[derive(Debug)]
-pub struct DpuDsiRxFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DpuDsiRxFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DpuDsiRxFtraceEvent`.
+    writer DpuDsiRxFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DpuDsiRxFtraceEvent`.
+    reader DpuDsiRxFtraceEventReader;
 }
 
-impl<'w> DpuDsiRxFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DpuDsiRxFtraceEventWriter<'_> {
     /// `optional uint32 cmd = 1`
     #[inline]
     pub fn cmd(&mut self, value: u32) -> &mut Self {
@@ -295,58 +175,15 @@ impl<'w> DpuDsiRxFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DpuDsiRxFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DpuDsiRxFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DpuDsiRxFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DpuDsiRxFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 cmd = 1`
     #[inline]
-    #[must_use]
     pub fn cmd(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional bytes rx_buf = 3`
     #[inline]
-    #[must_use]
     pub fn rx_buf(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
@@ -362,24 +199,14 @@ pub mod dpu_dsi_rx_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DpuDsiTxFtraceEvent`.
-#[derive(Debug)]
-pub struct DpuDsiTxFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DpuDsiTxFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DpuDsiTxFtraceEvent`.
+    writer DpuDsiTxFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DpuDsiTxFtraceEvent`.
+    reader DpuDsiTxFtraceEventReader;
 }
 
-impl<'w> DpuDsiTxFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DpuDsiTxFtraceEventWriter<'_> {
     /// `optional uint32 type = 1`
     #[inline]
     pub fn r#type(&mut self, value: u32) -> &mut Self {
@@ -409,72 +236,27 @@ impl<'w> DpuDsiTxFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DpuDsiTxFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DpuDsiTxFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DpuDsiTxFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DpuDsiTxFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 type = 1`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 last = 3`
     #[inline]
-    #[must_use]
     pub fn last(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 delay_ms = 4`
     #[inline]
-    #[must_use]
     pub fn delay_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional bytes tx_buf = 5`
     #[inline]
-    #[must_use]
     pub fn tx_buf(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
@@ -492,24 +274,14 @@ pub mod dpu_dsi_tx_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DpuDispDpuUnderrunFtraceEvent`.
-#[derive(Debug)]
-pub struct DpuDispDpuUnderrunFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DpuDispDpuUnderrunFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DpuDispDpuUnderrunFtraceEvent`.
+    writer DpuDispDpuUnderrunFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DpuDispDpuUnderrunFtraceEvent`.
+    reader DpuDispDpuUnderrunFtraceEventReader;
 }
 
-impl<'w> DpuDispDpuUnderrunFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DpuDispDpuUnderrunFtraceEventWriter<'_> {
     /// `optional int32 id = 1`
     #[inline]
     pub fn id(&mut self, value: i32) -> &mut Self {
@@ -532,65 +304,21 @@ impl<'w> DpuDispDpuUnderrunFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DpuDispDpuUnderrunFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DpuDispDpuUnderrunFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DpuDispDpuUnderrunFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DpuDispDpuUnderrunFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 frames_pending = 2`
     #[inline]
-    #[must_use]
     pub fn frames_pending(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 vsync_count = 3`
     #[inline]
-    #[must_use]
     pub fn vsync_count(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -607,24 +335,14 @@ pub mod dpu_disp_dpu_underrun_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DpuDispVblankIrqEnableFtraceEvent`.
-#[derive(Debug)]
-pub struct DpuDispVblankIrqEnableFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DpuDispVblankIrqEnableFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DpuDispVblankIrqEnableFtraceEvent`.
+    writer DpuDispVblankIrqEnableFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DpuDispVblankIrqEnableFtraceEvent`.
+    reader DpuDispVblankIrqEnableFtraceEventReader;
 }
 
-impl<'w> DpuDispVblankIrqEnableFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DpuDispVblankIrqEnableFtraceEventWriter<'_> {
     /// `optional int32 id = 1`
     #[inline]
     pub fn id(&mut self, value: i32) -> &mut Self {
@@ -647,65 +365,21 @@ impl<'w> DpuDispVblankIrqEnableFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DpuDispVblankIrqEnableFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DpuDispVblankIrqEnableFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DpuDispVblankIrqEnableFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DpuDispVblankIrqEnableFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 output_id = 2`
     #[inline]
-    #[must_use]
     pub fn output_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 enable = 3`
     #[inline]
-    #[must_use]
     pub fn enable(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -722,24 +396,14 @@ pub mod dpu_disp_vblank_irq_enable_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent`.
-#[derive(Debug)]
-pub struct DpuDispFrameDoneTimeoutFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DpuDispFrameDoneTimeoutFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent`.
+    writer DpuDispFrameDoneTimeoutFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent`.
+    reader DpuDispFrameDoneTimeoutFtraceEventReader;
 }
 
-impl<'w> DpuDispFrameDoneTimeoutFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DpuDispFrameDoneTimeoutFtraceEventWriter<'_> {
     /// `optional int32 display_id = 1`
     #[inline]
     pub fn display_id(&mut self, value: i32) -> &mut Self {
@@ -776,79 +440,33 @@ impl<'w> DpuDispFrameDoneTimeoutFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DpuDispFrameDoneTimeoutFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DpuDispFrameDoneTimeoutFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DpuDispFrameDoneTimeoutFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 display_id = 1`
     #[inline]
-    #[must_use]
     pub fn display_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 output_id = 2`
     #[inline]
-    #[must_use]
     pub fn output_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 frames_pending = 3`
     #[inline]
-    #[must_use]
     pub fn frames_pending(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 te_count = 4`
     #[inline]
-    #[must_use]
     pub fn te_count(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional uint32 during_disable = 5`
     #[inline]
-    #[must_use]
     pub fn during_disable(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -867,24 +485,14 @@ pub mod dpu_disp_frame_done_timeout_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent`.
-#[derive(Debug)]
-pub struct DpuDispFrameStartTimeoutFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DpuDispFrameStartTimeoutFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent`.
+    writer DpuDispFrameStartTimeoutFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent`.
+    reader DpuDispFrameStartTimeoutFtraceEventReader;
 }
 
-impl<'w> DpuDispFrameStartTimeoutFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DpuDispFrameStartTimeoutFtraceEventWriter<'_> {
     /// `optional int32 display_id = 1`
     #[inline]
     pub fn display_id(&mut self, value: i32) -> &mut Self {
@@ -914,72 +522,27 @@ impl<'w> DpuDispFrameStartTimeoutFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DpuDispFrameStartTimeoutFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DpuDispFrameStartTimeoutFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DpuDispFrameStartTimeoutFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 display_id = 1`
     #[inline]
-    #[must_use]
     pub fn display_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 output_id = 2`
     #[inline]
-    #[must_use]
     pub fn output_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 frames_pending = 3`
     #[inline]
-    #[must_use]
     pub fn frames_pending(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 te_count = 4`
     #[inline]
-    #[must_use]
     pub fn te_count(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
@@ -997,24 +560,14 @@ pub mod dpu_disp_frame_start_timeout_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DpuDispFrameDoneMissingFtraceEvent`.
-#[derive(Debug)]
-pub struct DpuDispFrameDoneMissingFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DpuDispFrameDoneMissingFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DpuDispFrameDoneMissingFtraceEvent`.
+    writer DpuDispFrameDoneMissingFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DpuDispFrameDoneMissingFtraceEvent`.
+    reader DpuDispFrameDoneMissingFtraceEventReader;
 }
 
-impl<'w> DpuDispFrameDoneMissingFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DpuDispFrameDoneMissingFtraceEventWriter<'_> {
     /// `optional int32 display_id = 1`
     #[inline]
     pub fn display_id(&mut self, value: i32) -> &mut Self {
@@ -1044,72 +597,27 @@ impl<'w> DpuDispFrameDoneMissingFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DpuDispFrameDoneMissingFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DpuDispFrameDoneMissingFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DpuDispFrameDoneMissingFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DpuDispFrameDoneMissingFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 display_id = 1`
     #[inline]
-    #[must_use]
     pub fn display_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 output_id = 2`
     #[inline]
-    #[must_use]
     pub fn output_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 frames_pending = 3`
     #[inline]
-    #[must_use]
     pub fn frames_pending(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 te_count = 4`
     #[inline]
-    #[must_use]
     pub fn te_count(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
@@ -1127,24 +635,14 @@ pub mod dpu_disp_frame_done_missing_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DpuDispFrameStartMissingFtraceEvent`.
-#[derive(Debug)]
-pub struct DpuDispFrameStartMissingFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DpuDispFrameStartMissingFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DpuDispFrameStartMissingFtraceEvent`.
+    writer DpuDispFrameStartMissingFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DpuDispFrameStartMissingFtraceEvent`.
+    reader DpuDispFrameStartMissingFtraceEventReader;
 }
 
-impl<'w> DpuDispFrameStartMissingFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DpuDispFrameStartMissingFtraceEventWriter<'_> {
     /// `optional int32 display_id = 1`
     #[inline]
     pub fn display_id(&mut self, value: i32) -> &mut Self {
@@ -1174,72 +672,27 @@ impl<'w> DpuDispFrameStartMissingFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DpuDispFrameStartMissingFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DpuDispFrameStartMissingFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DpuDispFrameStartMissingFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DpuDispFrameStartMissingFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 display_id = 1`
     #[inline]
-    #[must_use]
     pub fn display_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 output_id = 2`
     #[inline]
-    #[must_use]
     pub fn output_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 frames_pending = 3`
     #[inline]
-    #[must_use]
     pub fn frames_pending(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 te_count = 4`
     #[inline]
-    #[must_use]
     pub fn te_count(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
@@ -1257,24 +710,14 @@ pub mod dpu_disp_frame_start_missing_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent`.
-#[derive(Debug)]
-pub struct DpuDispDpuLineUnderrunFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DpuDispDpuLineUnderrunFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent`.
+    writer DpuDispDpuLineUnderrunFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent`.
+    reader DpuDispDpuLineUnderrunFtraceEventReader;
 }
 
-impl<'w> DpuDispDpuLineUnderrunFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DpuDispDpuLineUnderrunFtraceEventWriter<'_> {
     /// `optional int32 id = 1`
     #[inline]
     pub fn id(&mut self, value: i32) -> &mut Self {
@@ -1297,65 +740,21 @@ impl<'w> DpuDispDpuLineUnderrunFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DpuDispDpuLineUnderrunFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DpuDispDpuLineUnderrunFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DpuDispDpuLineUnderrunFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 frames_pending = 2`
     #[inline]
-    #[must_use]
     pub fn frames_pending(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 vsync_count = 3`
     #[inline]
-    #[must_use]
     pub fn vsync_count(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }

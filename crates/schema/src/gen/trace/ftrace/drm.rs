@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.DrmVblankEventFtraceEvent`.
-#[derive(Debug)]
-pub struct DrmVblankEventFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DrmVblankEventFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DrmVblankEventFtraceEvent`.
+    writer DrmVblankEventFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DrmVblankEventFtraceEvent`.
+    reader DrmVblankEventFtraceEventReader;
 }
 
-impl<'w> DrmVblankEventFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DrmVblankEventFtraceEventWriter<'_> {
     /// `optional int32 crtc = 1`
     #[inline]
     pub fn crtc(&mut self, value: i32) -> &mut Self {
@@ -49,72 +39,27 @@ impl<'w> DrmVblankEventFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DrmVblankEventFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DrmVblankEventFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DrmVblankEventFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DrmVblankEventFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 crtc = 1`
     #[inline]
-    #[must_use]
     pub fn crtc(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 high_prec = 2`
     #[inline]
-    #[must_use]
     pub fn high_prec(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 seq = 3`
     #[inline]
-    #[must_use]
     pub fn seq(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int64 time = 4`
     #[inline]
-    #[must_use]
     pub fn time(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
@@ -132,24 +77,14 @@ pub mod drm_vblank_event_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DrmVblankEventDeliveredFtraceEvent`.
-#[derive(Debug)]
-pub struct DrmVblankEventDeliveredFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DrmVblankEventDeliveredFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DrmVblankEventDeliveredFtraceEvent`.
+    writer DrmVblankEventDeliveredFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DrmVblankEventDeliveredFtraceEvent`.
+    reader DrmVblankEventDeliveredFtraceEventReader;
 }
 
-impl<'w> DrmVblankEventDeliveredFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DrmVblankEventDeliveredFtraceEventWriter<'_> {
     /// `optional int32 crtc = 1`
     #[inline]
     pub fn crtc(&mut self, value: i32) -> &mut Self {
@@ -172,65 +107,21 @@ impl<'w> DrmVblankEventDeliveredFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DrmVblankEventDeliveredFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DrmVblankEventDeliveredFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DrmVblankEventDeliveredFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DrmVblankEventDeliveredFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 crtc = 1`
     #[inline]
-    #[must_use]
     pub fn crtc(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint64 file = 2`
     #[inline]
-    #[must_use]
     pub fn file(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 seq = 3`
     #[inline]
-    #[must_use]
     pub fn seq(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.Dwc3AllocRequestFtraceEvent`.
-#[derive(Debug)]
-pub struct Dwc3AllocRequestFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Dwc3AllocRequestFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Dwc3AllocRequestFtraceEvent`.
+    writer Dwc3AllocRequestFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Dwc3AllocRequestFtraceEvent`.
+    reader Dwc3AllocRequestFtraceEventReader;
 }
 
-impl<'w> Dwc3AllocRequestFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Dwc3AllocRequestFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -77,100 +67,51 @@ impl<'w> Dwc3AllocRequestFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Dwc3AllocRequestFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Dwc3AllocRequestFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Dwc3AllocRequestFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Dwc3AllocRequestFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 req = 2`
     #[inline]
-    #[must_use]
     pub fn req(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 actual = 3`
     #[inline]
-    #[must_use]
     pub fn actual(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 length = 4`
     #[inline]
-    #[must_use]
     pub fn length(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 status = 5`
     #[inline]
-    #[must_use]
     pub fn status(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int32 zero = 6`
     #[inline]
-    #[must_use]
     pub fn zero(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional int32 short_not_ok = 7`
     #[inline]
-    #[must_use]
     pub fn short_not_ok(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
 
     /// `optional int32 no_interrupt = 8`
     #[inline]
-    #[must_use]
     pub fn no_interrupt(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
@@ -192,24 +133,14 @@ pub mod dwc3_alloc_request_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Dwc3CompleteTrbFtraceEvent`.
-#[derive(Debug)]
-pub struct Dwc3CompleteTrbFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Dwc3CompleteTrbFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Dwc3CompleteTrbFtraceEvent`.
+    writer Dwc3CompleteTrbFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Dwc3CompleteTrbFtraceEvent`.
+    reader Dwc3CompleteTrbFtraceEventReader;
 }
 
-impl<'w> Dwc3CompleteTrbFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Dwc3CompleteTrbFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -288,121 +219,69 @@ impl<'w> Dwc3CompleteTrbFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Dwc3CompleteTrbFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Dwc3CompleteTrbFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Dwc3CompleteTrbFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Dwc3CompleteTrbFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 trb = 2`
     #[inline]
-    #[must_use]
     pub fn trb(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 allocated = 3`
     #[inline]
-    #[must_use]
     pub fn allocated(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 queued = 4`
     #[inline]
-    #[must_use]
     pub fn queued(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 bpl = 5`
     #[inline]
-    #[must_use]
     pub fn bpl(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 bph = 6`
     #[inline]
-    #[must_use]
     pub fn bph(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 size = 7`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 ctrl = 8`
     #[inline]
-    #[must_use]
     pub fn ctrl(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 type = 9`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 enqueue = 10`
     #[inline]
-    #[must_use]
     pub fn enqueue(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint32 dequeue = 11`
     #[inline]
-    #[must_use]
     pub fn dequeue(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
@@ -427,24 +306,14 @@ pub mod dwc3_complete_trb_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Dwc3CtrlReqFtraceEvent`.
-#[derive(Debug)]
-pub struct Dwc3CtrlReqFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Dwc3CtrlReqFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Dwc3CtrlReqFtraceEvent`.
+    writer Dwc3CtrlReqFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Dwc3CtrlReqFtraceEvent`.
+    reader Dwc3CtrlReqFtraceEventReader;
 }
 
-impl<'w> Dwc3CtrlReqFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Dwc3CtrlReqFtraceEventWriter<'_> {
     /// `optional uint32 bRequestType = 1`
     #[inline]
     pub fn bRequestType(&mut self, value: u32) -> &mut Self {
@@ -488,86 +357,39 @@ impl<'w> Dwc3CtrlReqFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Dwc3CtrlReqFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Dwc3CtrlReqFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Dwc3CtrlReqFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Dwc3CtrlReqFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 bRequestType = 1`
     #[inline]
-    #[must_use]
     pub fn bRequestType(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 bRequest = 2`
     #[inline]
-    #[must_use]
     pub fn bRequest(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 wValue = 3`
     #[inline]
-    #[must_use]
     pub fn wValue(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 wIndex = 4`
     #[inline]
-    #[must_use]
     pub fn wIndex(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 wLength = 5`
     #[inline]
-    #[must_use]
     pub fn wLength(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional string str = 6`
     #[inline]
-    #[must_use]
     pub fn str(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
@@ -587,24 +409,14 @@ pub mod dwc3_ctrl_req_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Dwc3EpDequeueFtraceEvent`.
-#[derive(Debug)]
-pub struct Dwc3EpDequeueFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Dwc3EpDequeueFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Dwc3EpDequeueFtraceEvent`.
+    writer Dwc3EpDequeueFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Dwc3EpDequeueFtraceEvent`.
+    reader Dwc3EpDequeueFtraceEventReader;
 }
 
-impl<'w> Dwc3EpDequeueFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Dwc3EpDequeueFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -662,100 +474,51 @@ impl<'w> Dwc3EpDequeueFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Dwc3EpDequeueFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Dwc3EpDequeueFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Dwc3EpDequeueFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Dwc3EpDequeueFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 req = 2`
     #[inline]
-    #[must_use]
     pub fn req(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 actual = 3`
     #[inline]
-    #[must_use]
     pub fn actual(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 length = 4`
     #[inline]
-    #[must_use]
     pub fn length(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 status = 5`
     #[inline]
-    #[must_use]
     pub fn status(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int32 zero = 6`
     #[inline]
-    #[must_use]
     pub fn zero(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional int32 short_not_ok = 7`
     #[inline]
-    #[must_use]
     pub fn short_not_ok(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
 
     /// `optional int32 no_interrupt = 8`
     #[inline]
-    #[must_use]
     pub fn no_interrupt(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
@@ -777,24 +540,14 @@ pub mod dwc3_ep_dequeue_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Dwc3EpQueueFtraceEvent`.
-#[derive(Debug)]
-pub struct Dwc3EpQueueFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Dwc3EpQueueFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Dwc3EpQueueFtraceEvent`.
+    writer Dwc3EpQueueFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Dwc3EpQueueFtraceEvent`.
+    reader Dwc3EpQueueFtraceEventReader;
 }
 
-impl<'w> Dwc3EpQueueFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Dwc3EpQueueFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -852,100 +605,51 @@ impl<'w> Dwc3EpQueueFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Dwc3EpQueueFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Dwc3EpQueueFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Dwc3EpQueueFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Dwc3EpQueueFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 req = 2`
     #[inline]
-    #[must_use]
     pub fn req(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 actual = 3`
     #[inline]
-    #[must_use]
     pub fn actual(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 length = 4`
     #[inline]
-    #[must_use]
     pub fn length(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 status = 5`
     #[inline]
-    #[must_use]
     pub fn status(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int32 zero = 6`
     #[inline]
-    #[must_use]
     pub fn zero(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional int32 short_not_ok = 7`
     #[inline]
-    #[must_use]
     pub fn short_not_ok(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
 
     /// `optional int32 no_interrupt = 8`
     #[inline]
-    #[must_use]
     pub fn no_interrupt(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
@@ -967,24 +671,14 @@ pub mod dwc3_ep_queue_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Dwc3EventFtraceEvent`.
-#[derive(Debug)]
-pub struct Dwc3EventFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Dwc3EventFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Dwc3EventFtraceEvent`.
+    writer Dwc3EventFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Dwc3EventFtraceEvent`.
+    reader Dwc3EventFtraceEventReader;
 }
 
-impl<'w> Dwc3EventFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Dwc3EventFtraceEventWriter<'_> {
     /// `optional uint32 event = 1`
     #[inline]
     pub fn event(&mut self, value: u32) -> &mut Self {
@@ -1007,65 +701,21 @@ impl<'w> Dwc3EventFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Dwc3EventFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Dwc3EventFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Dwc3EventFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Dwc3EventFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 event = 1`
     #[inline]
-    #[must_use]
     pub fn event(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 ep0state = 2`
     #[inline]
-    #[must_use]
     pub fn ep0state(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional string str = 3`
     #[inline]
-    #[must_use]
     pub fn str(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
@@ -1082,24 +732,14 @@ pub mod dwc3_event_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Dwc3FreeRequestFtraceEvent`.
-#[derive(Debug)]
-pub struct Dwc3FreeRequestFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Dwc3FreeRequestFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Dwc3FreeRequestFtraceEvent`.
+    writer Dwc3FreeRequestFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Dwc3FreeRequestFtraceEvent`.
+    reader Dwc3FreeRequestFtraceEventReader;
 }
 
-impl<'w> Dwc3FreeRequestFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Dwc3FreeRequestFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1157,100 +797,51 @@ impl<'w> Dwc3FreeRequestFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Dwc3FreeRequestFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Dwc3FreeRequestFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Dwc3FreeRequestFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Dwc3FreeRequestFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 req = 2`
     #[inline]
-    #[must_use]
     pub fn req(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 actual = 3`
     #[inline]
-    #[must_use]
     pub fn actual(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 length = 4`
     #[inline]
-    #[must_use]
     pub fn length(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 status = 5`
     #[inline]
-    #[must_use]
     pub fn status(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int32 zero = 6`
     #[inline]
-    #[must_use]
     pub fn zero(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional int32 short_not_ok = 7`
     #[inline]
-    #[must_use]
     pub fn short_not_ok(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
 
     /// `optional int32 no_interrupt = 8`
     #[inline]
-    #[must_use]
     pub fn no_interrupt(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
@@ -1272,24 +863,14 @@ pub mod dwc3_free_request_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Dwc3GadgetEpCmdFtraceEvent`.
-#[derive(Debug)]
-pub struct Dwc3GadgetEpCmdFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Dwc3GadgetEpCmdFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Dwc3GadgetEpCmdFtraceEvent`.
+    writer Dwc3GadgetEpCmdFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Dwc3GadgetEpCmdFtraceEvent`.
+    reader Dwc3GadgetEpCmdFtraceEventReader;
 }
 
-impl<'w> Dwc3GadgetEpCmdFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Dwc3GadgetEpCmdFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1333,86 +914,39 @@ impl<'w> Dwc3GadgetEpCmdFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Dwc3GadgetEpCmdFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Dwc3GadgetEpCmdFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Dwc3GadgetEpCmdFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Dwc3GadgetEpCmdFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint32 cmd = 2`
     #[inline]
-    #[must_use]
     pub fn cmd(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 param0 = 3`
     #[inline]
-    #[must_use]
     pub fn param0(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 param1 = 4`
     #[inline]
-    #[must_use]
     pub fn param1(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 param2 = 5`
     #[inline]
-    #[must_use]
     pub fn param2(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional int32 cmd_status = 6`
     #[inline]
-    #[must_use]
     pub fn cmd_status(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
@@ -1432,24 +966,14 @@ pub mod dwc3_gadget_ep_cmd_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Dwc3GadgetEpDisableFtraceEvent`.
-#[derive(Debug)]
-pub struct Dwc3GadgetEpDisableFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Dwc3GadgetEpDisableFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Dwc3GadgetEpDisableFtraceEvent`.
+    writer Dwc3GadgetEpDisableFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Dwc3GadgetEpDisableFtraceEvent`.
+    reader Dwc3GadgetEpDisableFtraceEventReader;
 }
 
-impl<'w> Dwc3GadgetEpDisableFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Dwc3GadgetEpDisableFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1514,107 +1038,57 @@ impl<'w> Dwc3GadgetEpDisableFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Dwc3GadgetEpDisableFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Dwc3GadgetEpDisableFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Dwc3GadgetEpDisableFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Dwc3GadgetEpDisableFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint32 maxpacket = 2`
     #[inline]
-    #[must_use]
     pub fn maxpacket(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 maxpacket_limit = 3`
     #[inline]
-    #[must_use]
     pub fn maxpacket_limit(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 max_streams = 4`
     #[inline]
-    #[must_use]
     pub fn max_streams(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 maxburst = 5`
     #[inline]
-    #[must_use]
     pub fn maxburst(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 flags = 6`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 direction = 7`
     #[inline]
-    #[must_use]
     pub fn direction(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 trb_enqueue = 8`
     #[inline]
-    #[must_use]
     pub fn trb_enqueue(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 trb_dequeue = 9`
     #[inline]
-    #[must_use]
     pub fn trb_dequeue(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
@@ -1637,24 +1111,14 @@ pub mod dwc3_gadget_ep_disable_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Dwc3GadgetEpEnableFtraceEvent`.
-#[derive(Debug)]
-pub struct Dwc3GadgetEpEnableFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Dwc3GadgetEpEnableFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Dwc3GadgetEpEnableFtraceEvent`.
+    writer Dwc3GadgetEpEnableFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Dwc3GadgetEpEnableFtraceEvent`.
+    reader Dwc3GadgetEpEnableFtraceEventReader;
 }
 
-impl<'w> Dwc3GadgetEpEnableFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Dwc3GadgetEpEnableFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1719,107 +1183,57 @@ impl<'w> Dwc3GadgetEpEnableFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Dwc3GadgetEpEnableFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Dwc3GadgetEpEnableFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Dwc3GadgetEpEnableFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Dwc3GadgetEpEnableFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint32 maxpacket = 2`
     #[inline]
-    #[must_use]
     pub fn maxpacket(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 maxpacket_limit = 3`
     #[inline]
-    #[must_use]
     pub fn maxpacket_limit(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 max_streams = 4`
     #[inline]
-    #[must_use]
     pub fn max_streams(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 maxburst = 5`
     #[inline]
-    #[must_use]
     pub fn maxburst(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 flags = 6`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 direction = 7`
     #[inline]
-    #[must_use]
     pub fn direction(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 trb_enqueue = 8`
     #[inline]
-    #[must_use]
     pub fn trb_enqueue(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 trb_dequeue = 9`
     #[inline]
-    #[must_use]
     pub fn trb_dequeue(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
@@ -1842,24 +1256,14 @@ pub mod dwc3_gadget_ep_enable_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent`.
-#[derive(Debug)]
-pub struct Dwc3GadgetGenericCmdFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Dwc3GadgetGenericCmdFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent`.
+    writer Dwc3GadgetGenericCmdFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent`.
+    reader Dwc3GadgetGenericCmdFtraceEventReader;
 }
 
-impl<'w> Dwc3GadgetGenericCmdFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Dwc3GadgetGenericCmdFtraceEventWriter<'_> {
     /// `optional uint32 cmd = 1`
     #[inline]
     pub fn cmd(&mut self, value: u32) -> &mut Self {
@@ -1882,65 +1286,21 @@ impl<'w> Dwc3GadgetGenericCmdFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Dwc3GadgetGenericCmdFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Dwc3GadgetGenericCmdFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Dwc3GadgetGenericCmdFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 cmd = 1`
     #[inline]
-    #[must_use]
     pub fn cmd(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 param = 2`
     #[inline]
-    #[must_use]
     pub fn param(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 status = 3`
     #[inline]
-    #[must_use]
     pub fn status(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -1957,24 +1317,14 @@ pub mod dwc3_gadget_generic_cmd_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Dwc3GadgetGivebackFtraceEvent`.
-#[derive(Debug)]
-pub struct Dwc3GadgetGivebackFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Dwc3GadgetGivebackFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Dwc3GadgetGivebackFtraceEvent`.
+    writer Dwc3GadgetGivebackFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Dwc3GadgetGivebackFtraceEvent`.
+    reader Dwc3GadgetGivebackFtraceEventReader;
 }
 
-impl<'w> Dwc3GadgetGivebackFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Dwc3GadgetGivebackFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -2032,100 +1382,51 @@ impl<'w> Dwc3GadgetGivebackFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Dwc3GadgetGivebackFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Dwc3GadgetGivebackFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Dwc3GadgetGivebackFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Dwc3GadgetGivebackFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 req = 2`
     #[inline]
-    #[must_use]
     pub fn req(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 actual = 3`
     #[inline]
-    #[must_use]
     pub fn actual(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 length = 4`
     #[inline]
-    #[must_use]
     pub fn length(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 status = 5`
     #[inline]
-    #[must_use]
     pub fn status(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int32 zero = 6`
     #[inline]
-    #[must_use]
     pub fn zero(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional int32 short_not_ok = 7`
     #[inline]
-    #[must_use]
     pub fn short_not_ok(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
 
     /// `optional int32 no_interrupt = 8`
     #[inline]
-    #[must_use]
     pub fn no_interrupt(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
@@ -2147,24 +1448,14 @@ pub mod dwc3_gadget_giveback_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Dwc3PrepareTrbFtraceEvent`.
-#[derive(Debug)]
-pub struct Dwc3PrepareTrbFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Dwc3PrepareTrbFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Dwc3PrepareTrbFtraceEvent`.
+    writer Dwc3PrepareTrbFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Dwc3PrepareTrbFtraceEvent`.
+    reader Dwc3PrepareTrbFtraceEventReader;
 }
 
-impl<'w> Dwc3PrepareTrbFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Dwc3PrepareTrbFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -2243,121 +1534,69 @@ impl<'w> Dwc3PrepareTrbFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Dwc3PrepareTrbFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Dwc3PrepareTrbFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Dwc3PrepareTrbFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Dwc3PrepareTrbFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 trb = 2`
     #[inline]
-    #[must_use]
     pub fn trb(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 allocated = 3`
     #[inline]
-    #[must_use]
     pub fn allocated(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 queued = 4`
     #[inline]
-    #[must_use]
     pub fn queued(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 bpl = 5`
     #[inline]
-    #[must_use]
     pub fn bpl(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 bph = 6`
     #[inline]
-    #[must_use]
     pub fn bph(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 size = 7`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 ctrl = 8`
     #[inline]
-    #[must_use]
     pub fn ctrl(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 type = 9`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 enqueue = 10`
     #[inline]
-    #[must_use]
     pub fn enqueue(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint32 dequeue = 11`
     #[inline]
-    #[must_use]
     pub fn dequeue(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
@@ -2382,24 +1621,14 @@ pub mod dwc3_prepare_trb_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Dwc3ReadlFtraceEvent`.
-#[derive(Debug)]
-pub struct Dwc3ReadlFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Dwc3ReadlFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Dwc3ReadlFtraceEvent`.
+    writer Dwc3ReadlFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Dwc3ReadlFtraceEvent`.
+    reader Dwc3ReadlFtraceEventReader;
 }
 
-impl<'w> Dwc3ReadlFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Dwc3ReadlFtraceEventWriter<'_> {
     /// `optional uint64 base = 1`
     #[inline]
     pub fn base(&mut self, value: u64) -> &mut Self {
@@ -2429,72 +1658,27 @@ impl<'w> Dwc3ReadlFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Dwc3ReadlFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Dwc3ReadlFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Dwc3ReadlFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Dwc3ReadlFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 base = 1`
     #[inline]
-    #[must_use]
     pub fn base(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 offset = 2`
     #[inline]
-    #[must_use]
     pub fn offset(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 value = 3`
     #[inline]
-    #[must_use]
     pub fn value(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string msg = 4`
     #[inline]
-    #[must_use]
     pub fn msg(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
@@ -2512,24 +1696,14 @@ pub mod dwc3_readl_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Dwc3WritelFtraceEvent`.
-#[derive(Debug)]
-pub struct Dwc3WritelFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Dwc3WritelFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Dwc3WritelFtraceEvent`.
+    writer Dwc3WritelFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Dwc3WritelFtraceEvent`.
+    reader Dwc3WritelFtraceEventReader;
 }
 
-impl<'w> Dwc3WritelFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Dwc3WritelFtraceEventWriter<'_> {
     /// `optional uint64 base = 1`
     #[inline]
     pub fn base(&mut self, value: u64) -> &mut Self {
@@ -2559,72 +1733,27 @@ impl<'w> Dwc3WritelFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Dwc3WritelFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Dwc3WritelFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Dwc3WritelFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Dwc3WritelFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 base = 1`
     #[inline]
-    #[must_use]
     pub fn base(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 offset = 2`
     #[inline]
-    #[must_use]
     pub fn offset(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 value = 3`
     #[inline]
-    #[must_use]
     pub fn value(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string msg = 4`
     #[inline]
-    #[must_use]
     pub fn msg(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.Ext4DaWriteBeginFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4DaWriteBeginFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4DaWriteBeginFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4DaWriteBeginFtraceEvent`.
+    writer Ext4DaWriteBeginFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4DaWriteBeginFtraceEvent`.
+    reader Ext4DaWriteBeginFtraceEventReader;
 }
 
-impl<'w> Ext4DaWriteBeginFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4DaWriteBeginFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -56,79 +46,33 @@ impl<'w> Ext4DaWriteBeginFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4DaWriteBeginFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4DaWriteBeginFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4DaWriteBeginFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4DaWriteBeginFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
-    #[must_use]
     pub fn pos(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 flags = 5`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -147,24 +91,14 @@ pub mod ext4_da_write_begin_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4DaWriteEndFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4DaWriteEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4DaWriteEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4DaWriteEndFtraceEvent`.
+    writer Ext4DaWriteEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4DaWriteEndFtraceEvent`.
+    reader Ext4DaWriteEndFtraceEventReader;
 }
 
-impl<'w> Ext4DaWriteEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4DaWriteEndFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -201,79 +135,33 @@ impl<'w> Ext4DaWriteEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4DaWriteEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4DaWriteEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4DaWriteEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4DaWriteEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
-    #[must_use]
     pub fn pos(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 copied = 5`
     #[inline]
-    #[must_use]
     pub fn copied(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -292,24 +180,14 @@ pub mod ext4_da_write_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4SyncFileEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4SyncFileEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4SyncFileEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4SyncFileEnterFtraceEvent`.
+    writer Ext4SyncFileEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4SyncFileEnterFtraceEvent`.
+    reader Ext4SyncFileEnterFtraceEventReader;
 }
 
-impl<'w> Ext4SyncFileEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4SyncFileEnterFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -339,72 +217,27 @@ impl<'w> Ext4SyncFileEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4SyncFileEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4SyncFileEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4SyncFileEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4SyncFileEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 parent = 3`
     #[inline]
-    #[must_use]
     pub fn parent(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional int32 datasync = 4`
     #[inline]
-    #[must_use]
     pub fn datasync(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
@@ -422,24 +255,14 @@ pub mod ext4_sync_file_enter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4SyncFileExitFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4SyncFileExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4SyncFileExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4SyncFileExitFtraceEvent`.
+    writer Ext4SyncFileExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4SyncFileExitFtraceEvent`.
+    reader Ext4SyncFileExitFtraceEventReader;
 }
 
-impl<'w> Ext4SyncFileExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4SyncFileExitFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -462,65 +285,21 @@ impl<'w> Ext4SyncFileExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4SyncFileExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4SyncFileExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4SyncFileExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4SyncFileExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -537,24 +316,14 @@ pub mod ext4_sync_file_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4AllocDaBlocksFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4AllocDaBlocksFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4AllocDaBlocksFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4AllocDaBlocksFtraceEvent`.
+    writer Ext4AllocDaBlocksFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4AllocDaBlocksFtraceEvent`.
+    reader Ext4AllocDaBlocksFtraceEventReader;
 }
 
-impl<'w> Ext4AllocDaBlocksFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4AllocDaBlocksFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -584,72 +353,27 @@ impl<'w> Ext4AllocDaBlocksFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4AllocDaBlocksFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4AllocDaBlocksFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4AllocDaBlocksFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4AllocDaBlocksFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 data_blocks = 3`
     #[inline]
-    #[must_use]
     pub fn data_blocks(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 meta_blocks = 4`
     #[inline]
-    #[must_use]
     pub fn meta_blocks(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
@@ -667,24 +391,14 @@ pub mod ext4_alloc_da_blocks_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4AllocateBlocksFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4AllocateBlocksFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4AllocateBlocksFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4AllocateBlocksFtraceEvent`.
+    writer Ext4AllocateBlocksFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4AllocateBlocksFtraceEvent`.
+    reader Ext4AllocateBlocksFtraceEventReader;
 }
 
-impl<'w> Ext4AllocateBlocksFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4AllocateBlocksFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -763,121 +477,69 @@ impl<'w> Ext4AllocateBlocksFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4AllocateBlocksFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4AllocateBlocksFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4AllocateBlocksFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4AllocateBlocksFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 block = 3`
     #[inline]
-    #[must_use]
     pub fn block(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 logical = 5`
     #[inline]
-    #[must_use]
     pub fn logical(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 lleft = 6`
     #[inline]
-    #[must_use]
     pub fn lleft(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 lright = 7`
     #[inline]
-    #[must_use]
     pub fn lright(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint64 goal = 8`
     #[inline]
-    #[must_use]
     pub fn goal(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
 
     /// `optional uint64 pleft = 9`
     #[inline]
-    #[must_use]
     pub fn pleft(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 9)
     }
 
     /// `optional uint64 pright = 10`
     #[inline]
-    #[must_use]
     pub fn pright(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 10)
     }
 
     /// `optional uint32 flags = 11`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
@@ -902,24 +564,14 @@ pub mod ext4_allocate_blocks_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4AllocateInodeFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4AllocateInodeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4AllocateInodeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4AllocateInodeFtraceEvent`.
+    writer Ext4AllocateInodeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4AllocateInodeFtraceEvent`.
+    reader Ext4AllocateInodeFtraceEventReader;
 }
 
-impl<'w> Ext4AllocateInodeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4AllocateInodeFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -949,72 +601,27 @@ impl<'w> Ext4AllocateInodeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4AllocateInodeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4AllocateInodeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4AllocateInodeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4AllocateInodeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 dir = 3`
     #[inline]
-    #[must_use]
     pub fn dir(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 mode = 4`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
@@ -1032,24 +639,14 @@ pub mod ext4_allocate_inode_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4BeginOrderedTruncateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4BeginOrderedTruncateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent`.
+    writer Ext4BeginOrderedTruncateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent`.
+    reader Ext4BeginOrderedTruncateFtraceEventReader;
 }
 
-impl<'w> Ext4BeginOrderedTruncateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4BeginOrderedTruncateFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -1072,65 +669,21 @@ impl<'w> Ext4BeginOrderedTruncateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4BeginOrderedTruncateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4BeginOrderedTruncateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4BeginOrderedTruncateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 new_size = 3`
     #[inline]
-    #[must_use]
     pub fn new_size(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
@@ -1147,24 +700,14 @@ pub mod ext4_begin_ordered_truncate_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4CollapseRangeFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4CollapseRangeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4CollapseRangeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4CollapseRangeFtraceEvent`.
+    writer Ext4CollapseRangeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4CollapseRangeFtraceEvent`.
+    reader Ext4CollapseRangeFtraceEventReader;
 }
 
-impl<'w> Ext4CollapseRangeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4CollapseRangeFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -1194,72 +737,27 @@ impl<'w> Ext4CollapseRangeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4CollapseRangeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4CollapseRangeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4CollapseRangeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4CollapseRangeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 offset = 3`
     #[inline]
-    #[must_use]
     pub fn offset(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional int64 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
@@ -1277,24 +775,14 @@ pub mod ext4_collapse_range_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4DaReleaseSpaceFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4DaReleaseSpaceFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4DaReleaseSpaceFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4DaReleaseSpaceFtraceEvent`.
+    writer Ext4DaReleaseSpaceFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4DaReleaseSpaceFtraceEvent`.
+    reader Ext4DaReleaseSpaceFtraceEventReader;
 }
 
-impl<'w> Ext4DaReleaseSpaceFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4DaReleaseSpaceFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -1352,100 +840,51 @@ impl<'w> Ext4DaReleaseSpaceFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4DaReleaseSpaceFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4DaReleaseSpaceFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4DaReleaseSpaceFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4DaReleaseSpaceFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 i_blocks = 3`
     #[inline]
-    #[must_use]
     pub fn i_blocks(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional int32 freed_blocks = 4`
     #[inline]
-    #[must_use]
     pub fn freed_blocks(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 reserved_data_blocks = 5`
     #[inline]
-    #[must_use]
     pub fn reserved_data_blocks(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int32 reserved_meta_blocks = 6`
     #[inline]
-    #[must_use]
     pub fn reserved_meta_blocks(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional int32 allocated_meta_blocks = 7`
     #[inline]
-    #[must_use]
     pub fn allocated_meta_blocks(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
 
     /// `optional uint32 mode = 8`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
@@ -1467,24 +906,14 @@ pub mod ext4_da_release_space_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4DaReserveSpaceFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4DaReserveSpaceFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4DaReserveSpaceFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4DaReserveSpaceFtraceEvent`.
+    writer Ext4DaReserveSpaceFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4DaReserveSpaceFtraceEvent`.
+    reader Ext4DaReserveSpaceFtraceEventReader;
 }
 
-impl<'w> Ext4DaReserveSpaceFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4DaReserveSpaceFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -1535,93 +964,45 @@ impl<'w> Ext4DaReserveSpaceFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4DaReserveSpaceFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4DaReserveSpaceFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4DaReserveSpaceFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4DaReserveSpaceFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 i_blocks = 3`
     #[inline]
-    #[must_use]
     pub fn i_blocks(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional int32 reserved_data_blocks = 4`
     #[inline]
-    #[must_use]
     pub fn reserved_data_blocks(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 reserved_meta_blocks = 5`
     #[inline]
-    #[must_use]
     pub fn reserved_meta_blocks(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional uint32 mode = 6`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional int32 md_needed = 7`
     #[inline]
-    #[must_use]
     pub fn md_needed(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
@@ -1642,24 +1023,14 @@ pub mod ext4_da_reserve_space_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4DaUpdateReserveSpaceFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4DaUpdateReserveSpaceFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent`.
+    writer Ext4DaUpdateReserveSpaceFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent`.
+    reader Ext4DaUpdateReserveSpaceFtraceEventReader;
 }
 
-impl<'w> Ext4DaUpdateReserveSpaceFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4DaUpdateReserveSpaceFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -1724,107 +1095,57 @@ impl<'w> Ext4DaUpdateReserveSpaceFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4DaUpdateReserveSpaceFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4DaUpdateReserveSpaceFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4DaUpdateReserveSpaceFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 i_blocks = 3`
     #[inline]
-    #[must_use]
     pub fn i_blocks(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional int32 used_blocks = 4`
     #[inline]
-    #[must_use]
     pub fn used_blocks(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 reserved_data_blocks = 5`
     #[inline]
-    #[must_use]
     pub fn reserved_data_blocks(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int32 reserved_meta_blocks = 6`
     #[inline]
-    #[must_use]
     pub fn reserved_meta_blocks(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional int32 allocated_meta_blocks = 7`
     #[inline]
-    #[must_use]
     pub fn allocated_meta_blocks(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
 
     /// `optional int32 quota_claim = 8`
     #[inline]
-    #[must_use]
     pub fn quota_claim(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
 
     /// `optional uint32 mode = 9`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
@@ -1847,24 +1168,14 @@ pub mod ext4_da_update_reserve_space_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4DaWritePagesFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4DaWritePagesFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4DaWritePagesFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4DaWritePagesFtraceEvent`.
+    writer Ext4DaWritePagesFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4DaWritePagesFtraceEvent`.
+    reader Ext4DaWritePagesFtraceEventReader;
 }
 
-impl<'w> Ext4DaWritePagesFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4DaWritePagesFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -1936,114 +1247,63 @@ impl<'w> Ext4DaWritePagesFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4DaWritePagesFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4DaWritePagesFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4DaWritePagesFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4DaWritePagesFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 first_page = 3`
     #[inline]
-    #[must_use]
     pub fn first_page(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional int64 nr_to_write = 4`
     #[inline]
-    #[must_use]
     pub fn nr_to_write(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
 
     /// `optional int32 sync_mode = 5`
     #[inline]
-    #[must_use]
     pub fn sync_mode(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional uint64 b_blocknr = 6`
     #[inline]
-    #[must_use]
     pub fn b_blocknr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional uint32 b_size = 7`
     #[inline]
-    #[must_use]
     pub fn b_size(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 b_state = 8`
     #[inline]
-    #[must_use]
     pub fn b_state(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional int32 io_done = 9`
     #[inline]
-    #[must_use]
     pub fn io_done(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 9)
     }
 
     /// `optional int32 pages_written = 10`
     #[inline]
-    #[must_use]
     pub fn pages_written(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 10)
     }
@@ -2067,24 +1327,14 @@ pub mod ext4_da_write_pages_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4DaWritePagesExtentFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4DaWritePagesExtentFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4DaWritePagesExtentFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4DaWritePagesExtentFtraceEvent`.
+    writer Ext4DaWritePagesExtentFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4DaWritePagesExtentFtraceEvent`.
+    reader Ext4DaWritePagesExtentFtraceEventReader;
 }
 
-impl<'w> Ext4DaWritePagesExtentFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4DaWritePagesExtentFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -2121,79 +1371,33 @@ impl<'w> Ext4DaWritePagesExtentFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4DaWritePagesExtentFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4DaWritePagesExtentFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4DaWritePagesExtentFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4DaWritePagesExtentFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 lblk = 3`
     #[inline]
-    #[must_use]
     pub fn lblk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 flags = 5`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -2212,24 +1416,14 @@ pub mod ext4_da_write_pages_extent_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4DirectIOEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4DirectIOEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4DirectIOEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4DirectIOEnterFtraceEvent`.
+    writer Ext4DirectIOEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4DirectIOEnterFtraceEvent`.
+    reader Ext4DirectIOEnterFtraceEventReader;
 }
 
-impl<'w> Ext4DirectIOEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4DirectIOEnterFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -2266,79 +1460,33 @@ impl<'w> Ext4DirectIOEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4DirectIOEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4DirectIOEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4DirectIOEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4DirectIOEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
-    #[must_use]
     pub fn pos(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint64 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional int32 rw = 5`
     #[inline]
-    #[must_use]
     pub fn rw(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -2357,24 +1505,14 @@ pub mod ext4_direct_io_enter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4DirectIOExitFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4DirectIOExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4DirectIOExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4DirectIOExitFtraceEvent`.
+    writer Ext4DirectIOExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4DirectIOExitFtraceEvent`.
+    reader Ext4DirectIOExitFtraceEventReader;
 }
 
-impl<'w> Ext4DirectIOExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4DirectIOExitFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -2418,86 +1556,39 @@ impl<'w> Ext4DirectIOExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4DirectIOExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4DirectIOExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4DirectIOExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4DirectIOExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
-    #[must_use]
     pub fn pos(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint64 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional int32 rw = 5`
     #[inline]
-    #[must_use]
     pub fn rw(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int32 ret = 6`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
@@ -2517,24 +1608,14 @@ pub mod ext4_direct_io_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4DiscardBlocksFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4DiscardBlocksFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4DiscardBlocksFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4DiscardBlocksFtraceEvent`.
+    writer Ext4DiscardBlocksFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4DiscardBlocksFtraceEvent`.
+    reader Ext4DiscardBlocksFtraceEventReader;
 }
 
-impl<'w> Ext4DiscardBlocksFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4DiscardBlocksFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -2557,65 +1638,21 @@ impl<'w> Ext4DiscardBlocksFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4DiscardBlocksFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4DiscardBlocksFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4DiscardBlocksFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4DiscardBlocksFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 blk = 2`
     #[inline]
-    #[must_use]
     pub fn blk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 count = 3`
     #[inline]
-    #[must_use]
     pub fn count(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -2632,24 +1669,14 @@ pub mod ext4_discard_blocks_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4DiscardPreallocationsFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4DiscardPreallocationsFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4DiscardPreallocationsFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4DiscardPreallocationsFtraceEvent`.
+    writer Ext4DiscardPreallocationsFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4DiscardPreallocationsFtraceEvent`.
+    reader Ext4DiscardPreallocationsFtraceEventReader;
 }
 
-impl<'w> Ext4DiscardPreallocationsFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4DiscardPreallocationsFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -2679,72 +1706,27 @@ impl<'w> Ext4DiscardPreallocationsFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4DiscardPreallocationsFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4DiscardPreallocationsFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4DiscardPreallocationsFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4DiscardPreallocationsFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 len = 3`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 needed = 4`
     #[inline]
-    #[must_use]
     pub fn needed(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
@@ -2762,24 +1744,14 @@ pub mod ext4_discard_preallocations_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4DropInodeFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4DropInodeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4DropInodeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4DropInodeFtraceEvent`.
+    writer Ext4DropInodeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4DropInodeFtraceEvent`.
+    reader Ext4DropInodeFtraceEventReader;
 }
 
-impl<'w> Ext4DropInodeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4DropInodeFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -2802,65 +1774,21 @@ impl<'w> Ext4DropInodeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4DropInodeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4DropInodeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4DropInodeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4DropInodeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 drop = 3`
     #[inline]
-    #[must_use]
     pub fn drop(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -2877,24 +1805,14 @@ pub mod ext4_drop_inode_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4EsCacheExtentFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4EsCacheExtentFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4EsCacheExtentFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4EsCacheExtentFtraceEvent`.
+    writer Ext4EsCacheExtentFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4EsCacheExtentFtraceEvent`.
+    reader Ext4EsCacheExtentFtraceEventReader;
 }
 
-impl<'w> Ext4EsCacheExtentFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4EsCacheExtentFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -2938,86 +1856,39 @@ impl<'w> Ext4EsCacheExtentFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4EsCacheExtentFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4EsCacheExtentFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4EsCacheExtentFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4EsCacheExtentFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
-    #[must_use]
     pub fn lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint64 pblk = 5`
     #[inline]
-    #[must_use]
     pub fn pblk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint32 status = 6`
     #[inline]
-    #[must_use]
     pub fn status(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
@@ -3037,24 +1908,14 @@ pub mod ext4_es_cache_extent_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent`.
+    writer Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent`.
+    reader Ext4EsFindDelayedExtentRangeEnterFtraceEventReader;
 }
 
-impl<'w> Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -3077,65 +1938,21 @@ impl<'w> Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4EsFindDelayedExtentRangeEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4EsFindDelayedExtentRangeEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4EsFindDelayedExtentRangeEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
-    #[must_use]
     pub fn lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -3152,24 +1969,14 @@ pub mod ext4_es_find_delayed_extent_range_enter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4EsFindDelayedExtentRangeExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4EsFindDelayedExtentRangeExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent`.
+    writer Ext4EsFindDelayedExtentRangeExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent`.
+    reader Ext4EsFindDelayedExtentRangeExitFtraceEventReader;
 }
 
-impl<'w> Ext4EsFindDelayedExtentRangeExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4EsFindDelayedExtentRangeExitFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -3213,86 +2020,39 @@ impl<'w> Ext4EsFindDelayedExtentRangeExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4EsFindDelayedExtentRangeExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4EsFindDelayedExtentRangeExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4EsFindDelayedExtentRangeExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
-    #[must_use]
     pub fn lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint64 pblk = 5`
     #[inline]
-    #[must_use]
     pub fn pblk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint64 status = 6`
     #[inline]
-    #[must_use]
     pub fn status(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
@@ -3312,24 +2072,14 @@ pub mod ext4_es_find_delayed_extent_range_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4EsInsertExtentFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4EsInsertExtentFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4EsInsertExtentFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4EsInsertExtentFtraceEvent`.
+    writer Ext4EsInsertExtentFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4EsInsertExtentFtraceEvent`.
+    reader Ext4EsInsertExtentFtraceEventReader;
 }
 
-impl<'w> Ext4EsInsertExtentFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4EsInsertExtentFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -3373,86 +2123,39 @@ impl<'w> Ext4EsInsertExtentFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4EsInsertExtentFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4EsInsertExtentFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4EsInsertExtentFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4EsInsertExtentFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
-    #[must_use]
     pub fn lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint64 pblk = 5`
     #[inline]
-    #[must_use]
     pub fn pblk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint64 status = 6`
     #[inline]
-    #[must_use]
     pub fn status(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
@@ -3472,24 +2175,14 @@ pub mod ext4_es_insert_extent_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4EsLookupExtentEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4EsLookupExtentEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent`.
+    writer Ext4EsLookupExtentEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent`.
+    reader Ext4EsLookupExtentEnterFtraceEventReader;
 }
 
-impl<'w> Ext4EsLookupExtentEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4EsLookupExtentEnterFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -3512,65 +2205,21 @@ impl<'w> Ext4EsLookupExtentEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4EsLookupExtentEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4EsLookupExtentEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4EsLookupExtentEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
-    #[must_use]
     pub fn lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -3587,24 +2236,14 @@ pub mod ext4_es_lookup_extent_enter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4EsLookupExtentExitFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4EsLookupExtentExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4EsLookupExtentExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4EsLookupExtentExitFtraceEvent`.
+    writer Ext4EsLookupExtentExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4EsLookupExtentExitFtraceEvent`.
+    reader Ext4EsLookupExtentExitFtraceEventReader;
 }
 
-impl<'w> Ext4EsLookupExtentExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4EsLookupExtentExitFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -3655,93 +2294,45 @@ impl<'w> Ext4EsLookupExtentExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4EsLookupExtentExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4EsLookupExtentExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4EsLookupExtentExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4EsLookupExtentExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
-    #[must_use]
     pub fn lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint64 pblk = 5`
     #[inline]
-    #[must_use]
     pub fn pblk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint64 status = 6`
     #[inline]
-    #[must_use]
     pub fn status(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional int32 found = 7`
     #[inline]
-    #[must_use]
     pub fn found(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
@@ -3762,24 +2353,14 @@ pub mod ext4_es_lookup_extent_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4EsRemoveExtentFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4EsRemoveExtentFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4EsRemoveExtentFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4EsRemoveExtentFtraceEvent`.
+    writer Ext4EsRemoveExtentFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4EsRemoveExtentFtraceEvent`.
+    reader Ext4EsRemoveExtentFtraceEventReader;
 }
 
-impl<'w> Ext4EsRemoveExtentFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4EsRemoveExtentFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -3809,72 +2390,27 @@ impl<'w> Ext4EsRemoveExtentFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4EsRemoveExtentFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4EsRemoveExtentFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4EsRemoveExtentFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4EsRemoveExtentFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 lblk = 3`
     #[inline]
-    #[must_use]
     pub fn lblk(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional int64 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
@@ -3892,24 +2428,14 @@ pub mod ext4_es_remove_extent_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4EsShrinkFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4EsShrinkFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4EsShrinkFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4EsShrinkFtraceEvent`.
+    writer Ext4EsShrinkFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4EsShrinkFtraceEvent`.
+    reader Ext4EsShrinkFtraceEventReader;
 }
 
-impl<'w> Ext4EsShrinkFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4EsShrinkFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -3946,79 +2472,33 @@ impl<'w> Ext4EsShrinkFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4EsShrinkFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4EsShrinkFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4EsShrinkFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4EsShrinkFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int32 nr_shrunk = 2`
     #[inline]
-    #[must_use]
     pub fn nr_shrunk(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint64 scan_time = 3`
     #[inline]
-    #[must_use]
     pub fn scan_time(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional int32 nr_skipped = 4`
     #[inline]
-    #[must_use]
     pub fn nr_skipped(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 retried = 5`
     #[inline]
-    #[must_use]
     pub fn retried(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -4037,24 +2517,14 @@ pub mod ext4_es_shrink_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4EsShrinkCountFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4EsShrinkCountFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4EsShrinkCountFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4EsShrinkCountFtraceEvent`.
+    writer Ext4EsShrinkCountFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4EsShrinkCountFtraceEvent`.
+    reader Ext4EsShrinkCountFtraceEventReader;
 }
 
-impl<'w> Ext4EsShrinkCountFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4EsShrinkCountFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -4077,65 +2547,21 @@ impl<'w> Ext4EsShrinkCountFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4EsShrinkCountFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4EsShrinkCountFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4EsShrinkCountFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4EsShrinkCountFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int32 nr_to_scan = 2`
     #[inline]
-    #[must_use]
     pub fn nr_to_scan(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 cache_cnt = 3`
     #[inline]
-    #[must_use]
     pub fn cache_cnt(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -4152,24 +2578,14 @@ pub mod ext4_es_shrink_count_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4EsShrinkScanEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4EsShrinkScanEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent`.
+    writer Ext4EsShrinkScanEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent`.
+    reader Ext4EsShrinkScanEnterFtraceEventReader;
 }
 
-impl<'w> Ext4EsShrinkScanEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4EsShrinkScanEnterFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -4192,65 +2608,21 @@ impl<'w> Ext4EsShrinkScanEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4EsShrinkScanEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4EsShrinkScanEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4EsShrinkScanEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int32 nr_to_scan = 2`
     #[inline]
-    #[must_use]
     pub fn nr_to_scan(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 cache_cnt = 3`
     #[inline]
-    #[must_use]
     pub fn cache_cnt(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -4267,24 +2639,14 @@ pub mod ext4_es_shrink_scan_enter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4EsShrinkScanExitFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4EsShrinkScanExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4EsShrinkScanExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4EsShrinkScanExitFtraceEvent`.
+    writer Ext4EsShrinkScanExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4EsShrinkScanExitFtraceEvent`.
+    reader Ext4EsShrinkScanExitFtraceEventReader;
 }
 
-impl<'w> Ext4EsShrinkScanExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4EsShrinkScanExitFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -4307,65 +2669,21 @@ impl<'w> Ext4EsShrinkScanExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4EsShrinkScanExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4EsShrinkScanExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4EsShrinkScanExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4EsShrinkScanExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int32 nr_shrunk = 2`
     #[inline]
-    #[must_use]
     pub fn nr_shrunk(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 cache_cnt = 3`
     #[inline]
-    #[must_use]
     pub fn cache_cnt(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -4382,24 +2700,14 @@ pub mod ext4_es_shrink_scan_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4EvictInodeFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4EvictInodeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4EvictInodeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4EvictInodeFtraceEvent`.
+    writer Ext4EvictInodeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4EvictInodeFtraceEvent`.
+    reader Ext4EvictInodeFtraceEventReader;
 }
 
-impl<'w> Ext4EvictInodeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4EvictInodeFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -4422,65 +2730,21 @@ impl<'w> Ext4EvictInodeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4EvictInodeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4EvictInodeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4EvictInodeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4EvictInodeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 nlink = 3`
     #[inline]
-    #[must_use]
     pub fn nlink(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -4497,24 +2761,14 @@ pub mod ext4_evict_inode_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4ExtConvertToInitializedEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4ExtConvertToInitializedEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent`.
+    writer Ext4ExtConvertToInitializedEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent`.
+    reader Ext4ExtConvertToInitializedEnterFtraceEventReader;
 }
 
-impl<'w> Ext4ExtConvertToInitializedEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4ExtConvertToInitializedEnterFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -4565,93 +2819,45 @@ impl<'w> Ext4ExtConvertToInitializedEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4ExtConvertToInitializedEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4ExtConvertToInitializedEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4ExtConvertToInitializedEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 m_lblk = 3`
     #[inline]
-    #[must_use]
     pub fn m_lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 m_len = 4`
     #[inline]
-    #[must_use]
     pub fn m_len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 u_lblk = 5`
     #[inline]
-    #[must_use]
     pub fn u_lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 u_len = 6`
     #[inline]
-    #[must_use]
     pub fn u_len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint64 u_pblk = 7`
     #[inline]
-    #[must_use]
     pub fn u_pblk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
@@ -4672,24 +2878,14 @@ pub mod ext4_ext_convert_to_initialized_enter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4ExtConvertToInitializedFastpathFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4ExtConvertToInitializedFastpathFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent`.
+    writer Ext4ExtConvertToInitializedFastpathFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent`.
+    reader Ext4ExtConvertToInitializedFastpathFtraceEventReader;
 }
 
-impl<'w> Ext4ExtConvertToInitializedFastpathFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4ExtConvertToInitializedFastpathFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -4761,114 +2957,63 @@ impl<'w> Ext4ExtConvertToInitializedFastpathFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4ExtConvertToInitializedFastpathFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4ExtConvertToInitializedFastpathFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4ExtConvertToInitializedFastpathFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 m_lblk = 3`
     #[inline]
-    #[must_use]
     pub fn m_lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 m_len = 4`
     #[inline]
-    #[must_use]
     pub fn m_len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 u_lblk = 5`
     #[inline]
-    #[must_use]
     pub fn u_lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 u_len = 6`
     #[inline]
-    #[must_use]
     pub fn u_len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint64 u_pblk = 7`
     #[inline]
-    #[must_use]
     pub fn u_pblk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional uint32 i_lblk = 8`
     #[inline]
-    #[must_use]
     pub fn i_lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 i_len = 9`
     #[inline]
-    #[must_use]
     pub fn i_len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint64 i_pblk = 10`
     #[inline]
-    #[must_use]
     pub fn i_pblk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 10)
     }
@@ -4892,24 +3037,14 @@ pub mod ext4_ext_convert_to_initialized_fastpath_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4ExtHandleUnwrittenExtentsFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4ExtHandleUnwrittenExtentsFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent`.
+    writer Ext4ExtHandleUnwrittenExtentsFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent`.
+    reader Ext4ExtHandleUnwrittenExtentsFtraceEventReader;
 }
 
-impl<'w> Ext4ExtHandleUnwrittenExtentsFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4ExtHandleUnwrittenExtentsFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -4967,100 +3102,51 @@ impl<'w> Ext4ExtHandleUnwrittenExtentsFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4ExtHandleUnwrittenExtentsFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4ExtHandleUnwrittenExtentsFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4ExtHandleUnwrittenExtentsFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 flags = 3`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint32 lblk = 4`
     #[inline]
-    #[must_use]
     pub fn lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint64 pblk = 5`
     #[inline]
-    #[must_use]
     pub fn pblk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint32 len = 6`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 allocated = 7`
     #[inline]
-    #[must_use]
     pub fn allocated(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint64 newblk = 8`
     #[inline]
-    #[must_use]
     pub fn newblk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
@@ -5082,24 +3168,14 @@ pub mod ext4_ext_handle_unwritten_extents_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4ExtInCacheFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4ExtInCacheFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4ExtInCacheFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4ExtInCacheFtraceEvent`.
+    writer Ext4ExtInCacheFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4ExtInCacheFtraceEvent`.
+    reader Ext4ExtInCacheFtraceEventReader;
 }
 
-impl<'w> Ext4ExtInCacheFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4ExtInCacheFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -5129,72 +3205,27 @@ impl<'w> Ext4ExtInCacheFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4ExtInCacheFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4ExtInCacheFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4ExtInCacheFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4ExtInCacheFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
-    #[must_use]
     pub fn lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int32 ret = 4`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
@@ -5212,24 +3243,14 @@ pub mod ext4_ext_in_cache_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4ExtLoadExtentFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4ExtLoadExtentFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4ExtLoadExtentFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4ExtLoadExtentFtraceEvent`.
+    writer Ext4ExtLoadExtentFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4ExtLoadExtentFtraceEvent`.
+    reader Ext4ExtLoadExtentFtraceEventReader;
 }
 
-impl<'w> Ext4ExtLoadExtentFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4ExtLoadExtentFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -5259,72 +3280,27 @@ impl<'w> Ext4ExtLoadExtentFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4ExtLoadExtentFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4ExtLoadExtentFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4ExtLoadExtentFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4ExtLoadExtentFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 pblk = 3`
     #[inline]
-    #[must_use]
     pub fn pblk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 lblk = 4`
     #[inline]
-    #[must_use]
     pub fn lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
@@ -5342,24 +3318,14 @@ pub mod ext4_ext_load_extent_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4ExtMapBlocksEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4ExtMapBlocksEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent`.
+    writer Ext4ExtMapBlocksEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent`.
+    reader Ext4ExtMapBlocksEnterFtraceEventReader;
 }
 
-impl<'w> Ext4ExtMapBlocksEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4ExtMapBlocksEnterFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -5396,79 +3362,33 @@ impl<'w> Ext4ExtMapBlocksEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4ExtMapBlocksEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4ExtMapBlocksEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4ExtMapBlocksEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
-    #[must_use]
     pub fn lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 flags = 5`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -5487,24 +3407,14 @@ pub mod ext4_ext_map_blocks_enter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4ExtMapBlocksExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4ExtMapBlocksExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent`.
+    writer Ext4ExtMapBlocksExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent`.
+    reader Ext4ExtMapBlocksExitFtraceEventReader;
 }
 
-impl<'w> Ext4ExtMapBlocksExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4ExtMapBlocksExitFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -5562,100 +3472,51 @@ impl<'w> Ext4ExtMapBlocksExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4ExtMapBlocksExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4ExtMapBlocksExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4ExtMapBlocksExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 flags = 3`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint64 pblk = 4`
     #[inline]
-    #[must_use]
     pub fn pblk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 lblk = 5`
     #[inline]
-    #[must_use]
     pub fn lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 len = 6`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 mflags = 7`
     #[inline]
-    #[must_use]
     pub fn mflags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional int32 ret = 8`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
@@ -5677,24 +3538,14 @@ pub mod ext4_ext_map_blocks_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4ExtPutInCacheFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4ExtPutInCacheFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4ExtPutInCacheFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4ExtPutInCacheFtraceEvent`.
+    writer Ext4ExtPutInCacheFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4ExtPutInCacheFtraceEvent`.
+    reader Ext4ExtPutInCacheFtraceEventReader;
 }
 
-impl<'w> Ext4ExtPutInCacheFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4ExtPutInCacheFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -5731,79 +3582,33 @@ impl<'w> Ext4ExtPutInCacheFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4ExtPutInCacheFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4ExtPutInCacheFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4ExtPutInCacheFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4ExtPutInCacheFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
-    #[must_use]
     pub fn lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint64 start = 5`
     #[inline]
-    #[must_use]
     pub fn start(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
@@ -5822,24 +3627,14 @@ pub mod ext4_ext_put_in_cache_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4ExtRemoveSpaceFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4ExtRemoveSpaceFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent`.
+    writer Ext4ExtRemoveSpaceFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent`.
+    reader Ext4ExtRemoveSpaceFtraceEventReader;
 }
 
-impl<'w> Ext4ExtRemoveSpaceFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4ExtRemoveSpaceFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -5876,79 +3671,33 @@ impl<'w> Ext4ExtRemoveSpaceFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4ExtRemoveSpaceFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4ExtRemoveSpaceFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4ExtRemoveSpaceFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 start = 3`
     #[inline]
-    #[must_use]
     pub fn start(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 end = 4`
     #[inline]
-    #[must_use]
     pub fn end(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 depth = 5`
     #[inline]
-    #[must_use]
     pub fn depth(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -5967,24 +3716,14 @@ pub mod ext4_ext_remove_space_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4ExtRemoveSpaceDoneFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4ExtRemoveSpaceDoneFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent`.
+    writer Ext4ExtRemoveSpaceDoneFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent`.
+    reader Ext4ExtRemoveSpaceDoneFtraceEventReader;
 }
 
-impl<'w> Ext4ExtRemoveSpaceDoneFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4ExtRemoveSpaceDoneFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -6056,114 +3795,63 @@ impl<'w> Ext4ExtRemoveSpaceDoneFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4ExtRemoveSpaceDoneFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4ExtRemoveSpaceDoneFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4ExtRemoveSpaceDoneFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 start = 3`
     #[inline]
-    #[must_use]
     pub fn start(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 end = 4`
     #[inline]
-    #[must_use]
     pub fn end(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 depth = 5`
     #[inline]
-    #[must_use]
     pub fn depth(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int64 partial = 6`
     #[inline]
-    #[must_use]
     pub fn partial(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 6)
     }
 
     /// `optional uint32 eh_entries = 7`
     #[inline]
-    #[must_use]
     pub fn eh_entries(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 pc_lblk = 8`
     #[inline]
-    #[must_use]
     pub fn pc_lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint64 pc_pclu = 9`
     #[inline]
-    #[must_use]
     pub fn pc_pclu(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 9)
     }
 
     /// `optional int32 pc_state = 10`
     #[inline]
-    #[must_use]
     pub fn pc_state(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 10)
     }
@@ -6187,24 +3875,14 @@ pub mod ext4_ext_remove_space_done_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4ExtRmIdxFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4ExtRmIdxFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4ExtRmIdxFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4ExtRmIdxFtraceEvent`.
+    writer Ext4ExtRmIdxFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4ExtRmIdxFtraceEvent`.
+    reader Ext4ExtRmIdxFtraceEventReader;
 }
 
-impl<'w> Ext4ExtRmIdxFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4ExtRmIdxFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -6227,65 +3905,21 @@ impl<'w> Ext4ExtRmIdxFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4ExtRmIdxFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4ExtRmIdxFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4ExtRmIdxFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4ExtRmIdxFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 pblk = 3`
     #[inline]
-    #[must_use]
     pub fn pblk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -6302,24 +3936,14 @@ pub mod ext4_ext_rm_idx_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4ExtRmLeafFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4ExtRmLeafFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4ExtRmLeafFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4ExtRmLeafFtraceEvent`.
+    writer Ext4ExtRmLeafFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4ExtRmLeafFtraceEvent`.
+    reader Ext4ExtRmLeafFtraceEventReader;
 }
 
-impl<'w> Ext4ExtRmLeafFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4ExtRmLeafFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -6391,114 +4015,63 @@ impl<'w> Ext4ExtRmLeafFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4ExtRmLeafFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4ExtRmLeafFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4ExtRmLeafFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4ExtRmLeafFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 partial = 3`
     #[inline]
-    #[must_use]
     pub fn partial(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint32 start = 4`
     #[inline]
-    #[must_use]
     pub fn start(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 ee_lblk = 5`
     #[inline]
-    #[must_use]
     pub fn ee_lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint64 ee_pblk = 6`
     #[inline]
-    #[must_use]
     pub fn ee_pblk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional int32 ee_len = 7`
     #[inline]
-    #[must_use]
     pub fn ee_len(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
 
     /// `optional uint32 pc_lblk = 8`
     #[inline]
-    #[must_use]
     pub fn pc_lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint64 pc_pclu = 9`
     #[inline]
-    #[must_use]
     pub fn pc_pclu(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 9)
     }
 
     /// `optional int32 pc_state = 10`
     #[inline]
-    #[must_use]
     pub fn pc_state(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 10)
     }
@@ -6522,24 +4095,14 @@ pub mod ext4_ext_rm_leaf_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4ExtShowExtentFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4ExtShowExtentFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4ExtShowExtentFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4ExtShowExtentFtraceEvent`.
+    writer Ext4ExtShowExtentFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4ExtShowExtentFtraceEvent`.
+    reader Ext4ExtShowExtentFtraceEventReader;
 }
 
-impl<'w> Ext4ExtShowExtentFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4ExtShowExtentFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -6576,79 +4139,33 @@ impl<'w> Ext4ExtShowExtentFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4ExtShowExtentFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4ExtShowExtentFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4ExtShowExtentFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4ExtShowExtentFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 pblk = 3`
     #[inline]
-    #[must_use]
     pub fn pblk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 lblk = 4`
     #[inline]
-    #[must_use]
     pub fn lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 len = 5`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -6667,24 +4184,14 @@ pub mod ext4_ext_show_extent_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4FallocateEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4FallocateEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4FallocateEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4FallocateEnterFtraceEvent`.
+    writer Ext4FallocateEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4FallocateEnterFtraceEvent`.
+    reader Ext4FallocateEnterFtraceEventReader;
 }
 
-impl<'w> Ext4FallocateEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4FallocateEnterFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -6728,86 +4235,39 @@ impl<'w> Ext4FallocateEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4FallocateEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4FallocateEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4FallocateEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4FallocateEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 offset = 3`
     #[inline]
-    #[must_use]
     pub fn offset(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional int64 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
 
     /// `optional int32 mode = 5`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int64 pos = 6`
     #[inline]
-    #[must_use]
     pub fn pos(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 6)
     }
@@ -6827,24 +4287,14 @@ pub mod ext4_fallocate_enter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4FallocateExitFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4FallocateExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4FallocateExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4FallocateExitFtraceEvent`.
+    writer Ext4FallocateExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4FallocateExitFtraceEvent`.
+    reader Ext4FallocateExitFtraceEventReader;
 }
 
-impl<'w> Ext4FallocateExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4FallocateExitFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -6881,79 +4331,33 @@ impl<'w> Ext4FallocateExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4FallocateExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4FallocateExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4FallocateExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4FallocateExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
-    #[must_use]
     pub fn pos(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint32 blocks = 4`
     #[inline]
-    #[must_use]
     pub fn blocks(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 ret = 5`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -6972,24 +4376,14 @@ pub mod ext4_fallocate_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4FindDelallocRangeFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4FindDelallocRangeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4FindDelallocRangeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4FindDelallocRangeFtraceEvent`.
+    writer Ext4FindDelallocRangeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4FindDelallocRangeFtraceEvent`.
+    reader Ext4FindDelallocRangeFtraceEventReader;
 }
 
-impl<'w> Ext4FindDelallocRangeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4FindDelallocRangeFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -7040,93 +4434,45 @@ impl<'w> Ext4FindDelallocRangeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4FindDelallocRangeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4FindDelallocRangeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4FindDelallocRangeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4FindDelallocRangeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 from = 3`
     #[inline]
-    #[must_use]
     pub fn from_(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 to = 4`
     #[inline]
-    #[must_use]
     pub fn to(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 reverse = 5`
     #[inline]
-    #[must_use]
     pub fn reverse(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int32 found = 6`
     #[inline]
-    #[must_use]
     pub fn found(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional uint32 found_blk = 7`
     #[inline]
-    #[must_use]
     pub fn found_blk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
@@ -7147,24 +4493,14 @@ pub mod ext4_find_delalloc_range_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4ForgetFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4ForgetFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4ForgetFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4ForgetFtraceEvent`.
+    writer Ext4ForgetFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4ForgetFtraceEvent`.
+    reader Ext4ForgetFtraceEventReader;
 }
 
-impl<'w> Ext4ForgetFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4ForgetFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -7201,79 +4537,33 @@ impl<'w> Ext4ForgetFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4ForgetFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4ForgetFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4ForgetFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4ForgetFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 block = 3`
     #[inline]
-    #[must_use]
     pub fn block(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional int32 is_metadata = 4`
     #[inline]
-    #[must_use]
     pub fn is_metadata(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional uint32 mode = 5`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -7292,24 +4582,14 @@ pub mod ext4_forget_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4FreeBlocksFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4FreeBlocksFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4FreeBlocksFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4FreeBlocksFtraceEvent`.
+    writer Ext4FreeBlocksFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4FreeBlocksFtraceEvent`.
+    reader Ext4FreeBlocksFtraceEventReader;
 }
 
-impl<'w> Ext4FreeBlocksFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4FreeBlocksFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -7353,86 +4633,39 @@ impl<'w> Ext4FreeBlocksFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4FreeBlocksFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4FreeBlocksFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4FreeBlocksFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4FreeBlocksFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 block = 3`
     #[inline]
-    #[must_use]
     pub fn block(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 count = 4`
     #[inline]
-    #[must_use]
     pub fn count(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional int32 flags = 5`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional uint32 mode = 6`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
@@ -7452,24 +4685,14 @@ pub mod ext4_free_blocks_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4FreeInodeFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4FreeInodeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4FreeInodeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4FreeInodeFtraceEvent`.
+    writer Ext4FreeInodeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4FreeInodeFtraceEvent`.
+    reader Ext4FreeInodeFtraceEventReader;
 }
 
-impl<'w> Ext4FreeInodeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4FreeInodeFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -7513,86 +4736,39 @@ impl<'w> Ext4FreeInodeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4FreeInodeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4FreeInodeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4FreeInodeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4FreeInodeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 uid = 3`
     #[inline]
-    #[must_use]
     pub fn uid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 gid = 4`
     #[inline]
-    #[must_use]
     pub fn gid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint64 blocks = 5`
     #[inline]
-    #[must_use]
     pub fn blocks(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint32 mode = 6`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
@@ -7612,24 +4788,14 @@ pub mod ext4_free_inode_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4GetImpliedClusterAllocExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4GetImpliedClusterAllocExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent`.
+    writer Ext4GetImpliedClusterAllocExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent`.
+    reader Ext4GetImpliedClusterAllocExitFtraceEventReader;
 }
 
-impl<'w> Ext4GetImpliedClusterAllocExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4GetImpliedClusterAllocExitFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -7673,86 +4839,39 @@ impl<'w> Ext4GetImpliedClusterAllocExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4GetImpliedClusterAllocExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4GetImpliedClusterAllocExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4GetImpliedClusterAllocExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 flags = 2`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
-    #[must_use]
     pub fn lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint64 pblk = 4`
     #[inline]
-    #[must_use]
     pub fn pblk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 len = 5`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional int32 ret = 6`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
@@ -7772,24 +4891,14 @@ pub mod ext4_get_implied_cluster_alloc_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4GetReservedClusterAllocFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4GetReservedClusterAllocFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent`.
+    writer Ext4GetReservedClusterAllocFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent`.
+    reader Ext4GetReservedClusterAllocFtraceEventReader;
 }
 
-impl<'w> Ext4GetReservedClusterAllocFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4GetReservedClusterAllocFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -7819,72 +4928,27 @@ impl<'w> Ext4GetReservedClusterAllocFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4GetReservedClusterAllocFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4GetReservedClusterAllocFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4GetReservedClusterAllocFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
-    #[must_use]
     pub fn lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
@@ -7902,24 +4966,14 @@ pub mod ext4_get_reserved_cluster_alloc_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4IndMapBlocksEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4IndMapBlocksEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent`.
+    writer Ext4IndMapBlocksEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent`.
+    reader Ext4IndMapBlocksEnterFtraceEventReader;
 }
 
-impl<'w> Ext4IndMapBlocksEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4IndMapBlocksEnterFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -7956,79 +5010,33 @@ impl<'w> Ext4IndMapBlocksEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4IndMapBlocksEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4IndMapBlocksEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4IndMapBlocksEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
-    #[must_use]
     pub fn lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 flags = 5`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -8047,24 +5055,14 @@ pub mod ext4_ind_map_blocks_enter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4IndMapBlocksExitFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4IndMapBlocksExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4IndMapBlocksExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4IndMapBlocksExitFtraceEvent`.
+    writer Ext4IndMapBlocksExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4IndMapBlocksExitFtraceEvent`.
+    reader Ext4IndMapBlocksExitFtraceEventReader;
 }
 
-impl<'w> Ext4IndMapBlocksExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4IndMapBlocksExitFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -8122,100 +5120,51 @@ impl<'w> Ext4IndMapBlocksExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4IndMapBlocksExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4IndMapBlocksExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4IndMapBlocksExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4IndMapBlocksExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 flags = 3`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint64 pblk = 4`
     #[inline]
-    #[must_use]
     pub fn pblk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 lblk = 5`
     #[inline]
-    #[must_use]
     pub fn lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 len = 6`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 mflags = 7`
     #[inline]
-    #[must_use]
     pub fn mflags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional int32 ret = 8`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
@@ -8237,24 +5186,14 @@ pub mod ext4_ind_map_blocks_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4InsertRangeFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4InsertRangeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4InsertRangeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4InsertRangeFtraceEvent`.
+    writer Ext4InsertRangeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4InsertRangeFtraceEvent`.
+    reader Ext4InsertRangeFtraceEventReader;
 }
 
-impl<'w> Ext4InsertRangeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4InsertRangeFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -8284,72 +5223,27 @@ impl<'w> Ext4InsertRangeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4InsertRangeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4InsertRangeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4InsertRangeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4InsertRangeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 offset = 3`
     #[inline]
-    #[must_use]
     pub fn offset(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional int64 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
@@ -8367,24 +5261,14 @@ pub mod ext4_insert_range_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4InvalidatepageFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4InvalidatepageFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4InvalidatepageFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4InvalidatepageFtraceEvent`.
+    writer Ext4InvalidatepageFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4InvalidatepageFtraceEvent`.
+    reader Ext4InvalidatepageFtraceEventReader;
 }
 
-impl<'w> Ext4InvalidatepageFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4InvalidatepageFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -8421,79 +5305,33 @@ impl<'w> Ext4InvalidatepageFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4InvalidatepageFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4InvalidatepageFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4InvalidatepageFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4InvalidatepageFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 index = 3`
     #[inline]
-    #[must_use]
     pub fn index(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 offset = 4`
     #[inline]
-    #[must_use]
     pub fn offset(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 length = 5`
     #[inline]
-    #[must_use]
     pub fn length(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -8512,24 +5350,14 @@ pub mod ext4_invalidatepage_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4JournalStartFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4JournalStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4JournalStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4JournalStartFtraceEvent`.
+    writer Ext4JournalStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4JournalStartFtraceEvent`.
+    reader Ext4JournalStartFtraceEventReader;
 }
 
-impl<'w> Ext4JournalStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4JournalStartFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -8573,86 +5401,39 @@ impl<'w> Ext4JournalStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4JournalStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4JournalStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4JournalStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4JournalStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ip = 2`
     #[inline]
-    #[must_use]
     pub fn ip(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 blocks = 3`
     #[inline]
-    #[must_use]
     pub fn blocks(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 rsv_blocks = 4`
     #[inline]
-    #[must_use]
     pub fn rsv_blocks(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 nblocks = 5`
     #[inline]
-    #[must_use]
     pub fn nblocks(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int32 revoke_creds = 6`
     #[inline]
-    #[must_use]
     pub fn revoke_creds(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
@@ -8672,24 +5453,14 @@ pub mod ext4_journal_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4JournalStartReservedFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4JournalStartReservedFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4JournalStartReservedFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4JournalStartReservedFtraceEvent`.
+    writer Ext4JournalStartReservedFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4JournalStartReservedFtraceEvent`.
+    reader Ext4JournalStartReservedFtraceEventReader;
 }
 
-impl<'w> Ext4JournalStartReservedFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4JournalStartReservedFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -8712,65 +5483,21 @@ impl<'w> Ext4JournalStartReservedFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4JournalStartReservedFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4JournalStartReservedFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4JournalStartReservedFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4JournalStartReservedFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ip = 2`
     #[inline]
-    #[must_use]
     pub fn ip(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 blocks = 3`
     #[inline]
-    #[must_use]
     pub fn blocks(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -8787,24 +5514,14 @@ pub mod ext4_journal_start_reserved_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4JournalledInvalidatepageFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4JournalledInvalidatepageFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent`.
+    writer Ext4JournalledInvalidatepageFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent`.
+    reader Ext4JournalledInvalidatepageFtraceEventReader;
 }
 
-impl<'w> Ext4JournalledInvalidatepageFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4JournalledInvalidatepageFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -8841,79 +5558,33 @@ impl<'w> Ext4JournalledInvalidatepageFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4JournalledInvalidatepageFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4JournalledInvalidatepageFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4JournalledInvalidatepageFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 index = 3`
     #[inline]
-    #[must_use]
     pub fn index(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 offset = 4`
     #[inline]
-    #[must_use]
     pub fn offset(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 length = 5`
     #[inline]
-    #[must_use]
     pub fn length(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -8932,24 +5603,14 @@ pub mod ext4_journalled_invalidatepage_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4JournalledWriteEndFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4JournalledWriteEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4JournalledWriteEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4JournalledWriteEndFtraceEvent`.
+    writer Ext4JournalledWriteEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4JournalledWriteEndFtraceEvent`.
+    reader Ext4JournalledWriteEndFtraceEventReader;
 }
 
-impl<'w> Ext4JournalledWriteEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4JournalledWriteEndFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -8986,79 +5647,33 @@ impl<'w> Ext4JournalledWriteEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4JournalledWriteEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4JournalledWriteEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4JournalledWriteEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4JournalledWriteEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
-    #[must_use]
     pub fn pos(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 copied = 5`
     #[inline]
-    #[must_use]
     pub fn copied(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -9077,24 +5692,14 @@ pub mod ext4_journalled_write_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4LoadInodeFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4LoadInodeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4LoadInodeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4LoadInodeFtraceEvent`.
+    writer Ext4LoadInodeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4LoadInodeFtraceEvent`.
+    reader Ext4LoadInodeFtraceEventReader;
 }
 
-impl<'w> Ext4LoadInodeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4LoadInodeFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -9110,58 +5715,15 @@ impl<'w> Ext4LoadInodeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4LoadInodeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4LoadInodeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4LoadInodeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4LoadInodeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -9177,24 +5739,14 @@ pub mod ext4_load_inode_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4LoadInodeBitmapFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4LoadInodeBitmapFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4LoadInodeBitmapFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4LoadInodeBitmapFtraceEvent`.
+    writer Ext4LoadInodeBitmapFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4LoadInodeBitmapFtraceEvent`.
+    reader Ext4LoadInodeBitmapFtraceEventReader;
 }
 
-impl<'w> Ext4LoadInodeBitmapFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4LoadInodeBitmapFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -9210,58 +5762,15 @@ impl<'w> Ext4LoadInodeBitmapFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4LoadInodeBitmapFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4LoadInodeBitmapFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4LoadInodeBitmapFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4LoadInodeBitmapFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 group = 2`
     #[inline]
-    #[must_use]
     pub fn group(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -9277,24 +5786,14 @@ pub mod ext4_load_inode_bitmap_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4MarkInodeDirtyFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4MarkInodeDirtyFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4MarkInodeDirtyFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4MarkInodeDirtyFtraceEvent`.
+    writer Ext4MarkInodeDirtyFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4MarkInodeDirtyFtraceEvent`.
+    reader Ext4MarkInodeDirtyFtraceEventReader;
 }
 
-impl<'w> Ext4MarkInodeDirtyFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4MarkInodeDirtyFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -9317,65 +5816,21 @@ impl<'w> Ext4MarkInodeDirtyFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4MarkInodeDirtyFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4MarkInodeDirtyFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4MarkInodeDirtyFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4MarkInodeDirtyFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 ip = 3`
     #[inline]
-    #[must_use]
     pub fn ip(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -9392,24 +5847,14 @@ pub mod ext4_mark_inode_dirty_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4MbBitmapLoadFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4MbBitmapLoadFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4MbBitmapLoadFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4MbBitmapLoadFtraceEvent`.
+    writer Ext4MbBitmapLoadFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4MbBitmapLoadFtraceEvent`.
+    reader Ext4MbBitmapLoadFtraceEventReader;
 }
 
-impl<'w> Ext4MbBitmapLoadFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4MbBitmapLoadFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -9425,58 +5870,15 @@ impl<'w> Ext4MbBitmapLoadFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4MbBitmapLoadFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4MbBitmapLoadFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4MbBitmapLoadFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4MbBitmapLoadFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 group = 2`
     #[inline]
-    #[must_use]
     pub fn group(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -9492,24 +5894,14 @@ pub mod ext4_mb_bitmap_load_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4MbBuddyBitmapLoadFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4MbBuddyBitmapLoadFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent`.
+    writer Ext4MbBuddyBitmapLoadFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent`.
+    reader Ext4MbBuddyBitmapLoadFtraceEventReader;
 }
 
-impl<'w> Ext4MbBuddyBitmapLoadFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4MbBuddyBitmapLoadFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -9525,58 +5917,15 @@ impl<'w> Ext4MbBuddyBitmapLoadFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4MbBuddyBitmapLoadFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4MbBuddyBitmapLoadFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4MbBuddyBitmapLoadFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 group = 2`
     #[inline]
-    #[must_use]
     pub fn group(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -9592,24 +5941,14 @@ pub mod ext4_mb_buddy_bitmap_load_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4MbDiscardPreallocationsFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4MbDiscardPreallocationsFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent`.
+    writer Ext4MbDiscardPreallocationsFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent`.
+    reader Ext4MbDiscardPreallocationsFtraceEventReader;
 }
 
-impl<'w> Ext4MbDiscardPreallocationsFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4MbDiscardPreallocationsFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -9625,58 +5964,15 @@ impl<'w> Ext4MbDiscardPreallocationsFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4MbDiscardPreallocationsFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4MbDiscardPreallocationsFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4MbDiscardPreallocationsFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int32 needed = 2`
     #[inline]
-    #[must_use]
     pub fn needed(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
@@ -9692,24 +5988,14 @@ pub mod ext4_mb_discard_preallocations_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4MbNewGroupPaFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4MbNewGroupPaFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4MbNewGroupPaFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4MbNewGroupPaFtraceEvent`.
+    writer Ext4MbNewGroupPaFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4MbNewGroupPaFtraceEvent`.
+    reader Ext4MbNewGroupPaFtraceEventReader;
 }
 
-impl<'w> Ext4MbNewGroupPaFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4MbNewGroupPaFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -9746,79 +6032,33 @@ impl<'w> Ext4MbNewGroupPaFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4MbNewGroupPaFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4MbNewGroupPaFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4MbNewGroupPaFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4MbNewGroupPaFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 pa_pstart = 3`
     #[inline]
-    #[must_use]
     pub fn pa_pstart(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 pa_lstart = 4`
     #[inline]
-    #[must_use]
     pub fn pa_lstart(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 pa_len = 5`
     #[inline]
-    #[must_use]
     pub fn pa_len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -9837,24 +6077,14 @@ pub mod ext4_mb_new_group_pa_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4MbNewInodePaFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4MbNewInodePaFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4MbNewInodePaFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4MbNewInodePaFtraceEvent`.
+    writer Ext4MbNewInodePaFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4MbNewInodePaFtraceEvent`.
+    reader Ext4MbNewInodePaFtraceEventReader;
 }
 
-impl<'w> Ext4MbNewInodePaFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4MbNewInodePaFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -9891,79 +6121,33 @@ impl<'w> Ext4MbNewInodePaFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4MbNewInodePaFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4MbNewInodePaFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4MbNewInodePaFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4MbNewInodePaFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 pa_pstart = 3`
     #[inline]
-    #[must_use]
     pub fn pa_pstart(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 pa_lstart = 4`
     #[inline]
-    #[must_use]
     pub fn pa_lstart(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 pa_len = 5`
     #[inline]
-    #[must_use]
     pub fn pa_len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -9982,24 +6166,14 @@ pub mod ext4_mb_new_inode_pa_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4MbReleaseGroupPaFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4MbReleaseGroupPaFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent`.
+    writer Ext4MbReleaseGroupPaFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent`.
+    reader Ext4MbReleaseGroupPaFtraceEventReader;
 }
 
-impl<'w> Ext4MbReleaseGroupPaFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4MbReleaseGroupPaFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -10022,65 +6196,21 @@ impl<'w> Ext4MbReleaseGroupPaFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4MbReleaseGroupPaFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4MbReleaseGroupPaFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4MbReleaseGroupPaFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 pa_pstart = 2`
     #[inline]
-    #[must_use]
     pub fn pa_pstart(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 pa_len = 3`
     #[inline]
-    #[must_use]
     pub fn pa_len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -10097,24 +6227,14 @@ pub mod ext4_mb_release_group_pa_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4MbReleaseInodePaFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4MbReleaseInodePaFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4MbReleaseInodePaFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4MbReleaseInodePaFtraceEvent`.
+    writer Ext4MbReleaseInodePaFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4MbReleaseInodePaFtraceEvent`.
+    reader Ext4MbReleaseInodePaFtraceEventReader;
 }
 
-impl<'w> Ext4MbReleaseInodePaFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4MbReleaseInodePaFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -10144,72 +6264,27 @@ impl<'w> Ext4MbReleaseInodePaFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4MbReleaseInodePaFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4MbReleaseInodePaFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4MbReleaseInodePaFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4MbReleaseInodePaFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 block = 3`
     #[inline]
-    #[must_use]
     pub fn block(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 count = 4`
     #[inline]
-    #[must_use]
     pub fn count(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
@@ -10227,24 +6302,14 @@ pub mod ext4_mb_release_inode_pa_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4MballocAllocFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4MballocAllocFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4MballocAllocFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4MballocAllocFtraceEvent`.
+    writer Ext4MballocAllocFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4MballocAllocFtraceEvent`.
+    reader Ext4MballocAllocFtraceEventReader;
 }
 
-impl<'w> Ext4MballocAllocFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4MballocAllocFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -10386,184 +6451,123 @@ impl<'w> Ext4MballocAllocFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4MballocAllocFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4MballocAllocFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4MballocAllocFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4MballocAllocFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 orig_logical = 3`
     #[inline]
-    #[must_use]
     pub fn orig_logical(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int32 orig_start = 4`
     #[inline]
-    #[must_use]
     pub fn orig_start(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional uint32 orig_group = 5`
     #[inline]
-    #[must_use]
     pub fn orig_group(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional int32 orig_len = 6`
     #[inline]
-    #[must_use]
     pub fn orig_len(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional uint32 goal_logical = 7`
     #[inline]
-    #[must_use]
     pub fn goal_logical(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional int32 goal_start = 8`
     #[inline]
-    #[must_use]
     pub fn goal_start(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
 
     /// `optional uint32 goal_group = 9`
     #[inline]
-    #[must_use]
     pub fn goal_group(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional int32 goal_len = 10`
     #[inline]
-    #[must_use]
     pub fn goal_len(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 10)
     }
 
     /// `optional uint32 result_logical = 11`
     #[inline]
-    #[must_use]
     pub fn result_logical(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional int32 result_start = 12`
     #[inline]
-    #[must_use]
     pub fn result_start(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 12)
     }
 
     /// `optional uint32 result_group = 13`
     #[inline]
-    #[must_use]
     pub fn result_group(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 13)
     }
 
     /// `optional int32 result_len = 14`
     #[inline]
-    #[must_use]
     pub fn result_len(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 14)
     }
 
     /// `optional uint32 found = 15`
     #[inline]
-    #[must_use]
     pub fn found(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 15)
     }
 
     /// `optional uint32 groups = 16`
     #[inline]
-    #[must_use]
     pub fn groups(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 16)
     }
 
     /// `optional uint32 buddy = 17`
     #[inline]
-    #[must_use]
     pub fn buddy(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 17)
     }
 
     /// `optional uint32 flags = 18`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 18)
     }
 
     /// `optional uint32 tail = 19`
     #[inline]
-    #[must_use]
     pub fn tail(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 19)
     }
 
     /// `optional uint32 cr = 20`
     #[inline]
-    #[must_use]
     pub fn cr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 20)
     }
@@ -10597,24 +6601,14 @@ pub mod ext4_mballoc_alloc_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4MballocDiscardFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4MballocDiscardFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4MballocDiscardFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4MballocDiscardFtraceEvent`.
+    writer Ext4MballocDiscardFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4MballocDiscardFtraceEvent`.
+    reader Ext4MballocDiscardFtraceEventReader;
 }
 
-impl<'w> Ext4MballocDiscardFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4MballocDiscardFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -10651,79 +6645,33 @@ impl<'w> Ext4MballocDiscardFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4MballocDiscardFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4MballocDiscardFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4MballocDiscardFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4MballocDiscardFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 result_start = 3`
     #[inline]
-    #[must_use]
     pub fn result_start(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint32 result_group = 4`
     #[inline]
-    #[must_use]
     pub fn result_group(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 result_len = 5`
     #[inline]
-    #[must_use]
     pub fn result_len(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -10742,24 +6690,14 @@ pub mod ext4_mballoc_discard_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4MballocFreeFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4MballocFreeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4MballocFreeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4MballocFreeFtraceEvent`.
+    writer Ext4MballocFreeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4MballocFreeFtraceEvent`.
+    reader Ext4MballocFreeFtraceEventReader;
 }
 
-impl<'w> Ext4MballocFreeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4MballocFreeFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -10796,79 +6734,33 @@ impl<'w> Ext4MballocFreeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4MballocFreeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4MballocFreeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4MballocFreeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4MballocFreeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 result_start = 3`
     #[inline]
-    #[must_use]
     pub fn result_start(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint32 result_group = 4`
     #[inline]
-    #[must_use]
     pub fn result_group(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 result_len = 5`
     #[inline]
-    #[must_use]
     pub fn result_len(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -10887,24 +6779,14 @@ pub mod ext4_mballoc_free_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4MballocPreallocFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4MballocPreallocFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4MballocPreallocFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4MballocPreallocFtraceEvent`.
+    writer Ext4MballocPreallocFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4MballocPreallocFtraceEvent`.
+    reader Ext4MballocPreallocFtraceEventReader;
 }
 
-impl<'w> Ext4MballocPreallocFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4MballocPreallocFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -10976,114 +6858,63 @@ impl<'w> Ext4MballocPreallocFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4MballocPreallocFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4MballocPreallocFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4MballocPreallocFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4MballocPreallocFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 orig_logical = 3`
     #[inline]
-    #[must_use]
     pub fn orig_logical(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int32 orig_start = 4`
     #[inline]
-    #[must_use]
     pub fn orig_start(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional uint32 orig_group = 5`
     #[inline]
-    #[must_use]
     pub fn orig_group(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional int32 orig_len = 6`
     #[inline]
-    #[must_use]
     pub fn orig_len(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional uint32 result_logical = 7`
     #[inline]
-    #[must_use]
     pub fn result_logical(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional int32 result_start = 8`
     #[inline]
-    #[must_use]
     pub fn result_start(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
 
     /// `optional uint32 result_group = 9`
     #[inline]
-    #[must_use]
     pub fn result_group(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional int32 result_len = 10`
     #[inline]
-    #[must_use]
     pub fn result_len(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 10)
     }
@@ -11107,24 +6938,14 @@ pub mod ext4_mballoc_prealloc_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4OtherInodeUpdateTimeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4OtherInodeUpdateTimeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent`.
+    writer Ext4OtherInodeUpdateTimeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent`.
+    reader Ext4OtherInodeUpdateTimeFtraceEventReader;
 }
 
-impl<'w> Ext4OtherInodeUpdateTimeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4OtherInodeUpdateTimeFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -11168,86 +6989,39 @@ impl<'w> Ext4OtherInodeUpdateTimeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4OtherInodeUpdateTimeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4OtherInodeUpdateTimeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4OtherInodeUpdateTimeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 orig_ino = 3`
     #[inline]
-    #[must_use]
     pub fn orig_ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 uid = 4`
     #[inline]
-    #[must_use]
     pub fn uid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 gid = 5`
     #[inline]
-    #[must_use]
     pub fn gid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 mode = 6`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
@@ -11267,24 +7041,14 @@ pub mod ext4_other_inode_update_time_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4PunchHoleFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4PunchHoleFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4PunchHoleFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4PunchHoleFtraceEvent`.
+    writer Ext4PunchHoleFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4PunchHoleFtraceEvent`.
+    reader Ext4PunchHoleFtraceEventReader;
 }
 
-impl<'w> Ext4PunchHoleFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4PunchHoleFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -11321,79 +7085,33 @@ impl<'w> Ext4PunchHoleFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4PunchHoleFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4PunchHoleFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4PunchHoleFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4PunchHoleFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 offset = 3`
     #[inline]
-    #[must_use]
     pub fn offset(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional int64 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
 
     /// `optional int32 mode = 5`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -11412,24 +7130,14 @@ pub mod ext4_punch_hole_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4ReadBlockBitmapLoadFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4ReadBlockBitmapLoadFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent`.
+    writer Ext4ReadBlockBitmapLoadFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent`.
+    reader Ext4ReadBlockBitmapLoadFtraceEventReader;
 }
 
-impl<'w> Ext4ReadBlockBitmapLoadFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4ReadBlockBitmapLoadFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -11452,65 +7160,21 @@ impl<'w> Ext4ReadBlockBitmapLoadFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4ReadBlockBitmapLoadFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4ReadBlockBitmapLoadFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4ReadBlockBitmapLoadFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 group = 2`
     #[inline]
-    #[must_use]
     pub fn group(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 prefetch = 3`
     #[inline]
-    #[must_use]
     pub fn prefetch(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -11527,24 +7191,14 @@ pub mod ext4_read_block_bitmap_load_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4ReadpageFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4ReadpageFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4ReadpageFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4ReadpageFtraceEvent`.
+    writer Ext4ReadpageFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4ReadpageFtraceEvent`.
+    reader Ext4ReadpageFtraceEventReader;
 }
 
-impl<'w> Ext4ReadpageFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4ReadpageFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -11567,65 +7221,21 @@ impl<'w> Ext4ReadpageFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4ReadpageFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4ReadpageFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4ReadpageFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4ReadpageFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 index = 3`
     #[inline]
-    #[must_use]
     pub fn index(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -11642,24 +7252,14 @@ pub mod ext4_readpage_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4ReleasepageFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4ReleasepageFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4ReleasepageFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4ReleasepageFtraceEvent`.
+    writer Ext4ReleasepageFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4ReleasepageFtraceEvent`.
+    reader Ext4ReleasepageFtraceEventReader;
 }
 
-impl<'w> Ext4ReleasepageFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4ReleasepageFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -11682,65 +7282,21 @@ impl<'w> Ext4ReleasepageFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4ReleasepageFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4ReleasepageFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4ReleasepageFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4ReleasepageFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 index = 3`
     #[inline]
-    #[must_use]
     pub fn index(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -11757,24 +7313,14 @@ pub mod ext4_releasepage_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4RemoveBlocksFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4RemoveBlocksFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4RemoveBlocksFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4RemoveBlocksFtraceEvent`.
+    writer Ext4RemoveBlocksFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4RemoveBlocksFtraceEvent`.
+    reader Ext4RemoveBlocksFtraceEventReader;
 }
 
-impl<'w> Ext4RemoveBlocksFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4RemoveBlocksFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -11853,121 +7399,69 @@ impl<'w> Ext4RemoveBlocksFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4RemoveBlocksFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4RemoveBlocksFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4RemoveBlocksFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4RemoveBlocksFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 from = 3`
     #[inline]
-    #[must_use]
     pub fn from_(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 to = 4`
     #[inline]
-    #[must_use]
     pub fn to(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int64 partial = 5`
     #[inline]
-    #[must_use]
     pub fn partial(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }
 
     /// `optional uint64 ee_pblk = 6`
     #[inline]
-    #[must_use]
     pub fn ee_pblk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional uint32 ee_lblk = 7`
     #[inline]
-    #[must_use]
     pub fn ee_lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 ee_len = 8`
     #[inline]
-    #[must_use]
     pub fn ee_len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 pc_lblk = 9`
     #[inline]
-    #[must_use]
     pub fn pc_lblk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint64 pc_pclu = 10`
     #[inline]
-    #[must_use]
     pub fn pc_pclu(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 10)
     }
 
     /// `optional int32 pc_state = 11`
     #[inline]
-    #[must_use]
     pub fn pc_state(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 11)
     }
@@ -11992,24 +7486,14 @@ pub mod ext4_remove_blocks_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4RequestBlocksFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4RequestBlocksFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4RequestBlocksFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4RequestBlocksFtraceEvent`.
+    writer Ext4RequestBlocksFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4RequestBlocksFtraceEvent`.
+    reader Ext4RequestBlocksFtraceEventReader;
 }
 
-impl<'w> Ext4RequestBlocksFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4RequestBlocksFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -12081,114 +7565,63 @@ impl<'w> Ext4RequestBlocksFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4RequestBlocksFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4RequestBlocksFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4RequestBlocksFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4RequestBlocksFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 len = 3`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 logical = 4`
     #[inline]
-    #[must_use]
     pub fn logical(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 lleft = 5`
     #[inline]
-    #[must_use]
     pub fn lleft(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 lright = 6`
     #[inline]
-    #[must_use]
     pub fn lright(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint64 goal = 7`
     #[inline]
-    #[must_use]
     pub fn goal(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional uint64 pleft = 8`
     #[inline]
-    #[must_use]
     pub fn pleft(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
 
     /// `optional uint64 pright = 9`
     #[inline]
-    #[must_use]
     pub fn pright(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 9)
     }
 
     /// `optional uint32 flags = 10`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
@@ -12212,24 +7645,14 @@ pub mod ext4_request_blocks_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4RequestInodeFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4RequestInodeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4RequestInodeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4RequestInodeFtraceEvent`.
+    writer Ext4RequestInodeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4RequestInodeFtraceEvent`.
+    reader Ext4RequestInodeFtraceEventReader;
 }
 
-impl<'w> Ext4RequestInodeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4RequestInodeFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -12252,65 +7675,21 @@ impl<'w> Ext4RequestInodeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4RequestInodeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4RequestInodeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4RequestInodeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4RequestInodeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 dir = 2`
     #[inline]
-    #[must_use]
     pub fn dir(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 mode = 3`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -12327,24 +7706,14 @@ pub mod ext4_request_inode_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4SyncFsFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4SyncFsFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4SyncFsFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4SyncFsFtraceEvent`.
+    writer Ext4SyncFsFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4SyncFsFtraceEvent`.
+    reader Ext4SyncFsFtraceEventReader;
 }
 
-impl<'w> Ext4SyncFsFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4SyncFsFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -12360,58 +7729,15 @@ impl<'w> Ext4SyncFsFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4SyncFsFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4SyncFsFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4SyncFsFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4SyncFsFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int32 wait = 2`
     #[inline]
-    #[must_use]
     pub fn wait(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
@@ -12427,24 +7753,14 @@ pub mod ext4_sync_fs_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4TrimAllFreeFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4TrimAllFreeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4TrimAllFreeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4TrimAllFreeFtraceEvent`.
+    writer Ext4TrimAllFreeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4TrimAllFreeFtraceEvent`.
+    reader Ext4TrimAllFreeFtraceEventReader;
 }
 
-impl<'w> Ext4TrimAllFreeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4TrimAllFreeFtraceEventWriter<'_> {
     /// `optional int32 dev_major = 1`
     #[inline]
     pub fn dev_major(&mut self, value: i32) -> &mut Self {
@@ -12481,79 +7797,33 @@ impl<'w> Ext4TrimAllFreeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4TrimAllFreeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4TrimAllFreeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4TrimAllFreeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4TrimAllFreeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 dev_major = 1`
     #[inline]
-    #[must_use]
     pub fn dev_major(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 dev_minor = 2`
     #[inline]
-    #[must_use]
     pub fn dev_minor(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint32 group = 3`
     #[inline]
-    #[must_use]
     pub fn group(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int32 start = 4`
     #[inline]
-    #[must_use]
     pub fn start(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 len = 5`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -12572,24 +7842,14 @@ pub mod ext4_trim_all_free_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4TrimExtentFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4TrimExtentFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4TrimExtentFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4TrimExtentFtraceEvent`.
+    writer Ext4TrimExtentFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4TrimExtentFtraceEvent`.
+    reader Ext4TrimExtentFtraceEventReader;
 }
 
-impl<'w> Ext4TrimExtentFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4TrimExtentFtraceEventWriter<'_> {
     /// `optional int32 dev_major = 1`
     #[inline]
     pub fn dev_major(&mut self, value: i32) -> &mut Self {
@@ -12626,79 +7886,33 @@ impl<'w> Ext4TrimExtentFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4TrimExtentFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4TrimExtentFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4TrimExtentFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4TrimExtentFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 dev_major = 1`
     #[inline]
-    #[must_use]
     pub fn dev_major(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 dev_minor = 2`
     #[inline]
-    #[must_use]
     pub fn dev_minor(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint32 group = 3`
     #[inline]
-    #[must_use]
     pub fn group(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int32 start = 4`
     #[inline]
-    #[must_use]
     pub fn start(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 len = 5`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -12717,24 +7931,14 @@ pub mod ext4_trim_extent_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4TruncateEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4TruncateEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4TruncateEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4TruncateEnterFtraceEvent`.
+    writer Ext4TruncateEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4TruncateEnterFtraceEvent`.
+    reader Ext4TruncateEnterFtraceEventReader;
 }
 
-impl<'w> Ext4TruncateEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4TruncateEnterFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -12757,65 +7961,21 @@ impl<'w> Ext4TruncateEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4TruncateEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4TruncateEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4TruncateEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4TruncateEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 blocks = 3`
     #[inline]
-    #[must_use]
     pub fn blocks(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -12832,24 +7992,14 @@ pub mod ext4_truncate_enter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4TruncateExitFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4TruncateExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4TruncateExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4TruncateExitFtraceEvent`.
+    writer Ext4TruncateExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4TruncateExitFtraceEvent`.
+    reader Ext4TruncateExitFtraceEventReader;
 }
 
-impl<'w> Ext4TruncateExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4TruncateExitFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -12872,65 +8022,21 @@ impl<'w> Ext4TruncateExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4TruncateExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4TruncateExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4TruncateExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4TruncateExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 blocks = 3`
     #[inline]
-    #[must_use]
     pub fn blocks(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -12947,24 +8053,14 @@ pub mod ext4_truncate_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4UnlinkEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4UnlinkEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4UnlinkEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4UnlinkEnterFtraceEvent`.
+    writer Ext4UnlinkEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4UnlinkEnterFtraceEvent`.
+    reader Ext4UnlinkEnterFtraceEventReader;
 }
 
-impl<'w> Ext4UnlinkEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4UnlinkEnterFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -12994,72 +8090,27 @@ impl<'w> Ext4UnlinkEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4UnlinkEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4UnlinkEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4UnlinkEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4UnlinkEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 parent = 3`
     #[inline]
-    #[must_use]
     pub fn parent(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional int64 size = 4`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
@@ -13077,24 +8128,14 @@ pub mod ext4_unlink_enter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4UnlinkExitFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4UnlinkExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4UnlinkExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4UnlinkExitFtraceEvent`.
+    writer Ext4UnlinkExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4UnlinkExitFtraceEvent`.
+    reader Ext4UnlinkExitFtraceEventReader;
 }
 
-impl<'w> Ext4UnlinkExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4UnlinkExitFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -13117,65 +8158,21 @@ impl<'w> Ext4UnlinkExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4UnlinkExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4UnlinkExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4UnlinkExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4UnlinkExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -13192,24 +8189,14 @@ pub mod ext4_unlink_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4WriteBeginFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4WriteBeginFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4WriteBeginFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4WriteBeginFtraceEvent`.
+    writer Ext4WriteBeginFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4WriteBeginFtraceEvent`.
+    reader Ext4WriteBeginFtraceEventReader;
 }
 
-impl<'w> Ext4WriteBeginFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4WriteBeginFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -13246,79 +8233,33 @@ impl<'w> Ext4WriteBeginFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4WriteBeginFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4WriteBeginFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4WriteBeginFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4WriteBeginFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
-    #[must_use]
     pub fn pos(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 flags = 5`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -13337,24 +8278,14 @@ pub mod ext4_write_begin_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4WriteEndFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4WriteEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4WriteEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4WriteEndFtraceEvent`.
+    writer Ext4WriteEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4WriteEndFtraceEvent`.
+    reader Ext4WriteEndFtraceEventReader;
 }
 
-impl<'w> Ext4WriteEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4WriteEndFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -13391,79 +8322,33 @@ impl<'w> Ext4WriteEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4WriteEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4WriteEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4WriteEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4WriteEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
-    #[must_use]
     pub fn pos(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 copied = 5`
     #[inline]
-    #[must_use]
     pub fn copied(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -13482,24 +8367,14 @@ pub mod ext4_write_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4WritepageFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4WritepageFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4WritepageFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4WritepageFtraceEvent`.
+    writer Ext4WritepageFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4WritepageFtraceEvent`.
+    reader Ext4WritepageFtraceEventReader;
 }
 
-impl<'w> Ext4WritepageFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4WritepageFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -13522,65 +8397,21 @@ impl<'w> Ext4WritepageFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4WritepageFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4WritepageFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4WritepageFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4WritepageFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 index = 3`
     #[inline]
-    #[must_use]
     pub fn index(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -13597,24 +8428,14 @@ pub mod ext4_writepage_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4WritepagesFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4WritepagesFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4WritepagesFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4WritepagesFtraceEvent`.
+    writer Ext4WritepagesFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4WritepagesFtraceEvent`.
+    reader Ext4WritepagesFtraceEventReader;
 }
 
-impl<'w> Ext4WritepagesFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4WritepagesFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -13686,114 +8507,63 @@ impl<'w> Ext4WritepagesFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4WritepagesFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4WritepagesFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4WritepagesFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4WritepagesFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 nr_to_write = 3`
     #[inline]
-    #[must_use]
     pub fn nr_to_write(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional int64 pages_skipped = 4`
     #[inline]
-    #[must_use]
     pub fn pages_skipped(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
 
     /// `optional int64 range_start = 5`
     #[inline]
-    #[must_use]
     pub fn range_start(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }
 
     /// `optional int64 range_end = 6`
     #[inline]
-    #[must_use]
     pub fn range_end(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 6)
     }
 
     /// `optional uint64 writeback_index = 7`
     #[inline]
-    #[must_use]
     pub fn writeback_index(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional int32 sync_mode = 8`
     #[inline]
-    #[must_use]
     pub fn sync_mode(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
 
     /// `optional uint32 for_kupdate = 9`
     #[inline]
-    #[must_use]
     pub fn for_kupdate(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 range_cyclic = 10`
     #[inline]
-    #[must_use]
     pub fn range_cyclic(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
@@ -13817,24 +8587,14 @@ pub mod ext4_writepages_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4WritepagesResultFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4WritepagesResultFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4WritepagesResultFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4WritepagesResultFtraceEvent`.
+    writer Ext4WritepagesResultFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4WritepagesResultFtraceEvent`.
+    reader Ext4WritepagesResultFtraceEventReader;
 }
 
-impl<'w> Ext4WritepagesResultFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4WritepagesResultFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -13885,93 +8645,45 @@ impl<'w> Ext4WritepagesResultFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4WritepagesResultFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4WritepagesResultFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4WritepagesResultFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4WritepagesResultFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 pages_written = 4`
     #[inline]
-    #[must_use]
     pub fn pages_written(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int64 pages_skipped = 5`
     #[inline]
-    #[must_use]
     pub fn pages_skipped(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }
 
     /// `optional uint64 writeback_index = 6`
     #[inline]
-    #[must_use]
     pub fn writeback_index(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional int32 sync_mode = 7`
     #[inline]
-    #[must_use]
     pub fn sync_mode(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
@@ -13992,24 +8704,14 @@ pub mod ext4_writepages_result_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Ext4ZeroRangeFtraceEvent`.
-#[derive(Debug)]
-pub struct Ext4ZeroRangeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Ext4ZeroRangeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Ext4ZeroRangeFtraceEvent`.
+    writer Ext4ZeroRangeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Ext4ZeroRangeFtraceEvent`.
+    reader Ext4ZeroRangeFtraceEventReader;
 }
 
-impl<'w> Ext4ZeroRangeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Ext4ZeroRangeFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -14046,79 +8748,33 @@ impl<'w> Ext4ZeroRangeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Ext4ZeroRangeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ext4ZeroRangeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Ext4ZeroRangeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Ext4ZeroRangeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 offset = 3`
     #[inline]
-    #[must_use]
     pub fn offset(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional int64 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
 
     /// `optional int32 mode = 5`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }

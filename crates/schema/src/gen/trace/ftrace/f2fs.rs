@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.F2fsDoSubmitBioFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsDoSubmitBioFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsDoSubmitBioFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsDoSubmitBioFtraceEvent`.
+    writer F2fsDoSubmitBioFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsDoSubmitBioFtraceEvent`.
+    reader F2fsDoSubmitBioFtraceEventReader;
 }
 
-impl<'w> F2fsDoSubmitBioFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsDoSubmitBioFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -56,79 +46,33 @@ impl<'w> F2fsDoSubmitBioFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsDoSubmitBioFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsDoSubmitBioFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsDoSubmitBioFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsDoSubmitBioFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int32 btype = 2`
     #[inline]
-    #[must_use]
     pub fn btype(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint32 sync = 3`
     #[inline]
-    #[must_use]
     pub fn sync(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint64 sector = 4`
     #[inline]
-    #[must_use]
     pub fn sector(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 size = 5`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -147,24 +91,14 @@ pub mod f2fs_do_submit_bio_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsEvictInodeFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsEvictInodeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsEvictInodeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsEvictInodeFtraceEvent`.
+    writer F2fsEvictInodeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsEvictInodeFtraceEvent`.
+    reader F2fsEvictInodeFtraceEventReader;
 }
 
-impl<'w> F2fsEvictInodeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsEvictInodeFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -222,100 +156,51 @@ impl<'w> F2fsEvictInodeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsEvictInodeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsEvictInodeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsEvictInodeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsEvictInodeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 pino = 3`
     #[inline]
-    #[must_use]
     pub fn pino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 mode = 4`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int64 size = 5`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }
 
     /// `optional uint32 nlink = 6`
     #[inline]
-    #[must_use]
     pub fn nlink(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint64 blocks = 7`
     #[inline]
-    #[must_use]
     pub fn blocks(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional uint32 advise = 8`
     #[inline]
-    #[must_use]
     pub fn advise(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
@@ -337,24 +222,14 @@ pub mod f2fs_evict_inode_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsFallocateFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsFallocateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsFallocateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsFallocateFtraceEvent`.
+    writer F2fsFallocateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsFallocateFtraceEvent`.
+    reader F2fsFallocateFtraceEventReader;
 }
 
-impl<'w> F2fsFallocateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsFallocateFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -412,100 +287,51 @@ impl<'w> F2fsFallocateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsFallocateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsFallocateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsFallocateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsFallocateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 mode = 3`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int64 offset = 4`
     #[inline]
-    #[must_use]
     pub fn offset(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
 
     /// `optional int64 len = 5`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }
 
     /// `optional int64 size = 6`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 6)
     }
 
     /// `optional uint64 blocks = 7`
     #[inline]
-    #[must_use]
     pub fn blocks(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional int32 ret = 8`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
@@ -527,24 +353,14 @@ pub mod f2fs_fallocate_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsGetDataBlockFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsGetDataBlockFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsGetDataBlockFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsGetDataBlockFtraceEvent`.
+    writer F2fsGetDataBlockFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsGetDataBlockFtraceEvent`.
+    reader F2fsGetDataBlockFtraceEventReader;
 }
 
-impl<'w> F2fsGetDataBlockFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsGetDataBlockFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -588,86 +404,39 @@ impl<'w> F2fsGetDataBlockFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsGetDataBlockFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsGetDataBlockFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsGetDataBlockFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsGetDataBlockFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 iblock = 3`
     #[inline]
-    #[must_use]
     pub fn iblock(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 bh_start = 4`
     #[inline]
-    #[must_use]
     pub fn bh_start(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 bh_size = 5`
     #[inline]
-    #[must_use]
     pub fn bh_size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional int32 ret = 6`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
@@ -687,24 +456,14 @@ pub mod f2fs_get_data_block_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsGetVictimFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsGetVictimFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsGetVictimFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsGetVictimFtraceEvent`.
+    writer F2fsGetVictimFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsGetVictimFtraceEvent`.
+    reader F2fsGetVictimFtraceEventReader;
 }
 
-impl<'w> F2fsGetVictimFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsGetVictimFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -783,121 +542,69 @@ impl<'w> F2fsGetVictimFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsGetVictimFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsGetVictimFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsGetVictimFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsGetVictimFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int32 type = 2`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 gc_type = 3`
     #[inline]
-    #[must_use]
     pub fn gc_type(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 alloc_mode = 4`
     #[inline]
-    #[must_use]
     pub fn alloc_mode(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 gc_mode = 5`
     #[inline]
-    #[must_use]
     pub fn gc_mode(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional uint32 victim = 6`
     #[inline]
-    #[must_use]
     pub fn victim(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 ofs_unit = 7`
     #[inline]
-    #[must_use]
     pub fn ofs_unit(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 pre_victim = 8`
     #[inline]
-    #[must_use]
     pub fn pre_victim(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 prefree = 9`
     #[inline]
-    #[must_use]
     pub fn prefree(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 free = 10`
     #[inline]
-    #[must_use]
     pub fn free(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint32 cost = 11`
     #[inline]
-    #[must_use]
     pub fn cost(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
@@ -922,24 +629,14 @@ pub mod f2fs_get_victim_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsIgetFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsIgetFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsIgetFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsIgetFtraceEvent`.
+    writer F2fsIgetFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsIgetFtraceEvent`.
+    reader F2fsIgetFtraceEventReader;
 }
 
-impl<'w> F2fsIgetFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsIgetFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -997,100 +694,51 @@ impl<'w> F2fsIgetFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsIgetFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsIgetFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsIgetFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsIgetFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 pino = 3`
     #[inline]
-    #[must_use]
     pub fn pino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 mode = 4`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int64 size = 5`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }
 
     /// `optional uint32 nlink = 6`
     #[inline]
-    #[must_use]
     pub fn nlink(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint64 blocks = 7`
     #[inline]
-    #[must_use]
     pub fn blocks(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional uint32 advise = 8`
     #[inline]
-    #[must_use]
     pub fn advise(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
@@ -1112,24 +760,14 @@ pub mod f2fs_iget_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsIgetExitFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsIgetExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsIgetExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsIgetExitFtraceEvent`.
+    writer F2fsIgetExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsIgetExitFtraceEvent`.
+    reader F2fsIgetExitFtraceEventReader;
 }
 
-impl<'w> F2fsIgetExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsIgetExitFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -1152,65 +790,21 @@ impl<'w> F2fsIgetExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsIgetExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsIgetExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsIgetExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsIgetExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -1227,24 +821,14 @@ pub mod f2fs_iget_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsNewInodeFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsNewInodeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsNewInodeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsNewInodeFtraceEvent`.
+    writer F2fsNewInodeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsNewInodeFtraceEvent`.
+    reader F2fsNewInodeFtraceEventReader;
 }
 
-impl<'w> F2fsNewInodeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsNewInodeFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -1267,65 +851,21 @@ impl<'w> F2fsNewInodeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsNewInodeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsNewInodeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsNewInodeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsNewInodeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -1342,24 +882,14 @@ pub mod f2fs_new_inode_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsReadpageFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsReadpageFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsReadpageFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsReadpageFtraceEvent`.
+    writer F2fsReadpageFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsReadpageFtraceEvent`.
+    reader F2fsReadpageFtraceEventReader;
 }
 
-impl<'w> F2fsReadpageFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsReadpageFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -1417,100 +947,51 @@ impl<'w> F2fsReadpageFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsReadpageFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsReadpageFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsReadpageFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsReadpageFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 index = 3`
     #[inline]
-    #[must_use]
     pub fn index(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 blkaddr = 4`
     #[inline]
-    #[must_use]
     pub fn blkaddr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional int32 type = 5`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int32 dir = 6`
     #[inline]
-    #[must_use]
     pub fn dir(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional int32 dirty = 7`
     #[inline]
-    #[must_use]
     pub fn dirty(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
 
     /// `optional int32 uptodate = 8`
     #[inline]
-    #[must_use]
     pub fn uptodate(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
@@ -1532,24 +1013,14 @@ pub mod f2fs_readpage_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsReserveNewBlockFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsReserveNewBlockFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsReserveNewBlockFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsReserveNewBlockFtraceEvent`.
+    writer F2fsReserveNewBlockFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsReserveNewBlockFtraceEvent`.
+    reader F2fsReserveNewBlockFtraceEventReader;
 }
 
-impl<'w> F2fsReserveNewBlockFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsReserveNewBlockFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -1572,65 +1043,21 @@ impl<'w> F2fsReserveNewBlockFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsReserveNewBlockFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsReserveNewBlockFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsReserveNewBlockFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsReserveNewBlockFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 nid = 2`
     #[inline]
-    #[must_use]
     pub fn nid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 ofs_in_node = 3`
     #[inline]
-    #[must_use]
     pub fn ofs_in_node(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -1647,24 +1074,14 @@ pub mod f2fs_reserve_new_block_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsSetPageDirtyFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsSetPageDirtyFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsSetPageDirtyFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsSetPageDirtyFtraceEvent`.
+    writer F2fsSetPageDirtyFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsSetPageDirtyFtraceEvent`.
+    reader F2fsSetPageDirtyFtraceEventReader;
 }
 
-impl<'w> F2fsSetPageDirtyFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsSetPageDirtyFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -1715,93 +1132,45 @@ impl<'w> F2fsSetPageDirtyFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsSetPageDirtyFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsSetPageDirtyFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsSetPageDirtyFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsSetPageDirtyFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 type = 3`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 dir = 4`
     #[inline]
-    #[must_use]
     pub fn dir(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional uint64 index = 5`
     #[inline]
-    #[must_use]
     pub fn index(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional int32 dirty = 6`
     #[inline]
-    #[must_use]
     pub fn dirty(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional int32 uptodate = 7`
     #[inline]
-    #[must_use]
     pub fn uptodate(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
@@ -1822,24 +1191,14 @@ pub mod f2fs_set_page_dirty_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsSubmitWritePageFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsSubmitWritePageFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsSubmitWritePageFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsSubmitWritePageFtraceEvent`.
+    writer F2fsSubmitWritePageFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsSubmitWritePageFtraceEvent`.
+    reader F2fsSubmitWritePageFtraceEventReader;
 }
 
-impl<'w> F2fsSubmitWritePageFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsSubmitWritePageFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -1876,79 +1235,33 @@ impl<'w> F2fsSubmitWritePageFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsSubmitWritePageFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsSubmitWritePageFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsSubmitWritePageFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsSubmitWritePageFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 type = 3`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint64 index = 4`
     #[inline]
-    #[must_use]
     pub fn index(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 block = 5`
     #[inline]
-    #[must_use]
     pub fn block(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -1967,24 +1280,14 @@ pub mod f2fs_submit_write_page_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsSyncFileEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsSyncFileEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsSyncFileEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsSyncFileEnterFtraceEvent`.
+    writer F2fsSyncFileEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsSyncFileEnterFtraceEvent`.
+    reader F2fsSyncFileEnterFtraceEventReader;
 }
 
-impl<'w> F2fsSyncFileEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsSyncFileEnterFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -2042,100 +1345,51 @@ impl<'w> F2fsSyncFileEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsSyncFileEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsSyncFileEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsSyncFileEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsSyncFileEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 pino = 3`
     #[inline]
-    #[must_use]
     pub fn pino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 mode = 4`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int64 size = 5`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }
 
     /// `optional uint32 nlink = 6`
     #[inline]
-    #[must_use]
     pub fn nlink(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint64 blocks = 7`
     #[inline]
-    #[must_use]
     pub fn blocks(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional uint32 advise = 8`
     #[inline]
-    #[must_use]
     pub fn advise(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
@@ -2157,24 +1411,14 @@ pub mod f2fs_sync_file_enter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsSyncFileExitFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsSyncFileExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsSyncFileExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsSyncFileExitFtraceEvent`.
+    writer F2fsSyncFileExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsSyncFileExitFtraceEvent`.
+    reader F2fsSyncFileExitFtraceEventReader;
 }
 
-impl<'w> F2fsSyncFileExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsSyncFileExitFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -2218,86 +1462,39 @@ impl<'w> F2fsSyncFileExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsSyncFileExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsSyncFileExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsSyncFileExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsSyncFileExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 need_cp = 3`
     #[inline]
-    #[must_use]
     pub fn need_cp(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int32 datasync = 4`
     #[inline]
-    #[must_use]
     pub fn datasync(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 ret = 5`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int32 cp_reason = 6`
     #[inline]
-    #[must_use]
     pub fn cp_reason(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
@@ -2317,24 +1514,14 @@ pub mod f2fs_sync_file_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsSyncFsFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsSyncFsFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsSyncFsFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsSyncFsFtraceEvent`.
+    writer F2fsSyncFsFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsSyncFsFtraceEvent`.
+    reader F2fsSyncFsFtraceEventReader;
 }
 
-impl<'w> F2fsSyncFsFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsSyncFsFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -2357,65 +1544,21 @@ impl<'w> F2fsSyncFsFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsSyncFsFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsSyncFsFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsSyncFsFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsSyncFsFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int32 dirty = 2`
     #[inline]
-    #[must_use]
     pub fn dirty(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 wait = 3`
     #[inline]
-    #[must_use]
     pub fn wait(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -2432,24 +1575,14 @@ pub mod f2fs_sync_fs_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsTruncateFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsTruncateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsTruncateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsTruncateFtraceEvent`.
+    writer F2fsTruncateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsTruncateFtraceEvent`.
+    reader F2fsTruncateFtraceEventReader;
 }
 
-impl<'w> F2fsTruncateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsTruncateFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -2507,100 +1640,51 @@ impl<'w> F2fsTruncateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsTruncateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsTruncateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsTruncateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsTruncateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 pino = 3`
     #[inline]
-    #[must_use]
     pub fn pino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 mode = 4`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int64 size = 5`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }
 
     /// `optional uint32 nlink = 6`
     #[inline]
-    #[must_use]
     pub fn nlink(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint64 blocks = 7`
     #[inline]
-    #[must_use]
     pub fn blocks(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional uint32 advise = 8`
     #[inline]
-    #[must_use]
     pub fn advise(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
@@ -2622,24 +1706,14 @@ pub mod f2fs_truncate_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsTruncateBlocksEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsTruncateBlocksEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent`.
+    writer F2fsTruncateBlocksEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent`.
+    reader F2fsTruncateBlocksEnterFtraceEventReader;
 }
 
-impl<'w> F2fsTruncateBlocksEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsTruncateBlocksEnterFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -2676,79 +1750,33 @@ impl<'w> F2fsTruncateBlocksEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsTruncateBlocksEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsTruncateBlocksEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsTruncateBlocksEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 size = 3`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint64 blocks = 4`
     #[inline]
-    #[must_use]
     pub fn blocks(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 from = 5`
     #[inline]
-    #[must_use]
     pub fn from_(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
@@ -2767,24 +1795,14 @@ pub mod f2fs_truncate_blocks_enter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsTruncateBlocksExitFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsTruncateBlocksExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsTruncateBlocksExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsTruncateBlocksExitFtraceEvent`.
+    writer F2fsTruncateBlocksExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsTruncateBlocksExitFtraceEvent`.
+    reader F2fsTruncateBlocksExitFtraceEventReader;
 }
 
-impl<'w> F2fsTruncateBlocksExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsTruncateBlocksExitFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -2807,65 +1825,21 @@ impl<'w> F2fsTruncateBlocksExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsTruncateBlocksExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsTruncateBlocksExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsTruncateBlocksExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsTruncateBlocksExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -2882,24 +1856,14 @@ pub mod f2fs_truncate_blocks_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsTruncateDataBlocksRangeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsTruncateDataBlocksRangeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent`.
+    writer F2fsTruncateDataBlocksRangeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent`.
+    reader F2fsTruncateDataBlocksRangeFtraceEventReader;
 }
 
-impl<'w> F2fsTruncateDataBlocksRangeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsTruncateDataBlocksRangeFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -2936,79 +1900,33 @@ impl<'w> F2fsTruncateDataBlocksRangeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsTruncateDataBlocksRangeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsTruncateDataBlocksRangeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsTruncateDataBlocksRangeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nid = 3`
     #[inline]
-    #[must_use]
     pub fn nid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 ofs = 4`
     #[inline]
-    #[must_use]
     pub fn ofs(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 free = 5`
     #[inline]
-    #[must_use]
     pub fn free(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -3027,24 +1945,14 @@ pub mod f2fs_truncate_data_blocks_range_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsTruncateInodeBlocksEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsTruncateInodeBlocksEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent`.
+    writer F2fsTruncateInodeBlocksEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent`.
+    reader F2fsTruncateInodeBlocksEnterFtraceEventReader;
 }
 
-impl<'w> F2fsTruncateInodeBlocksEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsTruncateInodeBlocksEnterFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -3081,79 +1989,33 @@ impl<'w> F2fsTruncateInodeBlocksEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsTruncateInodeBlocksEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsTruncateInodeBlocksEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsTruncateInodeBlocksEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 size = 3`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint64 blocks = 4`
     #[inline]
-    #[must_use]
     pub fn blocks(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 from = 5`
     #[inline]
-    #[must_use]
     pub fn from_(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
@@ -3172,24 +2034,14 @@ pub mod f2fs_truncate_inode_blocks_enter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsTruncateInodeBlocksExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsTruncateInodeBlocksExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent`.
+    writer F2fsTruncateInodeBlocksExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent`.
+    reader F2fsTruncateInodeBlocksExitFtraceEventReader;
 }
 
-impl<'w> F2fsTruncateInodeBlocksExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsTruncateInodeBlocksExitFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -3212,65 +2064,21 @@ impl<'w> F2fsTruncateInodeBlocksExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsTruncateInodeBlocksExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsTruncateInodeBlocksExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsTruncateInodeBlocksExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -3287,24 +2095,14 @@ pub mod f2fs_truncate_inode_blocks_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsTruncateNodeFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsTruncateNodeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsTruncateNodeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsTruncateNodeFtraceEvent`.
+    writer F2fsTruncateNodeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsTruncateNodeFtraceEvent`.
+    reader F2fsTruncateNodeFtraceEventReader;
 }
 
-impl<'w> F2fsTruncateNodeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsTruncateNodeFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -3334,72 +2132,27 @@ impl<'w> F2fsTruncateNodeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsTruncateNodeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsTruncateNodeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsTruncateNodeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsTruncateNodeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nid = 3`
     #[inline]
-    #[must_use]
     pub fn nid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 blk_addr = 4`
     #[inline]
-    #[must_use]
     pub fn blk_addr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
@@ -3417,24 +2170,14 @@ pub mod f2fs_truncate_node_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsTruncateNodesEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsTruncateNodesEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsTruncateNodesEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsTruncateNodesEnterFtraceEvent`.
+    writer F2fsTruncateNodesEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsTruncateNodesEnterFtraceEvent`.
+    reader F2fsTruncateNodesEnterFtraceEventReader;
 }
 
-impl<'w> F2fsTruncateNodesEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsTruncateNodesEnterFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -3464,72 +2207,27 @@ impl<'w> F2fsTruncateNodesEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsTruncateNodesEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsTruncateNodesEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsTruncateNodesEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsTruncateNodesEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nid = 3`
     #[inline]
-    #[must_use]
     pub fn nid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 blk_addr = 4`
     #[inline]
-    #[must_use]
     pub fn blk_addr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
@@ -3547,24 +2245,14 @@ pub mod f2fs_truncate_nodes_enter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsTruncateNodesExitFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsTruncateNodesExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsTruncateNodesExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsTruncateNodesExitFtraceEvent`.
+    writer F2fsTruncateNodesExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsTruncateNodesExitFtraceEvent`.
+    reader F2fsTruncateNodesExitFtraceEventReader;
 }
 
-impl<'w> F2fsTruncateNodesExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsTruncateNodesExitFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -3587,65 +2275,21 @@ impl<'w> F2fsTruncateNodesExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsTruncateNodesExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsTruncateNodesExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsTruncateNodesExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsTruncateNodesExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -3662,24 +2306,14 @@ pub mod f2fs_truncate_nodes_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsTruncatePartialNodesFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsTruncatePartialNodesFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsTruncatePartialNodesFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsTruncatePartialNodesFtraceEvent`.
+    writer F2fsTruncatePartialNodesFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsTruncatePartialNodesFtraceEvent`.
+    reader F2fsTruncatePartialNodesFtraceEventReader;
 }
 
-impl<'w> F2fsTruncatePartialNodesFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsTruncatePartialNodesFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -3716,79 +2350,33 @@ impl<'w> F2fsTruncatePartialNodesFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsTruncatePartialNodesFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsTruncatePartialNodesFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsTruncatePartialNodesFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsTruncatePartialNodesFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 nid = 3`
     #[inline]
-    #[must_use]
     pub fn nid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int32 depth = 4`
     #[inline]
-    #[must_use]
     pub fn depth(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 err = 5`
     #[inline]
-    #[must_use]
     pub fn err(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -3807,24 +2395,14 @@ pub mod f2fs_truncate_partial_nodes_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsUnlinkEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsUnlinkEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsUnlinkEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsUnlinkEnterFtraceEvent`.
+    writer F2fsUnlinkEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsUnlinkEnterFtraceEvent`.
+    reader F2fsUnlinkEnterFtraceEventReader;
 }
 
-impl<'w> F2fsUnlinkEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsUnlinkEnterFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -3861,79 +2439,33 @@ impl<'w> F2fsUnlinkEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsUnlinkEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsUnlinkEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsUnlinkEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsUnlinkEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 size = 3`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint64 blocks = 4`
     #[inline]
-    #[must_use]
     pub fn blocks(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional string name = 5`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
@@ -3952,24 +2484,14 @@ pub mod f2fs_unlink_enter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsUnlinkExitFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsUnlinkExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsUnlinkExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsUnlinkExitFtraceEvent`.
+    writer F2fsUnlinkExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsUnlinkExitFtraceEvent`.
+    reader F2fsUnlinkExitFtraceEventReader;
 }
 
-impl<'w> F2fsUnlinkExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsUnlinkExitFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -3992,65 +2514,21 @@ impl<'w> F2fsUnlinkExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsUnlinkExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsUnlinkExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsUnlinkExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsUnlinkExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -4067,24 +2545,14 @@ pub mod f2fs_unlink_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsVmPageMkwriteFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsVmPageMkwriteFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsVmPageMkwriteFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsVmPageMkwriteFtraceEvent`.
+    writer F2fsVmPageMkwriteFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsVmPageMkwriteFtraceEvent`.
+    reader F2fsVmPageMkwriteFtraceEventReader;
 }
 
-impl<'w> F2fsVmPageMkwriteFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsVmPageMkwriteFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -4135,93 +2603,45 @@ impl<'w> F2fsVmPageMkwriteFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsVmPageMkwriteFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsVmPageMkwriteFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsVmPageMkwriteFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsVmPageMkwriteFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 type = 3`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 dir = 4`
     #[inline]
-    #[must_use]
     pub fn dir(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional uint64 index = 5`
     #[inline]
-    #[must_use]
     pub fn index(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional int32 dirty = 6`
     #[inline]
-    #[must_use]
     pub fn dirty(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional int32 uptodate = 7`
     #[inline]
-    #[must_use]
     pub fn uptodate(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
@@ -4242,24 +2662,14 @@ pub mod f2fs_vm_page_mkwrite_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsWriteBeginFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsWriteBeginFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsWriteBeginFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsWriteBeginFtraceEvent`.
+    writer F2fsWriteBeginFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsWriteBeginFtraceEvent`.
+    reader F2fsWriteBeginFtraceEventReader;
 }
 
-impl<'w> F2fsWriteBeginFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsWriteBeginFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -4296,79 +2706,33 @@ impl<'w> F2fsWriteBeginFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsWriteBeginFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsWriteBeginFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsWriteBeginFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsWriteBeginFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
-    #[must_use]
     pub fn pos(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 flags = 5`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -4387,24 +2751,14 @@ pub mod f2fs_write_begin_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsWriteCheckpointFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsWriteCheckpointFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsWriteCheckpointFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsWriteCheckpointFtraceEvent`.
+    writer F2fsWriteCheckpointFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsWriteCheckpointFtraceEvent`.
+    reader F2fsWriteCheckpointFtraceEventReader;
 }
 
-impl<'w> F2fsWriteCheckpointFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsWriteCheckpointFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -4441,79 +2795,33 @@ impl<'w> F2fsWriteCheckpointFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsWriteCheckpointFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsWriteCheckpointFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsWriteCheckpointFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsWriteCheckpointFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 is_umount = 2`
     #[inline]
-    #[must_use]
     pub fn is_umount(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional string msg = 3`
     #[inline]
-    #[must_use]
     pub fn msg(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional int32 reason = 4`
     #[inline]
-    #[must_use]
     pub fn reason(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional uint32 phase = 5`
     #[inline]
-    #[must_use]
     pub fn phase(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -4532,24 +2840,14 @@ pub mod f2fs_write_checkpoint_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsWriteEndFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsWriteEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsWriteEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsWriteEndFtraceEvent`.
+    writer F2fsWriteEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsWriteEndFtraceEvent`.
+    reader F2fsWriteEndFtraceEventReader;
 }
 
-impl<'w> F2fsWriteEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsWriteEndFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -4586,79 +2884,33 @@ impl<'w> F2fsWriteEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsWriteEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsWriteEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsWriteEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsWriteEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
-    #[must_use]
     pub fn pos(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 copied = 5`
     #[inline]
-    #[must_use]
     pub fn copied(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -4677,24 +2929,14 @@ pub mod f2fs_write_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsIostatFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsIostatFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsIostatFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsIostatFtraceEvent`.
+    writer F2fsIostatFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsIostatFtraceEvent`.
+    reader F2fsIostatFtraceEventReader;
 }
 
-impl<'w> F2fsIostatFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsIostatFtraceEventWriter<'_> {
     /// `optional uint64 app_bio = 1`
     #[inline]
     pub fn app_bio(&mut self, value: u64) -> &mut Self {
@@ -4857,205 +3099,141 @@ impl<'w> F2fsIostatFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsIostatFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsIostatFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsIostatFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsIostatFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 app_bio = 1`
     #[inline]
-    #[must_use]
     pub fn app_bio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 app_brio = 2`
     #[inline]
-    #[must_use]
     pub fn app_brio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 app_dio = 3`
     #[inline]
-    #[must_use]
     pub fn app_dio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 app_drio = 4`
     #[inline]
-    #[must_use]
     pub fn app_drio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 app_mio = 5`
     #[inline]
-    #[must_use]
     pub fn app_mio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint64 app_mrio = 6`
     #[inline]
-    #[must_use]
     pub fn app_mrio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional uint64 app_rio = 7`
     #[inline]
-    #[must_use]
     pub fn app_rio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional uint64 app_wio = 8`
     #[inline]
-    #[must_use]
     pub fn app_wio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
 
     /// `optional uint64 dev = 9`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 9)
     }
 
     /// `optional uint64 fs_cdrio = 10`
     #[inline]
-    #[must_use]
     pub fn fs_cdrio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 10)
     }
 
     /// `optional uint64 fs_cp_dio = 11`
     #[inline]
-    #[must_use]
     pub fn fs_cp_dio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 11)
     }
 
     /// `optional uint64 fs_cp_mio = 12`
     #[inline]
-    #[must_use]
     pub fn fs_cp_mio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 12)
     }
 
     /// `optional uint64 fs_cp_nio = 13`
     #[inline]
-    #[must_use]
     pub fn fs_cp_nio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 13)
     }
 
     /// `optional uint64 fs_dio = 14`
     #[inline]
-    #[must_use]
     pub fn fs_dio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 14)
     }
 
     /// `optional uint64 fs_discard = 15`
     #[inline]
-    #[must_use]
     pub fn fs_discard(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 15)
     }
 
     /// `optional uint64 fs_drio = 16`
     #[inline]
-    #[must_use]
     pub fn fs_drio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 16)
     }
 
     /// `optional uint64 fs_gc_dio = 17`
     #[inline]
-    #[must_use]
     pub fn fs_gc_dio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 17)
     }
 
     /// `optional uint64 fs_gc_nio = 18`
     #[inline]
-    #[must_use]
     pub fn fs_gc_nio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 18)
     }
 
     /// `optional uint64 fs_gdrio = 19`
     #[inline]
-    #[must_use]
     pub fn fs_gdrio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 19)
     }
 
     /// `optional uint64 fs_mio = 20`
     #[inline]
-    #[must_use]
     pub fn fs_mio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 20)
     }
 
     /// `optional uint64 fs_mrio = 21`
     #[inline]
-    #[must_use]
     pub fn fs_mrio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 21)
     }
 
     /// `optional uint64 fs_nio = 22`
     #[inline]
-    #[must_use]
     pub fn fs_nio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 22)
     }
 
     /// `optional uint64 fs_nrio = 23`
     #[inline]
-    #[must_use]
     pub fn fs_nrio(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 23)
     }
@@ -5092,24 +3270,14 @@ pub mod f2fs_iostat_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsIostatLatencyFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsIostatLatencyFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsIostatLatencyFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsIostatLatencyFtraceEvent`.
+    writer F2fsIostatLatencyFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsIostatLatencyFtraceEvent`.
+    reader F2fsIostatLatencyFtraceEventReader;
 }
 
-impl<'w> F2fsIostatLatencyFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsIostatLatencyFtraceEventWriter<'_> {
     /// `optional uint32 d_rd_avg = 1`
     #[inline]
     pub fn d_rd_avg(&mut self, value: u32) -> &mut Self {
@@ -5307,240 +3475,171 @@ impl<'w> F2fsIostatLatencyFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsIostatLatencyFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsIostatLatencyFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsIostatLatencyFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsIostatLatencyFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 d_rd_avg = 1`
     #[inline]
-    #[must_use]
     pub fn d_rd_avg(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 d_rd_cnt = 2`
     #[inline]
-    #[must_use]
     pub fn d_rd_cnt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 d_rd_peak = 3`
     #[inline]
-    #[must_use]
     pub fn d_rd_peak(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 d_wr_as_avg = 4`
     #[inline]
-    #[must_use]
     pub fn d_wr_as_avg(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 d_wr_as_cnt = 5`
     #[inline]
-    #[must_use]
     pub fn d_wr_as_cnt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 d_wr_as_peak = 6`
     #[inline]
-    #[must_use]
     pub fn d_wr_as_peak(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 d_wr_s_avg = 7`
     #[inline]
-    #[must_use]
     pub fn d_wr_s_avg(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 d_wr_s_cnt = 8`
     #[inline]
-    #[must_use]
     pub fn d_wr_s_cnt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 d_wr_s_peak = 9`
     #[inline]
-    #[must_use]
     pub fn d_wr_s_peak(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint64 dev = 10`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 10)
     }
 
     /// `optional uint32 m_rd_avg = 11`
     #[inline]
-    #[must_use]
     pub fn m_rd_avg(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional uint32 m_rd_cnt = 12`
     #[inline]
-    #[must_use]
     pub fn m_rd_cnt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 12)
     }
 
     /// `optional uint32 m_rd_peak = 13`
     #[inline]
-    #[must_use]
     pub fn m_rd_peak(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 13)
     }
 
     /// `optional uint32 m_wr_as_avg = 14`
     #[inline]
-    #[must_use]
     pub fn m_wr_as_avg(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 14)
     }
 
     /// `optional uint32 m_wr_as_cnt = 15`
     #[inline]
-    #[must_use]
     pub fn m_wr_as_cnt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 15)
     }
 
     /// `optional uint32 m_wr_as_peak = 16`
     #[inline]
-    #[must_use]
     pub fn m_wr_as_peak(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 16)
     }
 
     /// `optional uint32 m_wr_s_avg = 17`
     #[inline]
-    #[must_use]
     pub fn m_wr_s_avg(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 17)
     }
 
     /// `optional uint32 m_wr_s_cnt = 18`
     #[inline]
-    #[must_use]
     pub fn m_wr_s_cnt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 18)
     }
 
     /// `optional uint32 m_wr_s_peak = 19`
     #[inline]
-    #[must_use]
     pub fn m_wr_s_peak(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 19)
     }
 
     /// `optional uint32 n_rd_avg = 20`
     #[inline]
-    #[must_use]
     pub fn n_rd_avg(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 20)
     }
 
     /// `optional uint32 n_rd_cnt = 21`
     #[inline]
-    #[must_use]
     pub fn n_rd_cnt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 21)
     }
 
     /// `optional uint32 n_rd_peak = 22`
     #[inline]
-    #[must_use]
     pub fn n_rd_peak(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 22)
     }
 
     /// `optional uint32 n_wr_as_avg = 23`
     #[inline]
-    #[must_use]
     pub fn n_wr_as_avg(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 23)
     }
 
     /// `optional uint32 n_wr_as_cnt = 24`
     #[inline]
-    #[must_use]
     pub fn n_wr_as_cnt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 24)
     }
 
     /// `optional uint32 n_wr_as_peak = 25`
     #[inline]
-    #[must_use]
     pub fn n_wr_as_peak(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 25)
     }
 
     /// `optional uint32 n_wr_s_avg = 26`
     #[inline]
-    #[must_use]
     pub fn n_wr_s_avg(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 26)
     }
 
     /// `optional uint32 n_wr_s_cnt = 27`
     #[inline]
-    #[must_use]
     pub fn n_wr_s_cnt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 27)
     }
 
     /// `optional uint32 n_wr_s_peak = 28`
     #[inline]
-    #[must_use]
     pub fn n_wr_s_peak(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 28)
     }
@@ -5582,24 +3681,14 @@ pub mod f2fs_iostat_latency_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsBackgroundGcFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsBackgroundGcFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsBackgroundGcFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsBackgroundGcFtraceEvent`.
+    writer F2fsBackgroundGcFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsBackgroundGcFtraceEvent`.
+    reader F2fsBackgroundGcFtraceEventReader;
 }
 
-impl<'w> F2fsBackgroundGcFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsBackgroundGcFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -5629,72 +3718,27 @@ impl<'w> F2fsBackgroundGcFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsBackgroundGcFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsBackgroundGcFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsBackgroundGcFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsBackgroundGcFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 wait_ms = 2`
     #[inline]
-    #[must_use]
     pub fn wait_ms(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 prefree = 3`
     #[inline]
-    #[must_use]
     pub fn prefree(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 free = 4`
     #[inline]
-    #[must_use]
     pub fn free(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
@@ -5712,24 +3756,14 @@ pub mod f2fs_background_gc_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsGcBeginFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsGcBeginFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsGcBeginFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsGcBeginFtraceEvent`.
+    writer F2fsGcBeginFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsGcBeginFtraceEvent`.
+    reader F2fsGcBeginFtraceEventReader;
 }
 
-impl<'w> F2fsGcBeginFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsGcBeginFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -5822,135 +3856,81 @@ impl<'w> F2fsGcBeginFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsGcBeginFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsGcBeginFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsGcBeginFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsGcBeginFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 sync = 2`
     #[inline]
-    #[must_use]
     pub fn sync(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 background = 3`
     #[inline]
-    #[must_use]
     pub fn background(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int64 dirty_nodes = 4`
     #[inline]
-    #[must_use]
     pub fn dirty_nodes(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
 
     /// `optional int64 dirty_dents = 5`
     #[inline]
-    #[must_use]
     pub fn dirty_dents(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }
 
     /// `optional int64 dirty_imeta = 6`
     #[inline]
-    #[must_use]
     pub fn dirty_imeta(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 6)
     }
 
     /// `optional uint32 free_sec = 7`
     #[inline]
-    #[must_use]
     pub fn free_sec(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 free_seg = 8`
     #[inline]
-    #[must_use]
     pub fn free_seg(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional int32 reserved_seg = 9`
     #[inline]
-    #[must_use]
     pub fn reserved_seg(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 9)
     }
 
     /// `optional uint32 prefree_seg = 10`
     #[inline]
-    #[must_use]
     pub fn prefree_seg(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional int32 gc_type = 11`
     #[inline]
-    #[must_use]
     pub fn gc_type(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 11)
     }
 
     /// `optional uint32 no_bg_gc = 12`
     #[inline]
-    #[must_use]
     pub fn no_bg_gc(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 12)
     }
 
     /// `optional uint32 nr_free_secs = 13`
     #[inline]
-    #[must_use]
     pub fn nr_free_secs(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 13)
     }
@@ -5977,24 +3957,14 @@ pub mod f2fs_gc_begin_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsGcEndFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsGcEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsGcEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsGcEndFtraceEvent`.
+    writer F2fsGcEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsGcEndFtraceEvent`.
+    reader F2fsGcEndFtraceEventReader;
 }
 
-impl<'w> F2fsGcEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsGcEndFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -6073,121 +4043,69 @@ impl<'w> F2fsGcEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsGcEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsGcEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsGcEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsGcEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int32 ret = 2`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 seg_freed = 3`
     #[inline]
-    #[must_use]
     pub fn seg_freed(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 sec_freed = 4`
     #[inline]
-    #[must_use]
     pub fn sec_freed(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int64 dirty_nodes = 5`
     #[inline]
-    #[must_use]
     pub fn dirty_nodes(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }
 
     /// `optional int64 dirty_dents = 6`
     #[inline]
-    #[must_use]
     pub fn dirty_dents(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 6)
     }
 
     /// `optional int64 dirty_imeta = 7`
     #[inline]
-    #[must_use]
     pub fn dirty_imeta(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 7)
     }
 
     /// `optional uint32 free_sec = 8`
     #[inline]
-    #[must_use]
     pub fn free_sec(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 free_seg = 9`
     #[inline]
-    #[must_use]
     pub fn free_seg(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional int32 reserved_seg = 10`
     #[inline]
-    #[must_use]
     pub fn reserved_seg(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 10)
     }
 
     /// `optional uint32 prefree_seg = 11`
     #[inline]
-    #[must_use]
     pub fn prefree_seg(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
@@ -6212,24 +4130,14 @@ pub mod f2fs_gc_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.F2fsLockElapsedTimeFtraceEvent`.
-#[derive(Debug)]
-pub struct F2fsLockElapsedTimeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for F2fsLockElapsedTimeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.F2fsLockElapsedTimeFtraceEvent`.
+    writer F2fsLockElapsedTimeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.F2fsLockElapsedTimeFtraceEvent`.
+    reader F2fsLockElapsedTimeFtraceEventReader;
 }
 
-impl<'w> F2fsLockElapsedTimeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl F2fsLockElapsedTimeFtraceEventWriter<'_> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&mut self, value: u64) -> &mut Self {
@@ -6322,135 +4230,81 @@ impl<'w> F2fsLockElapsedTimeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.F2fsLockElapsedTimeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct F2fsLockElapsedTimeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for F2fsLockElapsedTimeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> F2fsLockElapsedTimeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 dev = 1`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional string comm = 2`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional int32 pid = 3`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 prio = 4`
     #[inline]
-    #[must_use]
     pub fn prio(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 ioprio_class = 5`
     #[inline]
-    #[must_use]
     pub fn ioprio_class(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int32 ioprio_data = 6`
     #[inline]
-    #[must_use]
     pub fn ioprio_data(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional uint32 lock_name = 7`
     #[inline]
-    #[must_use]
     pub fn lock_name(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 is_write = 8`
     #[inline]
-    #[must_use]
     pub fn is_write(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint64 total_time = 9`
     #[inline]
-    #[must_use]
     pub fn total_time(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 9)
     }
 
     /// `optional uint64 running_time = 10`
     #[inline]
-    #[must_use]
     pub fn running_time(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 10)
     }
 
     /// `optional uint64 runnable_time = 11`
     #[inline]
-    #[must_use]
     pub fn runnable_time(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 11)
     }
 
     /// `optional uint64 io_sleep_time = 12`
     #[inline]
-    #[must_use]
     pub fn io_sleep_time(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 12)
     }
 
     /// `optional uint64 other_time = 13`
     #[inline]
-    #[must_use]
     pub fn other_time(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 13)
     }

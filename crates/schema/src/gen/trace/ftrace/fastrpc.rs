@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.FastrpcDmaStatFtraceEvent`.
-#[derive(Debug)]
-pub struct FastrpcDmaStatFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FastrpcDmaStatFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FastrpcDmaStatFtraceEvent`.
+    writer FastrpcDmaStatFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.FastrpcDmaStatFtraceEvent`.
+    reader FastrpcDmaStatFtraceEventReader;
 }
 
-impl<'w> FastrpcDmaStatFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FastrpcDmaStatFtraceEventWriter<'_> {
     /// `optional int32 cid = 1`
     #[inline]
     pub fn cid(&mut self, value: i32) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> FastrpcDmaStatFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FastrpcDmaStatFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FastrpcDmaStatFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FastrpcDmaStatFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FastrpcDmaStatFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 cid = 1`
     #[inline]
-    #[must_use]
     pub fn cid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int64 len = 2`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
 
     /// `optional uint64 total_allocated = 3`
     #[inline]
-    #[must_use]
     pub fn total_allocated(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -117,24 +63,14 @@ pub mod fastrpc_dma_stat_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FastrpcDmaFreeFtraceEvent`.
-#[derive(Debug)]
-pub struct FastrpcDmaFreeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FastrpcDmaFreeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FastrpcDmaFreeFtraceEvent`.
+    writer FastrpcDmaFreeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.FastrpcDmaFreeFtraceEvent`.
+    reader FastrpcDmaFreeFtraceEventReader;
 }
 
-impl<'w> FastrpcDmaFreeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FastrpcDmaFreeFtraceEventWriter<'_> {
     /// `optional int32 cid = 1`
     #[inline]
     pub fn cid(&mut self, value: i32) -> &mut Self {
@@ -157,65 +93,21 @@ impl<'w> FastrpcDmaFreeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FastrpcDmaFreeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FastrpcDmaFreeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FastrpcDmaFreeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FastrpcDmaFreeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 cid = 1`
     #[inline]
-    #[must_use]
     pub fn cid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint64 phys = 2`
     #[inline]
-    #[must_use]
     pub fn phys(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 size = 3`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -232,24 +124,14 @@ pub mod fastrpc_dma_free_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FastrpcDmaAllocFtraceEvent`.
-#[derive(Debug)]
-pub struct FastrpcDmaAllocFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FastrpcDmaAllocFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FastrpcDmaAllocFtraceEvent`.
+    writer FastrpcDmaAllocFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.FastrpcDmaAllocFtraceEvent`.
+    reader FastrpcDmaAllocFtraceEventReader;
 }
 
-impl<'w> FastrpcDmaAllocFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FastrpcDmaAllocFtraceEventWriter<'_> {
     /// `optional int32 cid = 1`
     #[inline]
     pub fn cid(&mut self, value: i32) -> &mut Self {
@@ -286,79 +168,33 @@ impl<'w> FastrpcDmaAllocFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FastrpcDmaAllocFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FastrpcDmaAllocFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FastrpcDmaAllocFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FastrpcDmaAllocFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 cid = 1`
     #[inline]
-    #[must_use]
     pub fn cid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint64 phys = 2`
     #[inline]
-    #[must_use]
     pub fn phys(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 size = 3`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 attr = 4`
     #[inline]
-    #[must_use]
     pub fn attr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional int32 mflags = 5`
     #[inline]
-    #[must_use]
     pub fn mflags(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -377,24 +213,14 @@ pub mod fastrpc_dma_alloc_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FastrpcDmaUnmapFtraceEvent`.
-#[derive(Debug)]
-pub struct FastrpcDmaUnmapFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FastrpcDmaUnmapFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FastrpcDmaUnmapFtraceEvent`.
+    writer FastrpcDmaUnmapFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.FastrpcDmaUnmapFtraceEvent`.
+    reader FastrpcDmaUnmapFtraceEventReader;
 }
 
-impl<'w> FastrpcDmaUnmapFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FastrpcDmaUnmapFtraceEventWriter<'_> {
     /// `optional int32 cid = 1`
     #[inline]
     pub fn cid(&mut self, value: i32) -> &mut Self {
@@ -417,65 +243,21 @@ impl<'w> FastrpcDmaUnmapFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FastrpcDmaUnmapFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FastrpcDmaUnmapFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FastrpcDmaUnmapFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FastrpcDmaUnmapFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 cid = 1`
     #[inline]
-    #[must_use]
     pub fn cid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint64 phys = 2`
     #[inline]
-    #[must_use]
     pub fn phys(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 size = 3`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -492,24 +274,14 @@ pub mod fastrpc_dma_unmap_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FastrpcDmaMapFtraceEvent`.
-#[derive(Debug)]
-pub struct FastrpcDmaMapFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FastrpcDmaMapFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FastrpcDmaMapFtraceEvent`.
+    writer FastrpcDmaMapFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.FastrpcDmaMapFtraceEvent`.
+    reader FastrpcDmaMapFtraceEventReader;
 }
 
-impl<'w> FastrpcDmaMapFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FastrpcDmaMapFtraceEventWriter<'_> {
     /// `optional int32 cid = 1`
     #[inline]
     pub fn cid(&mut self, value: i32) -> &mut Self {
@@ -560,93 +332,45 @@ impl<'w> FastrpcDmaMapFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FastrpcDmaMapFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FastrpcDmaMapFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FastrpcDmaMapFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FastrpcDmaMapFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 cid = 1`
     #[inline]
-    #[must_use]
     pub fn cid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 fd = 2`
     #[inline]
-    #[must_use]
     pub fn fd(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint64 phys = 3`
     #[inline]
-    #[must_use]
     pub fn phys(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 size = 4`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 len = 5`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint32 attr = 6`
     #[inline]
-    #[must_use]
     pub fn attr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional int32 mflags = 7`
     #[inline]
-    #[must_use]
     pub fn mflags(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }

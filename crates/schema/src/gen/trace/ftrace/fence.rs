@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.FenceInitFtraceEvent`.
-#[derive(Debug)]
-pub struct FenceInitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FenceInitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FenceInitFtraceEvent`.
+    writer FenceInitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.FenceInitFtraceEvent`.
+    reader FenceInitFtraceEventReader;
 }
 
-impl<'w> FenceInitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FenceInitFtraceEventWriter<'_> {
     /// `optional uint32 context = 1`
     #[inline]
     pub fn context(&mut self, value: u32) -> &mut Self {
@@ -49,72 +39,27 @@ impl<'w> FenceInitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FenceInitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FenceInitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FenceInitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FenceInitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 context = 1`
     #[inline]
-    #[must_use]
     pub fn context(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional string driver = 2`
     #[inline]
-    #[must_use]
     pub fn driver(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional uint32 seqno = 3`
     #[inline]
-    #[must_use]
     pub fn seqno(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string timeline = 4`
     #[inline]
-    #[must_use]
     pub fn timeline(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
@@ -132,24 +77,14 @@ pub mod fence_init_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FenceDestroyFtraceEvent`.
-#[derive(Debug)]
-pub struct FenceDestroyFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FenceDestroyFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FenceDestroyFtraceEvent`.
+    writer FenceDestroyFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.FenceDestroyFtraceEvent`.
+    reader FenceDestroyFtraceEventReader;
 }
 
-impl<'w> FenceDestroyFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FenceDestroyFtraceEventWriter<'_> {
     /// `optional uint32 context = 1`
     #[inline]
     pub fn context(&mut self, value: u32) -> &mut Self {
@@ -179,72 +114,27 @@ impl<'w> FenceDestroyFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FenceDestroyFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FenceDestroyFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FenceDestroyFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FenceDestroyFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 context = 1`
     #[inline]
-    #[must_use]
     pub fn context(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional string driver = 2`
     #[inline]
-    #[must_use]
     pub fn driver(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional uint32 seqno = 3`
     #[inline]
-    #[must_use]
     pub fn seqno(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string timeline = 4`
     #[inline]
-    #[must_use]
     pub fn timeline(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
@@ -262,24 +152,14 @@ pub mod fence_destroy_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FenceEnableSignalFtraceEvent`.
-#[derive(Debug)]
-pub struct FenceEnableSignalFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FenceEnableSignalFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FenceEnableSignalFtraceEvent`.
+    writer FenceEnableSignalFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.FenceEnableSignalFtraceEvent`.
+    reader FenceEnableSignalFtraceEventReader;
 }
 
-impl<'w> FenceEnableSignalFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FenceEnableSignalFtraceEventWriter<'_> {
     /// `optional uint32 context = 1`
     #[inline]
     pub fn context(&mut self, value: u32) -> &mut Self {
@@ -309,72 +189,27 @@ impl<'w> FenceEnableSignalFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FenceEnableSignalFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FenceEnableSignalFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FenceEnableSignalFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FenceEnableSignalFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 context = 1`
     #[inline]
-    #[must_use]
     pub fn context(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional string driver = 2`
     #[inline]
-    #[must_use]
     pub fn driver(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional uint32 seqno = 3`
     #[inline]
-    #[must_use]
     pub fn seqno(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string timeline = 4`
     #[inline]
-    #[must_use]
     pub fn timeline(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
@@ -392,24 +227,14 @@ pub mod fence_enable_signal_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FenceSignaledFtraceEvent`.
-#[derive(Debug)]
-pub struct FenceSignaledFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FenceSignaledFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FenceSignaledFtraceEvent`.
+    writer FenceSignaledFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.FenceSignaledFtraceEvent`.
+    reader FenceSignaledFtraceEventReader;
 }
 
-impl<'w> FenceSignaledFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FenceSignaledFtraceEventWriter<'_> {
     /// `optional uint32 context = 1`
     #[inline]
     pub fn context(&mut self, value: u32) -> &mut Self {
@@ -439,72 +264,27 @@ impl<'w> FenceSignaledFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FenceSignaledFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FenceSignaledFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FenceSignaledFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FenceSignaledFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 context = 1`
     #[inline]
-    #[must_use]
     pub fn context(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional string driver = 2`
     #[inline]
-    #[must_use]
     pub fn driver(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional uint32 seqno = 3`
     #[inline]
-    #[must_use]
     pub fn seqno(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string timeline = 4`
     #[inline]
-    #[must_use]
     pub fn timeline(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.MmFilemapAddToPageCacheFtraceEvent`.
-#[derive(Debug)]
-pub struct MmFilemapAddToPageCacheFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmFilemapAddToPageCacheFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmFilemapAddToPageCacheFtraceEvent`.
+    writer MmFilemapAddToPageCacheFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmFilemapAddToPageCacheFtraceEvent`.
+    reader MmFilemapAddToPageCacheFtraceEventReader;
 }
 
-impl<'w> MmFilemapAddToPageCacheFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmFilemapAddToPageCacheFtraceEventWriter<'_> {
     /// `optional uint64 pfn = 1`
     #[inline]
     pub fn pfn(&mut self, value: u64) -> &mut Self {
@@ -56,79 +46,33 @@ impl<'w> MmFilemapAddToPageCacheFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmFilemapAddToPageCacheFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmFilemapAddToPageCacheFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmFilemapAddToPageCacheFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmFilemapAddToPageCacheFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 pfn = 1`
     #[inline]
-    #[must_use]
     pub fn pfn(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 i_ino = 2`
     #[inline]
-    #[must_use]
     pub fn i_ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 index = 3`
     #[inline]
-    #[must_use]
     pub fn index(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 s_dev = 4`
     #[inline]
-    #[must_use]
     pub fn s_dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 page = 5`
     #[inline]
-    #[must_use]
     pub fn page(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
@@ -147,24 +91,14 @@ pub mod mm_filemap_add_to_page_cache_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent`.
-#[derive(Debug)]
-pub struct MmFilemapDeleteFromPageCacheFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmFilemapDeleteFromPageCacheFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent`.
+    writer MmFilemapDeleteFromPageCacheFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent`.
+    reader MmFilemapDeleteFromPageCacheFtraceEventReader;
 }
 
-impl<'w> MmFilemapDeleteFromPageCacheFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmFilemapDeleteFromPageCacheFtraceEventWriter<'_> {
     /// `optional uint64 pfn = 1`
     #[inline]
     pub fn pfn(&mut self, value: u64) -> &mut Self {
@@ -201,79 +135,33 @@ impl<'w> MmFilemapDeleteFromPageCacheFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmFilemapDeleteFromPageCacheFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmFilemapDeleteFromPageCacheFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmFilemapDeleteFromPageCacheFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 pfn = 1`
     #[inline]
-    #[must_use]
     pub fn pfn(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 i_ino = 2`
     #[inline]
-    #[must_use]
     pub fn i_ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 index = 3`
     #[inline]
-    #[must_use]
     pub fn index(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 s_dev = 4`
     #[inline]
-    #[must_use]
     pub fn s_dev(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 page = 5`
     #[inline]
-    #[must_use]
     pub fn page(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }

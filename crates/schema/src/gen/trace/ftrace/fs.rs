@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.DoSysOpenFtraceEvent`.
-#[derive(Debug)]
-pub struct DoSysOpenFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DoSysOpenFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DoSysOpenFtraceEvent`.
+    writer DoSysOpenFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DoSysOpenFtraceEvent`.
+    reader DoSysOpenFtraceEventReader;
 }
 
-impl<'w> DoSysOpenFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DoSysOpenFtraceEventWriter<'_> {
     /// `optional string filename = 1`
     #[inline]
     pub fn filename(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> DoSysOpenFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DoSysOpenFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DoSysOpenFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DoSysOpenFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DoSysOpenFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string filename = 1`
     #[inline]
-    #[must_use]
     pub fn filename(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 flags = 2`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 mode = 3`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -117,24 +63,14 @@ pub mod do_sys_open_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.OpenExecFtraceEvent`.
-#[derive(Debug)]
-pub struct OpenExecFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for OpenExecFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.OpenExecFtraceEvent`.
+    writer OpenExecFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.OpenExecFtraceEvent`.
+    reader OpenExecFtraceEventReader;
 }
 
-impl<'w> OpenExecFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl OpenExecFtraceEventWriter<'_> {
     /// `optional string filename = 1`
     #[inline]
     pub fn filename(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -143,51 +79,9 @@ impl<'w> OpenExecFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.OpenExecFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct OpenExecFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for OpenExecFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> OpenExecFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string filename = 1`
     #[inline]
-    #[must_use]
     pub fn filename(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.PrintFtraceEvent`.
-#[derive(Debug)]
-pub struct PrintFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PrintFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PrintFtraceEvent`.
+    writer PrintFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.PrintFtraceEvent`.
+    reader PrintFtraceEventReader;
 }
 
-impl<'w> PrintFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PrintFtraceEventWriter<'_> {
     /// `optional uint64 ip = 1`
     #[inline]
     pub fn ip(&mut self, value: u64) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> PrintFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PrintFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PrintFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PrintFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PrintFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 ip = 1`
     #[inline]
-    #[must_use]
     pub fn ip(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional string buf = 2`
     #[inline]
-    #[must_use]
     pub fn buf(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
@@ -102,24 +49,14 @@ pub mod print_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FuncgraphEntryFtraceEvent`.
-#[derive(Debug)]
-pub struct FuncgraphEntryFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FuncgraphEntryFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FuncgraphEntryFtraceEvent`.
+    writer FuncgraphEntryFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.FuncgraphEntryFtraceEvent`.
+    reader FuncgraphEntryFtraceEventReader;
 }
 
-impl<'w> FuncgraphEntryFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FuncgraphEntryFtraceEventWriter<'_> {
     /// `optional int32 depth = 1`
     #[inline]
     pub fn depth(&mut self, value: i32) -> &mut Self {
@@ -135,58 +72,15 @@ impl<'w> FuncgraphEntryFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FuncgraphEntryFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FuncgraphEntryFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FuncgraphEntryFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FuncgraphEntryFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 depth = 1`
     #[inline]
-    #[must_use]
     pub fn depth(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint64 func = 2`
     #[inline]
-    #[must_use]
     pub fn func(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -202,24 +96,14 @@ pub mod funcgraph_entry_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FuncgraphExitFtraceEvent`.
-#[derive(Debug)]
-pub struct FuncgraphExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FuncgraphExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FuncgraphExitFtraceEvent`.
+    writer FuncgraphExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.FuncgraphExitFtraceEvent`.
+    reader FuncgraphExitFtraceEventReader;
 }
 
-impl<'w> FuncgraphExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FuncgraphExitFtraceEventWriter<'_> {
     /// `optional uint64 calltime = 1`
     #[inline]
     pub fn calltime(&mut self, value: u64) -> &mut Self {
@@ -256,79 +140,33 @@ impl<'w> FuncgraphExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FuncgraphExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FuncgraphExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FuncgraphExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FuncgraphExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 calltime = 1`
     #[inline]
-    #[must_use]
     pub fn calltime(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int32 depth = 2`
     #[inline]
-    #[must_use]
     pub fn depth(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint64 func = 3`
     #[inline]
-    #[must_use]
     pub fn func(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 overrun = 4`
     #[inline]
-    #[must_use]
     pub fn overrun(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 rettime = 5`
     #[inline]
-    #[must_use]
     pub fn rettime(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }

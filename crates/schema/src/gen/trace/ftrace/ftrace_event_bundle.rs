@@ -2,78 +2,25 @@
 
 use ::esatto_protozero as pz;
 
-/// Enumeration `perfetto.protos.FtraceClock`; numbers without a name are values too.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FtraceClock(pub i32);
-
-#[allow(missing_docs)]
-impl FtraceClock {
-    pub const FTRACE_CLOCK_UNSPECIFIED: Self = Self(0);
-    pub const FTRACE_CLOCK_UNKNOWN: Self = Self(1);
-    pub const FTRACE_CLOCK_GLOBAL: Self = Self(2);
-    pub const FTRACE_CLOCK_LOCAL: Self = Self(3);
-    pub const FTRACE_CLOCK_MONO_RAW: Self = Self(4);
-}
-
-impl FtraceClock {
-    /// The name of the value, if the schema has one.
-    #[must_use]
-    pub const fn name(self) -> Option<&'static str> {
-        Some(match self {
-            Self::FTRACE_CLOCK_UNSPECIFIED => "FTRACE_CLOCK_UNSPECIFIED",
-            Self::FTRACE_CLOCK_UNKNOWN => "FTRACE_CLOCK_UNKNOWN",
-            Self::FTRACE_CLOCK_GLOBAL => "FTRACE_CLOCK_GLOBAL",
-            Self::FTRACE_CLOCK_LOCAL => "FTRACE_CLOCK_LOCAL",
-            Self::FTRACE_CLOCK_MONO_RAW => "FTRACE_CLOCK_MONO_RAW",
-            _ => return None,
-        })
+pz::open_enum! {
+    /// Enumeration `perfetto.protos.FtraceClock`; numbers without a name are values too.
+    enum FtraceClock, default 0 {
+        FTRACE_CLOCK_UNSPECIFIED = 0, "FTRACE_CLOCK_UNSPECIFIED";
+        FTRACE_CLOCK_UNKNOWN = 1, "FTRACE_CLOCK_UNKNOWN";
+        FTRACE_CLOCK_GLOBAL = 2, "FTRACE_CLOCK_GLOBAL";
+        FTRACE_CLOCK_LOCAL = 3, "FTRACE_CLOCK_LOCAL";
+        FTRACE_CLOCK_MONO_RAW = 4, "FTRACE_CLOCK_MONO_RAW";
     }
 }
 
-impl Default for FtraceClock {
-    fn default() -> Self {
-        Self(0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FtraceEventBundle`.
+    writer FtraceEventBundleWriter;
+    /// The fields of an encoded `perfetto.protos.FtraceEventBundle`.
+    reader FtraceEventBundleReader;
 }
 
-impl From<i32> for FtraceClock {
-    #[inline]
-    fn from(number: i32) -> Self {
-        Self(number)
-    }
-}
-
-impl From<FtraceClock> for i32 {
-    #[inline]
-    fn from(value: FtraceClock) -> Self {
-        value.0
-    }
-}
-
-impl core::fmt::Debug for FtraceClock {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        pz::debug_enum(f, self.name(), self.0)
-    }
-}
-
-/// Appends the fields of a `perfetto.protos.FtraceEventBundle`.
-#[derive(Debug)]
-pub struct FtraceEventBundleWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FtraceEventBundleWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> FtraceEventBundleWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FtraceEventBundleWriter<'_> {
     /// `optional uint32 cpu = 1`
     #[inline]
     pub fn cpu(&mut self, value: u32) -> &mut Self {
@@ -97,13 +44,13 @@ impl<'w> FtraceEventBundleWriter<'w> {
 
     /// `optional CompactSched compact_sched = 4`
     #[inline]
-    pub fn compact_sched(&mut self) -> crate::ftrace_event_bundle::CompactSchedWriter<'_> {
+    pub fn compact_sched(&mut self) -> ftrace_event_bundle::CompactSchedWriter<'_> {
         self.0.begin(4).into()
     }
 
     /// `optional FtraceClock ftrace_clock = 5`
     #[inline]
-    pub fn ftrace_clock(&mut self, value: crate::FtraceClock) -> &mut Self {
+    pub fn ftrace_clock(&mut self, value: FtraceClock) -> &mut Self {
         self.0.int(5, i64::from(value.0));
         self
     }
@@ -124,7 +71,7 @@ impl<'w> FtraceEventBundleWriter<'w> {
 
     /// `repeated FtraceError error = 8`
     #[inline]
-    pub fn error(&mut self) -> crate::ftrace_event_bundle::FtraceErrorWriter<'_> {
+    pub fn error(&mut self) -> ftrace_event_bundle::FtraceErrorWriter<'_> {
         self.0.begin(8).into()
     }
 
@@ -144,7 +91,7 @@ impl<'w> FtraceEventBundleWriter<'w> {
 
     /// `repeated GenericEventDescriptor generic_event_descriptors = 11`
     #[inline]
-    pub fn generic_event_descriptors(&mut self) -> crate::ftrace_event_bundle::GenericEventDescriptorWriter<'_> {
+    pub fn generic_event_descriptors(&mut self) -> ftrace_event_bundle::GenericEventDescriptorWriter<'_> {
         self.0.begin(11).into()
     }
 
@@ -156,51 +103,9 @@ impl<'w> FtraceEventBundleWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FtraceEventBundle`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FtraceEventBundleReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FtraceEventBundleReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FtraceEventBundleReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 cpu = 1`
     #[inline]
-    #[must_use]
     pub fn cpu(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
@@ -214,70 +119,60 @@ impl<'a> FtraceEventBundleReader<'a> {
 
     /// `optional bool lost_events = 3`
     #[inline]
-    #[must_use]
     pub fn lost_events(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }
 
     /// `optional CompactSched compact_sched = 4`
     #[inline]
-    #[must_use]
-    pub fn compact_sched(&self) -> Option<crate::ftrace_event_bundle::CompactSchedReader<'a>> {
+    pub fn compact_sched(&self) -> Option<ftrace_event_bundle::CompactSchedReader<'a>> {
         pz::last_message(self.0, 4)
     }
 
     /// `optional FtraceClock ftrace_clock = 5`
     #[inline]
-    #[must_use]
-    pub fn ftrace_clock(&self) -> Option<crate::FtraceClock> {
+    pub fn ftrace_clock(&self) -> Option<FtraceClock> {
         pz::last::<pz::kind::Enum<_>>(self.0, 5)
     }
 
     /// `optional int64 ftrace_timestamp = 6`
     #[inline]
-    #[must_use]
     pub fn ftrace_timestamp(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 6)
     }
 
     /// `optional int64 boot_timestamp = 7`
     #[inline]
-    #[must_use]
     pub fn boot_timestamp(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 7)
     }
 
     /// `repeated FtraceError error = 8`
     #[inline]
-    pub fn error(&self) -> pz::Messages<'a, crate::ftrace_event_bundle::FtraceErrorReader<'a>> {
+    pub fn error(&self) -> pz::Messages<'a, ftrace_event_bundle::FtraceErrorReader<'a>> {
         pz::messages(self.0, 8)
     }
 
     /// `optional uint64 last_read_event_timestamp = 9`
     #[inline]
-    #[must_use]
     pub fn last_read_event_timestamp(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 9)
     }
 
     /// `optional uint64 previous_bundle_end_timestamp = 10`
     #[inline]
-    #[must_use]
     pub fn previous_bundle_end_timestamp(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 10)
     }
 
     /// `repeated GenericEventDescriptor generic_event_descriptors = 11`
     #[inline]
-    pub fn generic_event_descriptors(
-        &self,
-    ) -> pz::Messages<'a, crate::ftrace_event_bundle::GenericEventDescriptorReader<'a>> {
+    pub fn generic_event_descriptors(&self) -> pz::Messages<'a, ftrace_event_bundle::GenericEventDescriptorReader<'a>> {
         pz::messages(self.0, 11)
     }
 
     /// `optional bytes broken_abi_trace_page = 512`
     #[inline]
-    #[must_use]
     pub fn broken_abi_trace_page(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 512)
     }
@@ -304,24 +199,14 @@ pub mod ftrace_event_bundle {
         pub const BROKEN_ABI_TRACE_PAGE: u32 = 512;
     }
 
-    /// Appends the fields of a `perfetto.protos.FtraceEventBundle.CompactSched`.
-    #[derive(Debug)]
-    pub struct CompactSchedWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for CompactSchedWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.FtraceEventBundle.CompactSched`.
+        writer CompactSchedWriter;
+        /// The fields of an encoded `perfetto.protos.FtraceEventBundle.CompactSched`.
+        reader CompactSchedReader;
     }
 
-    impl<'w> CompactSchedWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl CompactSchedWriter<'_> {
         /// `repeated uint64 switch_timestamp = 1`
         #[inline]
         pub fn switch_timestamp(&mut self, value: u64) -> &mut Self {
@@ -407,48 +292,7 @@ pub mod ftrace_event_bundle {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.FtraceEventBundle.CompactSched`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct CompactSchedReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for CompactSchedReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> CompactSchedReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `repeated uint64 switch_timestamp = 1`
         #[inline]
         pub fn switch_timestamp(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
@@ -542,24 +386,14 @@ pub mod ftrace_event_bundle {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.FtraceEventBundle.FtraceError`.
-    #[derive(Debug)]
-    pub struct FtraceErrorWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for FtraceErrorWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.FtraceEventBundle.FtraceError`.
+        writer FtraceErrorWriter;
+        /// The fields of an encoded `perfetto.protos.FtraceEventBundle.FtraceError`.
+        reader FtraceErrorReader;
     }
 
-    impl<'w> FtraceErrorWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl FtraceErrorWriter<'_> {
         /// `optional uint64 timestamp = 1`
         #[inline]
         pub fn timestamp(&mut self, value: u64) -> &mut Self {
@@ -575,58 +409,15 @@ pub mod ftrace_event_bundle {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.FtraceEventBundle.FtraceError`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct FtraceErrorReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for FtraceErrorReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> FtraceErrorReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 timestamp = 1`
         #[inline]
-        #[must_use]
         pub fn timestamp(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional FtraceParseStatus status = 2`
         #[inline]
-        #[must_use]
         pub fn status(&self) -> Option<crate::FtraceParseStatus> {
             pz::last::<pz::kind::Enum<_>>(self.0, 2)
         }
@@ -642,24 +433,14 @@ pub mod ftrace_event_bundle {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.FtraceEventBundle.GenericEventDescriptor`.
-    #[derive(Debug)]
-    pub struct GenericEventDescriptorWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for GenericEventDescriptorWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.FtraceEventBundle.GenericEventDescriptor`.
+        writer GenericEventDescriptorWriter;
+        /// The fields of an encoded `perfetto.protos.FtraceEventBundle.GenericEventDescriptor`.
+        reader GenericEventDescriptorReader;
     }
 
-    impl<'w> GenericEventDescriptorWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl GenericEventDescriptorWriter<'_> {
         /// `optional int32 field_id = 1`
         #[inline]
         pub fn field_id(&mut self, value: i32) -> &mut Self {
@@ -682,65 +463,21 @@ pub mod ftrace_event_bundle {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.FtraceEventBundle.GenericEventDescriptor`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct GenericEventDescriptorReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for GenericEventDescriptorReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> GenericEventDescriptorReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional int32 field_id = 1`
         #[inline]
-        #[must_use]
         pub fn field_id(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 1)
         }
 
         /// `optional bytes event_descriptor = 2`
         #[inline]
-        #[must_use]
         pub fn event_descriptor(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
 
         /// `optional string group_name = 3`
         #[inline]
-        #[must_use]
         pub fn group_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }

@@ -2,104 +2,38 @@
 
 use ::esatto_protozero as pz;
 
-/// Enumeration `perfetto.protos.FtraceParseStatus`; numbers without a name are values too.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FtraceParseStatus(pub i32);
-
-#[allow(missing_docs)]
-impl FtraceParseStatus {
-    pub const FTRACE_STATUS_UNSPECIFIED: Self = Self(0);
-    pub const FTRACE_STATUS_OK: Self = Self(1);
-    pub const FTRACE_STATUS_UNEXPECTED_READ_ERROR: Self = Self(2);
-    pub const FTRACE_STATUS_PARTIAL_PAGE_READ: Self = Self(3);
-    pub const FTRACE_STATUS_ABI_INVALID_PAGE_HEADER: Self = Self(4);
-    pub const FTRACE_STATUS_ABI_SHORT_EVENT_HEADER: Self = Self(5);
-    pub const FTRACE_STATUS_ABI_NULL_PADDING: Self = Self(6);
-    pub const FTRACE_STATUS_ABI_SHORT_PADDING_LENGTH: Self = Self(7);
-    pub const FTRACE_STATUS_ABI_INVALID_PADDING_LENGTH: Self = Self(8);
-    pub const FTRACE_STATUS_ABI_SHORT_TIME_EXTEND: Self = Self(9);
-    pub const FTRACE_STATUS_ABI_SHORT_TIME_STAMP: Self = Self(10);
-    pub const FTRACE_STATUS_ABI_SHORT_DATA_LENGTH: Self = Self(11);
-    pub const FTRACE_STATUS_ABI_ZERO_DATA_LENGTH: Self = Self(12);
-    pub const FTRACE_STATUS_ABI_INVALID_DATA_LENGTH: Self = Self(13);
-    pub const FTRACE_STATUS_ABI_SHORT_EVENT_ID: Self = Self(14);
-    pub const FTRACE_STATUS_ABI_END_OVERFLOW: Self = Self(15);
-    pub const FTRACE_STATUS_SHORT_COMPACT_EVENT: Self = Self(16);
-    pub const FTRACE_STATUS_INVALID_EVENT: Self = Self(17);
-}
-
-impl FtraceParseStatus {
-    /// The name of the value, if the schema has one.
-    #[must_use]
-    pub const fn name(self) -> Option<&'static str> {
-        Some(match self {
-            Self::FTRACE_STATUS_UNSPECIFIED => "FTRACE_STATUS_UNSPECIFIED",
-            Self::FTRACE_STATUS_OK => "FTRACE_STATUS_OK",
-            Self::FTRACE_STATUS_UNEXPECTED_READ_ERROR => "FTRACE_STATUS_UNEXPECTED_READ_ERROR",
-            Self::FTRACE_STATUS_PARTIAL_PAGE_READ => "FTRACE_STATUS_PARTIAL_PAGE_READ",
-            Self::FTRACE_STATUS_ABI_INVALID_PAGE_HEADER => "FTRACE_STATUS_ABI_INVALID_PAGE_HEADER",
-            Self::FTRACE_STATUS_ABI_SHORT_EVENT_HEADER => "FTRACE_STATUS_ABI_SHORT_EVENT_HEADER",
-            Self::FTRACE_STATUS_ABI_NULL_PADDING => "FTRACE_STATUS_ABI_NULL_PADDING",
-            Self::FTRACE_STATUS_ABI_SHORT_PADDING_LENGTH => "FTRACE_STATUS_ABI_SHORT_PADDING_LENGTH",
-            Self::FTRACE_STATUS_ABI_INVALID_PADDING_LENGTH => "FTRACE_STATUS_ABI_INVALID_PADDING_LENGTH",
-            Self::FTRACE_STATUS_ABI_SHORT_TIME_EXTEND => "FTRACE_STATUS_ABI_SHORT_TIME_EXTEND",
-            Self::FTRACE_STATUS_ABI_SHORT_TIME_STAMP => "FTRACE_STATUS_ABI_SHORT_TIME_STAMP",
-            Self::FTRACE_STATUS_ABI_SHORT_DATA_LENGTH => "FTRACE_STATUS_ABI_SHORT_DATA_LENGTH",
-            Self::FTRACE_STATUS_ABI_ZERO_DATA_LENGTH => "FTRACE_STATUS_ABI_ZERO_DATA_LENGTH",
-            Self::FTRACE_STATUS_ABI_INVALID_DATA_LENGTH => "FTRACE_STATUS_ABI_INVALID_DATA_LENGTH",
-            Self::FTRACE_STATUS_ABI_SHORT_EVENT_ID => "FTRACE_STATUS_ABI_SHORT_EVENT_ID",
-            Self::FTRACE_STATUS_ABI_END_OVERFLOW => "FTRACE_STATUS_ABI_END_OVERFLOW",
-            Self::FTRACE_STATUS_SHORT_COMPACT_EVENT => "FTRACE_STATUS_SHORT_COMPACT_EVENT",
-            Self::FTRACE_STATUS_INVALID_EVENT => "FTRACE_STATUS_INVALID_EVENT",
-            _ => return None,
-        })
+pz::open_enum! {
+    /// Enumeration `perfetto.protos.FtraceParseStatus`; numbers without a name are values too.
+    enum FtraceParseStatus, default 0 {
+        FTRACE_STATUS_UNSPECIFIED = 0, "FTRACE_STATUS_UNSPECIFIED";
+        FTRACE_STATUS_OK = 1, "FTRACE_STATUS_OK";
+        FTRACE_STATUS_UNEXPECTED_READ_ERROR = 2, "FTRACE_STATUS_UNEXPECTED_READ_ERROR";
+        FTRACE_STATUS_PARTIAL_PAGE_READ = 3, "FTRACE_STATUS_PARTIAL_PAGE_READ";
+        FTRACE_STATUS_ABI_INVALID_PAGE_HEADER = 4, "FTRACE_STATUS_ABI_INVALID_PAGE_HEADER";
+        FTRACE_STATUS_ABI_SHORT_EVENT_HEADER = 5, "FTRACE_STATUS_ABI_SHORT_EVENT_HEADER";
+        FTRACE_STATUS_ABI_NULL_PADDING = 6, "FTRACE_STATUS_ABI_NULL_PADDING";
+        FTRACE_STATUS_ABI_SHORT_PADDING_LENGTH = 7, "FTRACE_STATUS_ABI_SHORT_PADDING_LENGTH";
+        FTRACE_STATUS_ABI_INVALID_PADDING_LENGTH = 8, "FTRACE_STATUS_ABI_INVALID_PADDING_LENGTH";
+        FTRACE_STATUS_ABI_SHORT_TIME_EXTEND = 9, "FTRACE_STATUS_ABI_SHORT_TIME_EXTEND";
+        FTRACE_STATUS_ABI_SHORT_TIME_STAMP = 10, "FTRACE_STATUS_ABI_SHORT_TIME_STAMP";
+        FTRACE_STATUS_ABI_SHORT_DATA_LENGTH = 11, "FTRACE_STATUS_ABI_SHORT_DATA_LENGTH";
+        FTRACE_STATUS_ABI_ZERO_DATA_LENGTH = 12, "FTRACE_STATUS_ABI_ZERO_DATA_LENGTH";
+        FTRACE_STATUS_ABI_INVALID_DATA_LENGTH = 13, "FTRACE_STATUS_ABI_INVALID_DATA_LENGTH";
+        FTRACE_STATUS_ABI_SHORT_EVENT_ID = 14, "FTRACE_STATUS_ABI_SHORT_EVENT_ID";
+        FTRACE_STATUS_ABI_END_OVERFLOW = 15, "FTRACE_STATUS_ABI_END_OVERFLOW";
+        FTRACE_STATUS_SHORT_COMPACT_EVENT = 16, "FTRACE_STATUS_SHORT_COMPACT_EVENT";
+        FTRACE_STATUS_INVALID_EVENT = 17, "FTRACE_STATUS_INVALID_EVENT";
     }
 }
 
-impl Default for FtraceParseStatus {
-    fn default() -> Self {
-        Self(0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FtraceCpuStats`.
+    writer FtraceCpuStatsWriter;
+    /// The fields of an encoded `perfetto.protos.FtraceCpuStats`.
+    reader FtraceCpuStatsReader;
 }
 
-impl From<i32> for FtraceParseStatus {
-    #[inline]
-    fn from(number: i32) -> Self {
-        Self(number)
-    }
-}
-
-impl From<FtraceParseStatus> for i32 {
-    #[inline]
-    fn from(value: FtraceParseStatus) -> Self {
-        value.0
-    }
-}
-
-impl core::fmt::Debug for FtraceParseStatus {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        pz::debug_enum(f, self.name(), self.0)
-    }
-}
-
-/// Appends the fields of a `perfetto.protos.FtraceCpuStats`.
-#[derive(Debug)]
-pub struct FtraceCpuStatsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FtraceCpuStatsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> FtraceCpuStatsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FtraceCpuStatsWriter<'_> {
     /// `optional uint64 cpu = 1`
     #[inline]
     pub fn cpu(&mut self, value: u64) -> &mut Self {
@@ -164,107 +98,57 @@ impl<'w> FtraceCpuStatsWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FtraceCpuStats`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FtraceCpuStatsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FtraceCpuStatsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FtraceCpuStatsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 cpu = 1`
     #[inline]
-    #[must_use]
     pub fn cpu(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 entries = 2`
     #[inline]
-    #[must_use]
     pub fn entries(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 overrun = 3`
     #[inline]
-    #[must_use]
     pub fn overrun(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 commit_overrun = 4`
     #[inline]
-    #[must_use]
     pub fn commit_overrun(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 bytes_read = 5`
     #[inline]
-    #[must_use]
     pub fn bytes_read(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional double oldest_event_ts = 6`
     #[inline]
-    #[must_use]
     pub fn oldest_event_ts(&self) -> Option<f64> {
         pz::last::<pz::kind::Double>(self.0, 6)
     }
 
     /// `optional double now_ts = 7`
     #[inline]
-    #[must_use]
     pub fn now_ts(&self) -> Option<f64> {
         pz::last::<pz::kind::Double>(self.0, 7)
     }
 
     /// `optional uint64 dropped_events = 8`
     #[inline]
-    #[must_use]
     pub fn dropped_events(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
 
     /// `optional uint64 read_events = 9`
     #[inline]
-    #[must_use]
     pub fn read_events(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 9)
     }
@@ -287,24 +171,14 @@ pub mod ftrace_cpu_stats {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FtraceKprobeStats`.
-#[derive(Debug)]
-pub struct FtraceKprobeStatsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FtraceKprobeStatsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FtraceKprobeStats`.
+    writer FtraceKprobeStatsWriter;
+    /// The fields of an encoded `perfetto.protos.FtraceKprobeStats`.
+    reader FtraceKprobeStatsReader;
 }
 
-impl<'w> FtraceKprobeStatsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FtraceKprobeStatsWriter<'_> {
     /// `optional int64 hits = 1`
     #[inline]
     pub fn hits(&mut self, value: i64) -> &mut Self {
@@ -320,58 +194,15 @@ impl<'w> FtraceKprobeStatsWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FtraceKprobeStats`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FtraceKprobeStatsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FtraceKprobeStatsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FtraceKprobeStatsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int64 hits = 1`
     #[inline]
-    #[must_use]
     pub fn hits(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 1)
     }
 
     /// `optional int64 misses = 2`
     #[inline]
-    #[must_use]
     pub fn misses(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
@@ -387,34 +218,24 @@ pub mod ftrace_kprobe_stats {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FtraceStats`.
-#[derive(Debug)]
-pub struct FtraceStatsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FtraceStatsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FtraceStats`.
+    writer FtraceStatsWriter;
+    /// The fields of an encoded `perfetto.protos.FtraceStats`.
+    reader FtraceStatsReader;
 }
 
-impl<'w> FtraceStatsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FtraceStatsWriter<'_> {
     /// `optional Phase phase = 1`
     #[inline]
-    pub fn phase(&mut self, value: crate::ftrace_stats::Phase) -> &mut Self {
+    pub fn phase(&mut self, value: ftrace_stats::Phase) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
 
     /// `repeated FtraceCpuStats cpu_stats = 2`
     #[inline]
-    pub fn cpu_stats(&mut self) -> crate::FtraceCpuStatsWriter<'_> {
+    pub fn cpu_stats(&mut self) -> FtraceCpuStatsWriter<'_> {
         self.0.begin(2).into()
     }
 
@@ -462,14 +283,14 @@ impl<'w> FtraceStatsWriter<'w> {
 
     /// `repeated FtraceParseStatus ftrace_parse_errors = 9`
     #[inline]
-    pub fn ftrace_parse_errors(&mut self, value: crate::FtraceParseStatus) -> &mut Self {
+    pub fn ftrace_parse_errors(&mut self, value: FtraceParseStatus) -> &mut Self {
         self.0.int(9, i64::from(value.0));
         self
     }
 
     /// `optional FtraceKprobeStats kprobe_stats = 10`
     #[inline]
-    pub fn kprobe_stats(&mut self) -> crate::FtraceKprobeStatsWriter<'_> {
+    pub fn kprobe_stats(&mut self) -> FtraceKprobeStatsWriter<'_> {
         self.0.begin(10).into()
     }
 
@@ -495,78 +316,33 @@ impl<'w> FtraceStatsWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FtraceStats`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FtraceStatsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FtraceStatsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FtraceStatsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional Phase phase = 1`
     #[inline]
-    #[must_use]
-    pub fn phase(&self) -> Option<crate::ftrace_stats::Phase> {
+    pub fn phase(&self) -> Option<ftrace_stats::Phase> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `repeated FtraceCpuStats cpu_stats = 2`
     #[inline]
-    pub fn cpu_stats(&self) -> pz::Messages<'a, crate::FtraceCpuStatsReader<'a>> {
+    pub fn cpu_stats(&self) -> pz::Messages<'a, FtraceCpuStatsReader<'a>> {
         pz::messages(self.0, 2)
     }
 
     /// `optional uint32 kernel_symbols_parsed = 3`
     #[inline]
-    #[must_use]
     pub fn kernel_symbols_parsed(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 kernel_symbols_mem_kb = 4`
     #[inline]
-    #[must_use]
     pub fn kernel_symbols_mem_kb(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional string atrace_errors = 5`
     #[inline]
-    #[must_use]
     pub fn atrace_errors(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
@@ -585,41 +361,36 @@ impl<'a> FtraceStatsReader<'a> {
 
     /// `optional bool preserve_ftrace_buffer = 8`
     #[inline]
-    #[must_use]
     pub fn preserve_ftrace_buffer(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 8)
     }
 
     /// `repeated FtraceParseStatus ftrace_parse_errors = 9`
     #[inline]
-    pub fn ftrace_parse_errors(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::FtraceParseStatus>> {
+    pub fn ftrace_parse_errors(&self) -> pz::Repeated<'a, pz::kind::Enum<FtraceParseStatus>> {
         pz::repeated::<pz::kind::Enum<_>>(self.0, 9)
     }
 
     /// `optional FtraceKprobeStats kprobe_stats = 10`
     #[inline]
-    #[must_use]
-    pub fn kprobe_stats(&self) -> Option<crate::FtraceKprobeStatsReader<'a>> {
+    pub fn kprobe_stats(&self) -> Option<FtraceKprobeStatsReader<'a>> {
         pz::last_message(self.0, 10)
     }
 
     /// `optional uint32 cpu_buffer_size_pages = 11`
     #[inline]
-    #[must_use]
     pub fn cpu_buffer_size_pages(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional uint32 cached_cpu_buffer_size_pages = 12`
     #[inline]
-    #[must_use]
     pub fn cached_cpu_buffer_size_pages(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 12)
     }
 
     /// `optional string exclusive_feature_error = 13`
     #[inline]
-    #[must_use]
     pub fn exclusive_feature_error(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 13)
     }
@@ -647,53 +418,12 @@ pub mod ftrace_stats {
         pub const EXCLUSIVE_FEATURE_ERROR: u32 = 13;
     }
 
-    /// Enumeration `perfetto.protos.FtraceStats.Phase`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Phase(pub i32);
-
-    #[allow(missing_docs)]
-    impl Phase {
-        pub const UNSPECIFIED: Self = Self(0);
-        pub const START_OF_TRACE: Self = Self(1);
-        pub const END_OF_TRACE: Self = Self(2);
-    }
-
-    impl Phase {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::UNSPECIFIED => "UNSPECIFIED",
-                Self::START_OF_TRACE => "START_OF_TRACE",
-                Self::END_OF_TRACE => "END_OF_TRACE",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for Phase {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for Phase {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Phase> for i32 {
-        #[inline]
-        fn from(value: Phase) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Phase {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.FtraceStats.Phase`; numbers without a name are values too.
+        enum Phase, default 0 {
+            UNSPECIFIED = 0, "UNSPECIFIED";
+            START_OF_TRACE = 1, "START_OF_TRACE";
+            END_OF_TRACE = 2, "END_OF_TRACE";
         }
     }
 }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.FwtpPerfettoCounterFtraceEvent`.
-#[derive(Debug)]
-pub struct FwtpPerfettoCounterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FwtpPerfettoCounterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FwtpPerfettoCounterFtraceEvent`.
+    writer FwtpPerfettoCounterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.FwtpPerfettoCounterFtraceEvent`.
+    reader FwtpPerfettoCounterFtraceEventReader;
 }
 
-impl<'w> FwtpPerfettoCounterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FwtpPerfettoCounterFtraceEventWriter<'_> {
     /// `optional uint64 timestamp = 1`
     #[inline]
     pub fn timestamp(&mut self, value: u64) -> &mut Self {
@@ -56,79 +46,33 @@ impl<'w> FwtpPerfettoCounterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FwtpPerfettoCounterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FwtpPerfettoCounterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FwtpPerfettoCounterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FwtpPerfettoCounterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 timestamp = 1`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 track_id = 2`
     #[inline]
-    #[must_use]
     pub fn track_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional string category = 3`
     #[inline]
-    #[must_use]
     pub fn category(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional string name = 4`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional uint32 value = 5`
     #[inline]
-    #[must_use]
     pub fn value(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -147,24 +91,14 @@ pub mod fwtp_perfetto_counter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.FwtpPerfettoSliceFtraceEvent`.
-#[derive(Debug)]
-pub struct FwtpPerfettoSliceFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FwtpPerfettoSliceFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.FwtpPerfettoSliceFtraceEvent`.
+    writer FwtpPerfettoSliceFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.FwtpPerfettoSliceFtraceEvent`.
+    reader FwtpPerfettoSliceFtraceEventReader;
 }
 
-impl<'w> FwtpPerfettoSliceFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FwtpPerfettoSliceFtraceEventWriter<'_> {
     /// `optional uint64 timestamp = 1`
     #[inline]
     pub fn timestamp(&mut self, value: u64) -> &mut Self {
@@ -201,79 +135,33 @@ impl<'w> FwtpPerfettoSliceFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.FwtpPerfettoSliceFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FwtpPerfettoSliceFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FwtpPerfettoSliceFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FwtpPerfettoSliceFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 timestamp = 1`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 track_id = 2`
     #[inline]
-    #[must_use]
     pub fn track_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional string category = 3`
     #[inline]
-    #[must_use]
     pub fn category(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional string name = 4`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional uint32 begin = 5`
     #[inline]
-    #[must_use]
     pub fn begin(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.G2dTracingMarkWriteFtraceEvent`.
-#[derive(Debug)]
-pub struct G2dTracingMarkWriteFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for G2dTracingMarkWriteFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.G2dTracingMarkWriteFtraceEvent`.
+    writer G2dTracingMarkWriteFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.G2dTracingMarkWriteFtraceEvent`.
+    reader G2dTracingMarkWriteFtraceEventReader;
 }
 
-impl<'w> G2dTracingMarkWriteFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl G2dTracingMarkWriteFtraceEventWriter<'_> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&mut self, value: i32) -> &mut Self {
@@ -49,72 +39,27 @@ impl<'w> G2dTracingMarkWriteFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.G2dTracingMarkWriteFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct G2dTracingMarkWriteFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for G2dTracingMarkWriteFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> G2dTracingMarkWriteFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 pid = 1`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional string name = 4`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional uint32 type = 5`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional int32 value = 6`
     #[inline]
-    #[must_use]
     pub fn value(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.GenericFtraceEvent`.
-#[derive(Debug)]
-pub struct GenericFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GenericFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GenericFtraceEvent`.
+    writer GenericFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.GenericFtraceEvent`.
+    reader GenericFtraceEventReader;
 }
 
-impl<'w> GenericFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GenericFtraceEventWriter<'_> {
     /// `optional string event_name = 1`
     #[inline]
     pub fn event_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -29,63 +19,21 @@ impl<'w> GenericFtraceEventWriter<'w> {
 
     /// `repeated Field field = 2`
     #[inline]
-    pub fn field(&mut self) -> crate::generic_ftrace_event::FieldWriter<'_> {
+    pub fn field(&mut self) -> generic_ftrace_event::FieldWriter<'_> {
         self.0.begin(2).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GenericFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GenericFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GenericFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GenericFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string event_name = 1`
     #[inline]
-    #[must_use]
     pub fn event_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `repeated Field field = 2`
     #[inline]
-    pub fn field(&self) -> pz::Messages<'a, crate::generic_ftrace_event::FieldReader<'a>> {
+    pub fn field(&self) -> pz::Messages<'a, generic_ftrace_event::FieldReader<'a>> {
         pz::messages(self.0, 2)
     }
 }
@@ -94,24 +42,14 @@ impl<'a> GenericFtraceEventReader<'a> {
 pub mod generic_ftrace_event {
     use ::esatto_protozero as pz;
 
-    /// Appends the fields of a `perfetto.protos.GenericFtraceEvent.Field`.
-    #[derive(Debug)]
-    pub struct FieldWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for FieldWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GenericFtraceEvent.Field`.
+        writer FieldWriter;
+        /// The fields of an encoded `perfetto.protos.GenericFtraceEvent.Field`.
+        reader FieldReader;
     }
 
-    impl<'w> FieldWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl FieldWriter<'_> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -141,78 +79,34 @@ pub mod generic_ftrace_event {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GenericFtraceEvent.Field`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct FieldReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for FieldReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> FieldReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string name = 1`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `string str_value = 3`, one of `value`
         #[inline]
-        #[must_use]
         pub fn str_value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }
 
         /// `int64 int_value = 4`, one of `value`
         #[inline]
-        #[must_use]
         pub fn int_value(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 4)
         }
 
         /// `uint64 uint_value = 5`, one of `value`
         #[inline]
-        #[must_use]
         pub fn uint_value(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 5)
         }
     }
 
     /// What belongs to `Field`.
+    #[allow(missing_docs)]
     pub mod field {
         pub const EVENT_NAME: u32 = 1;
         pub const FIELD: u32 = 2;
@@ -228,24 +122,14 @@ pub mod generic_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KprobeEvent`.
-#[derive(Debug)]
-pub struct KprobeEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KprobeEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KprobeEvent`.
+    writer KprobeEventWriter;
+    /// The fields of an encoded `perfetto.protos.KprobeEvent`.
+    reader KprobeEventReader;
 }
 
-impl<'w> KprobeEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KprobeEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -255,65 +139,22 @@ impl<'w> KprobeEventWriter<'w> {
 
     /// `optional KprobeType type = 2`
     #[inline]
-    pub fn r#type(&mut self, value: crate::kprobe_event::KprobeType) -> &mut Self {
+    pub fn r#type(&mut self, value: kprobe_event::KprobeType) -> &mut Self {
         self.0.int(2, i64::from(value.0));
         self
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KprobeEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KprobeEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KprobeEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KprobeEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional KprobeType type = 2`
     #[inline]
-    #[must_use]
-    pub fn r#type(&self) -> Option<crate::kprobe_event::KprobeType> {
+    pub fn r#type(&self) -> Option<kprobe_event::KprobeType> {
         pz::last::<pz::kind::Enum<_>>(self.0, 2)
     }
 }
@@ -329,55 +170,13 @@ pub mod kprobe_event {
         pub const TYPE: u32 = 2;
     }
 
-    /// Enumeration `perfetto.protos.KprobeEvent.KprobeType`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct KprobeType(pub i32);
-
-    #[allow(missing_docs)]
-    impl KprobeType {
-        pub const KPROBE_TYPE_UNKNOWN: Self = Self(0);
-        pub const KPROBE_TYPE_BEGIN: Self = Self(1);
-        pub const KPROBE_TYPE_END: Self = Self(2);
-        pub const KPROBE_TYPE_INSTANT: Self = Self(3);
-    }
-
-    impl KprobeType {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::KPROBE_TYPE_UNKNOWN => "KPROBE_TYPE_UNKNOWN",
-                Self::KPROBE_TYPE_BEGIN => "KPROBE_TYPE_BEGIN",
-                Self::KPROBE_TYPE_END => "KPROBE_TYPE_END",
-                Self::KPROBE_TYPE_INSTANT => "KPROBE_TYPE_INSTANT",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for KprobeType {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for KprobeType {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<KprobeType> for i32 {
-        #[inline]
-        fn from(value: KprobeType) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for KprobeType {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.KprobeEvent.KprobeType`; numbers without a name are values too.
+        enum KprobeType, default 0 {
+            KPROBE_TYPE_UNKNOWN = 0, "KPROBE_TYPE_UNKNOWN";
+            KPROBE_TYPE_BEGIN = 1, "KPROBE_TYPE_BEGIN";
+            KPROBE_TYPE_END = 2, "KPROBE_TYPE_END";
+            KPROBE_TYPE_INSTANT = 3, "KPROBE_TYPE_INSTANT";
         }
     }
 }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.GoogleIccEventFtraceEvent`.
-#[derive(Debug)]
-pub struct GoogleIccEventFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GoogleIccEventFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GoogleIccEventFtraceEvent`.
+    writer GoogleIccEventFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.GoogleIccEventFtraceEvent`.
+    reader GoogleIccEventFtraceEventReader;
 }
 
-impl<'w> GoogleIccEventFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GoogleIccEventFtraceEventWriter<'_> {
     /// `optional string event = 1`
     #[inline]
     pub fn event(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> GoogleIccEventFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GoogleIccEventFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GoogleIccEventFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GoogleIccEventFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GoogleIccEventFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string event = 1`
     #[inline]
-    #[must_use]
     pub fn event(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 timestamp = 2`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.GpuMemTotalFtraceEvent`.
-#[derive(Debug)]
-pub struct GpuMemTotalFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GpuMemTotalFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GpuMemTotalFtraceEvent`.
+    writer GpuMemTotalFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.GpuMemTotalFtraceEvent`.
+    reader GpuMemTotalFtraceEventReader;
 }
 
-impl<'w> GpuMemTotalFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GpuMemTotalFtraceEventWriter<'_> {
     /// `optional uint32 gpu_id = 1`
     #[inline]
     pub fn gpu_id(&mut self, value: u32) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> GpuMemTotalFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GpuMemTotalFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GpuMemTotalFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GpuMemTotalFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GpuMemTotalFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 gpu_id = 1`
     #[inline]
-    #[must_use]
     pub fn gpu_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 pid = 2`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 size = 3`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }

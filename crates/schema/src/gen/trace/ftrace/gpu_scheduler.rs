@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.DrmSchedJobFtraceEvent`.
-#[derive(Debug)]
-pub struct DrmSchedJobFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DrmSchedJobFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DrmSchedJobFtraceEvent`.
+    writer DrmSchedJobFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DrmSchedJobFtraceEvent`.
+    reader DrmSchedJobFtraceEventReader;
 }
 
-impl<'w> DrmSchedJobFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DrmSchedJobFtraceEventWriter<'_> {
     /// `optional uint64 entity = 1`
     #[inline]
     pub fn entity(&mut self, value: u64) -> &mut Self {
@@ -63,86 +53,39 @@ impl<'w> DrmSchedJobFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DrmSchedJobFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DrmSchedJobFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DrmSchedJobFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DrmSchedJobFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 entity = 1`
     #[inline]
-    #[must_use]
     pub fn entity(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 fence = 2`
     #[inline]
-    #[must_use]
     pub fn fence(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 hw_job_count = 3`
     #[inline]
-    #[must_use]
     pub fn hw_job_count(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint64 id = 4`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 job_count = 5`
     #[inline]
-    #[must_use]
     pub fn job_count(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional string name = 6`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
@@ -162,24 +105,14 @@ pub mod drm_sched_job_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DrmRunJobFtraceEvent`.
-#[derive(Debug)]
-pub struct DrmRunJobFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DrmRunJobFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DrmRunJobFtraceEvent`.
+    writer DrmRunJobFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DrmRunJobFtraceEvent`.
+    reader DrmRunJobFtraceEventReader;
 }
 
-impl<'w> DrmRunJobFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DrmRunJobFtraceEventWriter<'_> {
     /// `optional uint64 entity = 1`
     #[inline]
     pub fn entity(&mut self, value: u64) -> &mut Self {
@@ -223,86 +156,39 @@ impl<'w> DrmRunJobFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DrmRunJobFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DrmRunJobFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DrmRunJobFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DrmRunJobFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 entity = 1`
     #[inline]
-    #[must_use]
     pub fn entity(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 fence = 2`
     #[inline]
-    #[must_use]
     pub fn fence(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 hw_job_count = 3`
     #[inline]
-    #[must_use]
     pub fn hw_job_count(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint64 id = 4`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 job_count = 5`
     #[inline]
-    #[must_use]
     pub fn job_count(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional string name = 6`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
@@ -322,24 +208,14 @@ pub mod drm_run_job_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DrmSchedProcessJobFtraceEvent`.
-#[derive(Debug)]
-pub struct DrmSchedProcessJobFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DrmSchedProcessJobFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DrmSchedProcessJobFtraceEvent`.
+    writer DrmSchedProcessJobFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DrmSchedProcessJobFtraceEvent`.
+    reader DrmSchedProcessJobFtraceEventReader;
 }
 
-impl<'w> DrmSchedProcessJobFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DrmSchedProcessJobFtraceEventWriter<'_> {
     /// `optional uint64 fence = 1`
     #[inline]
     pub fn fence(&mut self, value: u64) -> &mut Self {
@@ -348,51 +224,9 @@ impl<'w> DrmSchedProcessJobFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DrmSchedProcessJobFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DrmSchedProcessJobFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DrmSchedProcessJobFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DrmSchedProcessJobFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 fence = 1`
     #[inline]
-    #[must_use]
     pub fn fence(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
@@ -407,24 +241,14 @@ pub mod drm_sched_process_job_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DrmSchedJobAddDepFtraceEvent`.
-#[derive(Debug)]
-pub struct DrmSchedJobAddDepFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DrmSchedJobAddDepFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DrmSchedJobAddDepFtraceEvent`.
+    writer DrmSchedJobAddDepFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DrmSchedJobAddDepFtraceEvent`.
+    reader DrmSchedJobAddDepFtraceEventReader;
 }
 
-impl<'w> DrmSchedJobAddDepFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DrmSchedJobAddDepFtraceEventWriter<'_> {
     /// `optional uint64 fence_context = 1`
     #[inline]
     pub fn fence_context(&mut self, value: u64) -> &mut Self {
@@ -454,72 +278,27 @@ impl<'w> DrmSchedJobAddDepFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DrmSchedJobAddDepFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DrmSchedJobAddDepFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DrmSchedJobAddDepFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DrmSchedJobAddDepFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 fence_context = 1`
     #[inline]
-    #[must_use]
     pub fn fence_context(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 fence_seqno = 2`
     #[inline]
-    #[must_use]
     pub fn fence_seqno(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 ctx = 3`
     #[inline]
-    #[must_use]
     pub fn ctx(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 seqno = 4`
     #[inline]
-    #[must_use]
     pub fn seqno(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -537,24 +316,14 @@ pub mod drm_sched_job_add_dep_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DrmSchedJobDoneFtraceEvent`.
-#[derive(Debug)]
-pub struct DrmSchedJobDoneFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DrmSchedJobDoneFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DrmSchedJobDoneFtraceEvent`.
+    writer DrmSchedJobDoneFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DrmSchedJobDoneFtraceEvent`.
+    reader DrmSchedJobDoneFtraceEventReader;
 }
 
-impl<'w> DrmSchedJobDoneFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DrmSchedJobDoneFtraceEventWriter<'_> {
     /// `optional uint64 fence_context = 1`
     #[inline]
     pub fn fence_context(&mut self, value: u64) -> &mut Self {
@@ -570,58 +339,15 @@ impl<'w> DrmSchedJobDoneFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DrmSchedJobDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DrmSchedJobDoneFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DrmSchedJobDoneFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DrmSchedJobDoneFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 fence_context = 1`
     #[inline]
-    #[must_use]
     pub fn fence_context(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 fence_seqno = 2`
     #[inline]
-    #[must_use]
     pub fn fence_seqno(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -637,24 +363,14 @@ pub mod drm_sched_job_done_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DrmSchedJobQueueFtraceEvent`.
-#[derive(Debug)]
-pub struct DrmSchedJobQueueFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DrmSchedJobQueueFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DrmSchedJobQueueFtraceEvent`.
+    writer DrmSchedJobQueueFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DrmSchedJobQueueFtraceEvent`.
+    reader DrmSchedJobQueueFtraceEventReader;
 }
 
-impl<'w> DrmSchedJobQueueFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DrmSchedJobQueueFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -705,93 +421,45 @@ impl<'w> DrmSchedJobQueueFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DrmSchedJobQueueFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DrmSchedJobQueueFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DrmSchedJobQueueFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DrmSchedJobQueueFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint32 job_count = 2`
     #[inline]
-    #[must_use]
     pub fn job_count(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 hw_job_count = 3`
     #[inline]
-    #[must_use]
     pub fn hw_job_count(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional string dev = 4`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional uint64 fence_context = 5`
     #[inline]
-    #[must_use]
     pub fn fence_context(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint64 fence_seqno = 6`
     #[inline]
-    #[must_use]
     pub fn fence_seqno(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional uint64 client_id = 7`
     #[inline]
-    #[must_use]
     pub fn client_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
@@ -812,24 +480,14 @@ pub mod drm_sched_job_queue_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DrmSchedJobRunFtraceEvent`.
-#[derive(Debug)]
-pub struct DrmSchedJobRunFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DrmSchedJobRunFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DrmSchedJobRunFtraceEvent`.
+    writer DrmSchedJobRunFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DrmSchedJobRunFtraceEvent`.
+    reader DrmSchedJobRunFtraceEventReader;
 }
 
-impl<'w> DrmSchedJobRunFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DrmSchedJobRunFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -880,93 +538,45 @@ impl<'w> DrmSchedJobRunFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DrmSchedJobRunFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DrmSchedJobRunFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DrmSchedJobRunFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DrmSchedJobRunFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint32 job_count = 2`
     #[inline]
-    #[must_use]
     pub fn job_count(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 hw_job_count = 3`
     #[inline]
-    #[must_use]
     pub fn hw_job_count(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional string dev = 4`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional uint64 fence_context = 5`
     #[inline]
-    #[must_use]
     pub fn fence_context(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint64 fence_seqno = 6`
     #[inline]
-    #[must_use]
     pub fn fence_seqno(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional uint64 client_id = 7`
     #[inline]
-    #[must_use]
     pub fn client_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
@@ -987,24 +597,14 @@ pub mod drm_sched_job_run_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DrmSchedJobUnschedulableFtraceEvent`.
-#[derive(Debug)]
-pub struct DrmSchedJobUnschedulableFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DrmSchedJobUnschedulableFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DrmSchedJobUnschedulableFtraceEvent`.
+    writer DrmSchedJobUnschedulableFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DrmSchedJobUnschedulableFtraceEvent`.
+    reader DrmSchedJobUnschedulableFtraceEventReader;
 }
 
-impl<'w> DrmSchedJobUnschedulableFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DrmSchedJobUnschedulableFtraceEventWriter<'_> {
     /// `optional uint64 fence_context = 1`
     #[inline]
     pub fn fence_context(&mut self, value: u64) -> &mut Self {
@@ -1034,72 +634,27 @@ impl<'w> DrmSchedJobUnschedulableFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DrmSchedJobUnschedulableFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DrmSchedJobUnschedulableFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DrmSchedJobUnschedulableFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DrmSchedJobUnschedulableFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 fence_context = 1`
     #[inline]
-    #[must_use]
     pub fn fence_context(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 fence_seqno = 2`
     #[inline]
-    #[must_use]
     pub fn fence_seqno(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 ctx = 3`
     #[inline]
-    #[must_use]
     pub fn ctx(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 seqno = 4`
     #[inline]
-    #[must_use]
     pub fn seqno(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }

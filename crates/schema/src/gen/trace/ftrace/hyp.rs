@@ -2,148 +2,28 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.HypEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct HypEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HypEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HypEnterFtraceEvent`.
+    writer HypEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.HypEnterFtraceEvent`.
+    reader HypEnterFtraceEventReader;
 }
 
-impl<'w> HypEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HypExitFtraceEvent`.
+    writer HypExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.HypExitFtraceEvent`.
+    reader HypExitFtraceEventReader;
 }
 
-/// The fields of an encoded `perfetto.protos.HypEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HypEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HypEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HostHcallFtraceEvent`.
+    writer HostHcallFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.HostHcallFtraceEvent`.
+    reader HostHcallFtraceEventReader;
 }
 
-impl<'a> HypEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-}
-
-/// Appends the fields of a `perfetto.protos.HypExitFtraceEvent`.
-#[derive(Debug)]
-pub struct HypExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HypExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> HypExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.HypExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HypExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HypExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> HypExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-}
-
-/// Appends the fields of a `perfetto.protos.HostHcallFtraceEvent`.
-#[derive(Debug)]
-pub struct HostHcallFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HostHcallFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> HostHcallFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl HostHcallFtraceEventWriter<'_> {
     /// `optional uint32 id = 1`
     #[inline]
     pub fn id(&mut self, value: u32) -> &mut Self {
@@ -159,58 +39,15 @@ impl<'w> HostHcallFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.HostHcallFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HostHcallFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HostHcallFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> HostHcallFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 invalid = 2`
     #[inline]
-    #[must_use]
     pub fn invalid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -226,24 +63,14 @@ pub mod host_hcall_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.HostSmcFtraceEvent`.
-#[derive(Debug)]
-pub struct HostSmcFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HostSmcFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HostSmcFtraceEvent`.
+    writer HostSmcFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.HostSmcFtraceEvent`.
+    reader HostSmcFtraceEventReader;
 }
 
-impl<'w> HostSmcFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl HostSmcFtraceEventWriter<'_> {
     /// `optional uint64 id = 1`
     #[inline]
     pub fn id(&mut self, value: u64) -> &mut Self {
@@ -259,58 +86,15 @@ impl<'w> HostSmcFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.HostSmcFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HostSmcFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HostSmcFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> HostSmcFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 forwarded = 2`
     #[inline]
-    #[must_use]
     pub fn forwarded(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -326,24 +110,14 @@ pub mod host_smc_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.HostMemAbortFtraceEvent`.
-#[derive(Debug)]
-pub struct HostMemAbortFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HostMemAbortFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HostMemAbortFtraceEvent`.
+    writer HostMemAbortFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.HostMemAbortFtraceEvent`.
+    reader HostMemAbortFtraceEventReader;
 }
 
-impl<'w> HostMemAbortFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl HostMemAbortFtraceEventWriter<'_> {
     /// `optional uint64 esr = 1`
     #[inline]
     pub fn esr(&mut self, value: u64) -> &mut Self {
@@ -359,58 +133,15 @@ impl<'w> HostMemAbortFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.HostMemAbortFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HostMemAbortFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HostMemAbortFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> HostMemAbortFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 esr = 1`
     #[inline]
-    #[must_use]
     pub fn esr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 addr = 2`
     #[inline]
-    #[must_use]
     pub fn addr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -426,24 +157,14 @@ pub mod host_mem_abort_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.HostFfaCallFtraceEvent`.
-#[derive(Debug)]
-pub struct HostFfaCallFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HostFfaCallFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HostFfaCallFtraceEvent`.
+    writer HostFfaCallFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.HostFfaCallFtraceEvent`.
+    reader HostFfaCallFtraceEventReader;
 }
 
-impl<'w> HostFfaCallFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl HostFfaCallFtraceEventWriter<'_> {
     /// `optional uint64 func_id = 1`
     #[inline]
     pub fn func_id(&mut self, value: u64) -> &mut Self {
@@ -494,93 +215,45 @@ impl<'w> HostFfaCallFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.HostFfaCallFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HostFfaCallFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HostFfaCallFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> HostFfaCallFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 func_id = 1`
     #[inline]
-    #[must_use]
     pub fn func_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 res_a1 = 2`
     #[inline]
-    #[must_use]
     pub fn res_a1(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 res_a2 = 3`
     #[inline]
-    #[must_use]
     pub fn res_a2(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 res_a3 = 4`
     #[inline]
-    #[must_use]
     pub fn res_a3(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 res_a4 = 5`
     #[inline]
-    #[must_use]
     pub fn res_a4(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional int32 handled = 6`
     #[inline]
-    #[must_use]
     pub fn handled(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional int32 err = 7`
     #[inline]
-    #[must_use]
     pub fn err(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
@@ -601,24 +274,14 @@ pub mod host_ffa_call_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IommuIdmapFtraceEvent`.
-#[derive(Debug)]
-pub struct IommuIdmapFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IommuIdmapFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IommuIdmapFtraceEvent`.
+    writer IommuIdmapFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IommuIdmapFtraceEvent`.
+    reader IommuIdmapFtraceEventReader;
 }
 
-impl<'w> IommuIdmapFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IommuIdmapFtraceEventWriter<'_> {
     /// `optional uint64 from = 1`
     #[inline]
     pub fn from_(&mut self, value: u64) -> &mut Self {
@@ -641,65 +304,21 @@ impl<'w> IommuIdmapFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IommuIdmapFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IommuIdmapFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IommuIdmapFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IommuIdmapFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 from = 1`
     #[inline]
-    #[must_use]
     pub fn from_(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 to = 2`
     #[inline]
-    #[must_use]
     pub fn to(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 prot = 3`
     #[inline]
-    #[must_use]
     pub fn prot(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -716,24 +335,14 @@ pub mod iommu_idmap_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.PsciMemProtectFtraceEvent`.
-#[derive(Debug)]
-pub struct PsciMemProtectFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PsciMemProtectFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PsciMemProtectFtraceEvent`.
+    writer PsciMemProtectFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.PsciMemProtectFtraceEvent`.
+    reader PsciMemProtectFtraceEventReader;
 }
 
-impl<'w> PsciMemProtectFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PsciMemProtectFtraceEventWriter<'_> {
     /// `optional uint64 count = 1`
     #[inline]
     pub fn count(&mut self, value: u64) -> &mut Self {
@@ -749,58 +358,15 @@ impl<'w> PsciMemProtectFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PsciMemProtectFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PsciMemProtectFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PsciMemProtectFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PsciMemProtectFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 count = 1`
     #[inline]
-    #[must_use]
     pub fn count(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 was = 2`
     #[inline]
-    #[must_use]
     pub fn was(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }

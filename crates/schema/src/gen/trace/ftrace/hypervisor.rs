@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.HypervisorHostHcallFtraceEvent`.
-#[derive(Debug)]
-pub struct HypervisorHostHcallFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HypervisorHostHcallFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HypervisorHostHcallFtraceEvent`.
+    writer HypervisorHostHcallFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.HypervisorHostHcallFtraceEvent`.
+    reader HypervisorHostHcallFtraceEventReader;
 }
 
-impl<'w> HypervisorHostHcallFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl HypervisorHostHcallFtraceEventWriter<'_> {
     /// `optional uint32 id = 1`
     #[inline]
     pub fn id(&mut self, value: u32) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> HypervisorHostHcallFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.HypervisorHostHcallFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HypervisorHostHcallFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HypervisorHostHcallFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> HypervisorHostHcallFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 invalid = 2`
     #[inline]
-    #[must_use]
     pub fn invalid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -102,24 +49,14 @@ pub mod hypervisor_host_hcall_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.HypervisorHostSmcFtraceEvent`.
-#[derive(Debug)]
-pub struct HypervisorHostSmcFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HypervisorHostSmcFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HypervisorHostSmcFtraceEvent`.
+    writer HypervisorHostSmcFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.HypervisorHostSmcFtraceEvent`.
+    reader HypervisorHostSmcFtraceEventReader;
 }
 
-impl<'w> HypervisorHostSmcFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl HypervisorHostSmcFtraceEventWriter<'_> {
     /// `optional uint64 id = 1`
     #[inline]
     pub fn id(&mut self, value: u64) -> &mut Self {
@@ -135,58 +72,15 @@ impl<'w> HypervisorHostSmcFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.HypervisorHostSmcFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HypervisorHostSmcFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HypervisorHostSmcFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> HypervisorHostSmcFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 forwarded = 2`
     #[inline]
-    #[must_use]
     pub fn forwarded(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -202,86 +96,21 @@ pub mod hypervisor_host_smc_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.HypervisorHypExitFtraceEvent`.
-#[derive(Debug)]
-pub struct HypervisorHypExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HypervisorHypExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HypervisorHypExitFtraceEvent`.
+    writer HypervisorHypExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.HypervisorHypExitFtraceEvent`.
+    reader HypervisorHypExitFtraceEventReader;
 }
 
-impl<'w> HypervisorHypExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HypervisorIommuIdmapFtraceEvent`.
+    writer HypervisorIommuIdmapFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.HypervisorIommuIdmapFtraceEvent`.
+    reader HypervisorIommuIdmapFtraceEventReader;
 }
 
-/// The fields of an encoded `perfetto.protos.HypervisorHypExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HypervisorHypExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HypervisorHypExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> HypervisorHypExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-}
-
-/// Appends the fields of a `perfetto.protos.HypervisorIommuIdmapFtraceEvent`.
-#[derive(Debug)]
-pub struct HypervisorIommuIdmapFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HypervisorIommuIdmapFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> HypervisorIommuIdmapFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl HypervisorIommuIdmapFtraceEventWriter<'_> {
     /// `optional uint64 from = 1`
     #[inline]
     pub fn from_(&mut self, value: u64) -> &mut Self {
@@ -304,65 +133,21 @@ impl<'w> HypervisorIommuIdmapFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.HypervisorIommuIdmapFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HypervisorIommuIdmapFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HypervisorIommuIdmapFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> HypervisorIommuIdmapFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 from = 1`
     #[inline]
-    #[must_use]
     pub fn from_(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 to = 2`
     #[inline]
-    #[must_use]
     pub fn to(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 prot = 3`
     #[inline]
-    #[must_use]
     pub fn prot(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -379,24 +164,14 @@ pub mod hypervisor_iommu_idmap_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.HypervisorPsciMemProtectFtraceEvent`.
-#[derive(Debug)]
-pub struct HypervisorPsciMemProtectFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HypervisorPsciMemProtectFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HypervisorPsciMemProtectFtraceEvent`.
+    writer HypervisorPsciMemProtectFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.HypervisorPsciMemProtectFtraceEvent`.
+    reader HypervisorPsciMemProtectFtraceEventReader;
 }
 
-impl<'w> HypervisorPsciMemProtectFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl HypervisorPsciMemProtectFtraceEventWriter<'_> {
     /// `optional uint64 count = 1`
     #[inline]
     pub fn count(&mut self, value: u64) -> &mut Self {
@@ -412,58 +187,15 @@ impl<'w> HypervisorPsciMemProtectFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.HypervisorPsciMemProtectFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HypervisorPsciMemProtectFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HypervisorPsciMemProtectFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> HypervisorPsciMemProtectFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 count = 1`
     #[inline]
-    #[must_use]
     pub fn count(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 was = 2`
     #[inline]
-    #[must_use]
     pub fn was(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -479,24 +211,14 @@ pub mod hypervisor_psci_mem_protect_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.HypervisorHostMemAbortFtraceEvent`.
-#[derive(Debug)]
-pub struct HypervisorHostMemAbortFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HypervisorHostMemAbortFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HypervisorHostMemAbortFtraceEvent`.
+    writer HypervisorHostMemAbortFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.HypervisorHostMemAbortFtraceEvent`.
+    reader HypervisorHostMemAbortFtraceEventReader;
 }
 
-impl<'w> HypervisorHostMemAbortFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl HypervisorHostMemAbortFtraceEventWriter<'_> {
     /// `optional uint64 esr = 1`
     #[inline]
     pub fn esr(&mut self, value: u64) -> &mut Self {
@@ -512,58 +234,15 @@ impl<'w> HypervisorHostMemAbortFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.HypervisorHostMemAbortFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HypervisorHostMemAbortFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HypervisorHostMemAbortFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> HypervisorHostMemAbortFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 esr = 1`
     #[inline]
-    #[must_use]
     pub fn esr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 addr = 2`
     #[inline]
-    #[must_use]
     pub fn addr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -579,86 +258,21 @@ pub mod hypervisor_host_mem_abort_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.HypervisorHypEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct HypervisorHypEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HypervisorHypEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HypervisorHypEnterFtraceEvent`.
+    writer HypervisorHypEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.HypervisorHypEnterFtraceEvent`.
+    reader HypervisorHypEnterFtraceEventReader;
 }
 
-impl<'w> HypervisorHypEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HypervisorIommuIdmapCompleteFtraceEvent`.
+    writer HypervisorIommuIdmapCompleteFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.HypervisorIommuIdmapCompleteFtraceEvent`.
+    reader HypervisorIommuIdmapCompleteFtraceEventReader;
 }
 
-/// The fields of an encoded `perfetto.protos.HypervisorHypEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HypervisorHypEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HypervisorHypEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> HypervisorHypEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-}
-
-/// Appends the fields of a `perfetto.protos.HypervisorIommuIdmapCompleteFtraceEvent`.
-#[derive(Debug)]
-pub struct HypervisorIommuIdmapCompleteFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HypervisorIommuIdmapCompleteFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> HypervisorIommuIdmapCompleteFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl HypervisorIommuIdmapCompleteFtraceEventWriter<'_> {
     /// `optional uint32 map = 1`
     #[inline]
     pub fn map(&mut self, value: u32) -> &mut Self {
@@ -667,51 +281,9 @@ impl<'w> HypervisorIommuIdmapCompleteFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.HypervisorIommuIdmapCompleteFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HypervisorIommuIdmapCompleteFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HypervisorIommuIdmapCompleteFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> HypervisorIommuIdmapCompleteFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 map = 1`
     #[inline]
-    #[must_use]
     pub fn map(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
@@ -726,24 +298,14 @@ pub mod hypervisor_iommu_idmap_complete_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.HypervisorVcpuIllegalTrapFtraceEvent`.
-#[derive(Debug)]
-pub struct HypervisorVcpuIllegalTrapFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HypervisorVcpuIllegalTrapFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HypervisorVcpuIllegalTrapFtraceEvent`.
+    writer HypervisorVcpuIllegalTrapFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.HypervisorVcpuIllegalTrapFtraceEvent`.
+    reader HypervisorVcpuIllegalTrapFtraceEventReader;
 }
 
-impl<'w> HypervisorVcpuIllegalTrapFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl HypervisorVcpuIllegalTrapFtraceEventWriter<'_> {
     /// `optional uint64 esr = 1`
     #[inline]
     pub fn esr(&mut self, value: u64) -> &mut Self {
@@ -752,51 +314,9 @@ impl<'w> HypervisorVcpuIllegalTrapFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.HypervisorVcpuIllegalTrapFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HypervisorVcpuIllegalTrapFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HypervisorVcpuIllegalTrapFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> HypervisorVcpuIllegalTrapFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 esr = 1`
     #[inline]
-    #[must_use]
     pub fn esr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.I2cReadFtraceEvent`.
-#[derive(Debug)]
-pub struct I2cReadFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for I2cReadFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.I2cReadFtraceEvent`.
+    writer I2cReadFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.I2cReadFtraceEvent`.
+    reader I2cReadFtraceEventReader;
 }
 
-impl<'w> I2cReadFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl I2cReadFtraceEventWriter<'_> {
     /// `optional int32 adapter_nr = 1`
     #[inline]
     pub fn adapter_nr(&mut self, value: i32) -> &mut Self {
@@ -56,79 +46,33 @@ impl<'w> I2cReadFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.I2cReadFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct I2cReadFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for I2cReadFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> I2cReadFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 adapter_nr = 1`
     #[inline]
-    #[must_use]
     pub fn adapter_nr(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 msg_nr = 2`
     #[inline]
-    #[must_use]
     pub fn msg_nr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 addr = 3`
     #[inline]
-    #[must_use]
     pub fn addr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 flags = 4`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 len = 5`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -147,24 +91,14 @@ pub mod i2c_read_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.I2cWriteFtraceEvent`.
-#[derive(Debug)]
-pub struct I2cWriteFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for I2cWriteFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.I2cWriteFtraceEvent`.
+    writer I2cWriteFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.I2cWriteFtraceEvent`.
+    reader I2cWriteFtraceEventReader;
 }
 
-impl<'w> I2cWriteFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl I2cWriteFtraceEventWriter<'_> {
     /// `optional int32 adapter_nr = 1`
     #[inline]
     pub fn adapter_nr(&mut self, value: i32) -> &mut Self {
@@ -208,86 +142,39 @@ impl<'w> I2cWriteFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.I2cWriteFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct I2cWriteFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for I2cWriteFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> I2cWriteFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 adapter_nr = 1`
     #[inline]
-    #[must_use]
     pub fn adapter_nr(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 msg_nr = 2`
     #[inline]
-    #[must_use]
     pub fn msg_nr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 addr = 3`
     #[inline]
-    #[must_use]
     pub fn addr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 flags = 4`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 len = 5`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional bytes buf = 7`
     #[inline]
-    #[must_use]
     pub fn buf(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
@@ -307,24 +194,14 @@ pub mod i2c_write_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.I2cResultFtraceEvent`.
-#[derive(Debug)]
-pub struct I2cResultFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for I2cResultFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.I2cResultFtraceEvent`.
+    writer I2cResultFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.I2cResultFtraceEvent`.
+    reader I2cResultFtraceEventReader;
 }
 
-impl<'w> I2cResultFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl I2cResultFtraceEventWriter<'_> {
     /// `optional int32 adapter_nr = 1`
     #[inline]
     pub fn adapter_nr(&mut self, value: i32) -> &mut Self {
@@ -347,65 +224,21 @@ impl<'w> I2cResultFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.I2cResultFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct I2cResultFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for I2cResultFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> I2cResultFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 adapter_nr = 1`
     #[inline]
-    #[must_use]
     pub fn adapter_nr(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 nr_msgs = 2`
     #[inline]
-    #[must_use]
     pub fn nr_msgs(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -422,24 +255,14 @@ pub mod i2c_result_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.I2cReplyFtraceEvent`.
-#[derive(Debug)]
-pub struct I2cReplyFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for I2cReplyFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.I2cReplyFtraceEvent`.
+    writer I2cReplyFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.I2cReplyFtraceEvent`.
+    reader I2cReplyFtraceEventReader;
 }
 
-impl<'w> I2cReplyFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl I2cReplyFtraceEventWriter<'_> {
     /// `optional int32 adapter_nr = 1`
     #[inline]
     pub fn adapter_nr(&mut self, value: i32) -> &mut Self {
@@ -483,86 +306,39 @@ impl<'w> I2cReplyFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.I2cReplyFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct I2cReplyFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for I2cReplyFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> I2cReplyFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 adapter_nr = 1`
     #[inline]
-    #[must_use]
     pub fn adapter_nr(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 msg_nr = 2`
     #[inline]
-    #[must_use]
     pub fn msg_nr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 addr = 3`
     #[inline]
-    #[must_use]
     pub fn addr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 flags = 4`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 len = 5`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional bytes buf = 7`
     #[inline]
-    #[must_use]
     pub fn buf(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
@@ -582,24 +358,14 @@ pub mod i2c_reply_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SmbusReadFtraceEvent`.
-#[derive(Debug)]
-pub struct SmbusReadFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SmbusReadFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SmbusReadFtraceEvent`.
+    writer SmbusReadFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SmbusReadFtraceEvent`.
+    reader SmbusReadFtraceEventReader;
 }
 
-impl<'w> SmbusReadFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SmbusReadFtraceEventWriter<'_> {
     /// `optional int32 adapter_nr = 1`
     #[inline]
     pub fn adapter_nr(&mut self, value: i32) -> &mut Self {
@@ -636,79 +402,33 @@ impl<'w> SmbusReadFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SmbusReadFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SmbusReadFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SmbusReadFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SmbusReadFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 adapter_nr = 1`
     #[inline]
-    #[must_use]
     pub fn adapter_nr(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 flags = 2`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 addr = 3`
     #[inline]
-    #[must_use]
     pub fn addr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 command = 4`
     #[inline]
-    #[must_use]
     pub fn command(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 protocol = 5`
     #[inline]
-    #[must_use]
     pub fn protocol(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -727,24 +447,14 @@ pub mod smbus_read_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SmbusWriteFtraceEvent`.
-#[derive(Debug)]
-pub struct SmbusWriteFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SmbusWriteFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SmbusWriteFtraceEvent`.
+    writer SmbusWriteFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SmbusWriteFtraceEvent`.
+    reader SmbusWriteFtraceEventReader;
 }
 
-impl<'w> SmbusWriteFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SmbusWriteFtraceEventWriter<'_> {
     /// `optional int32 adapter_nr = 1`
     #[inline]
     pub fn adapter_nr(&mut self, value: i32) -> &mut Self {
@@ -788,86 +498,39 @@ impl<'w> SmbusWriteFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SmbusWriteFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SmbusWriteFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SmbusWriteFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SmbusWriteFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 adapter_nr = 1`
     #[inline]
-    #[must_use]
     pub fn adapter_nr(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 addr = 2`
     #[inline]
-    #[must_use]
     pub fn addr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 flags = 3`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 command = 4`
     #[inline]
-    #[must_use]
     pub fn command(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 len = 5`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 protocol = 6`
     #[inline]
-    #[must_use]
     pub fn protocol(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
@@ -887,24 +550,14 @@ pub mod smbus_write_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SmbusResultFtraceEvent`.
-#[derive(Debug)]
-pub struct SmbusResultFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SmbusResultFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SmbusResultFtraceEvent`.
+    writer SmbusResultFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SmbusResultFtraceEvent`.
+    reader SmbusResultFtraceEventReader;
 }
 
-impl<'w> SmbusResultFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SmbusResultFtraceEventWriter<'_> {
     /// `optional int32 adapter_nr = 1`
     #[inline]
     pub fn adapter_nr(&mut self, value: i32) -> &mut Self {
@@ -955,93 +608,45 @@ impl<'w> SmbusResultFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SmbusResultFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SmbusResultFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SmbusResultFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SmbusResultFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 adapter_nr = 1`
     #[inline]
-    #[must_use]
     pub fn adapter_nr(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 addr = 2`
     #[inline]
-    #[must_use]
     pub fn addr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 flags = 3`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 read_write = 4`
     #[inline]
-    #[must_use]
     pub fn read_write(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 command = 5`
     #[inline]
-    #[must_use]
     pub fn command(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional int32 res = 6`
     #[inline]
-    #[must_use]
     pub fn res(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional uint32 protocol = 7`
     #[inline]
-    #[must_use]
     pub fn protocol(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
@@ -1062,24 +667,14 @@ pub mod smbus_result_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SmbusReplyFtraceEvent`.
-#[derive(Debug)]
-pub struct SmbusReplyFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SmbusReplyFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SmbusReplyFtraceEvent`.
+    writer SmbusReplyFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SmbusReplyFtraceEvent`.
+    reader SmbusReplyFtraceEventReader;
 }
 
-impl<'w> SmbusReplyFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SmbusReplyFtraceEventWriter<'_> {
     /// `optional int32 adapter_nr = 1`
     #[inline]
     pub fn adapter_nr(&mut self, value: i32) -> &mut Self {
@@ -1123,86 +718,39 @@ impl<'w> SmbusReplyFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SmbusReplyFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SmbusReplyFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SmbusReplyFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SmbusReplyFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 adapter_nr = 1`
     #[inline]
-    #[must_use]
     pub fn adapter_nr(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 addr = 2`
     #[inline]
-    #[must_use]
     pub fn addr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 flags = 3`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 command = 4`
     #[inline]
-    #[must_use]
     pub fn command(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 len = 5`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 protocol = 6`
     #[inline]
-    #[must_use]
     pub fn protocol(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.IonStatFtraceEvent`.
-#[derive(Debug)]
-pub struct IonStatFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IonStatFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IonStatFtraceEvent`.
+    writer IonStatFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IonStatFtraceEvent`.
+    reader IonStatFtraceEventReader;
 }
 
-impl<'w> IonStatFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IonStatFtraceEventWriter<'_> {
     /// `optional uint32 buffer_id = 1`
     #[inline]
     pub fn buffer_id(&mut self, value: u32) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> IonStatFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IonStatFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IonStatFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IonStatFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IonStatFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 buffer_id = 1`
     #[inline]
-    #[must_use]
     pub fn buffer_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional int64 len = 2`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
 
     /// `optional uint64 total_allocated = 3`
     #[inline]
-    #[must_use]
     pub fn total_allocated(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.IpiEntryFtraceEvent`.
-#[derive(Debug)]
-pub struct IpiEntryFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IpiEntryFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IpiEntryFtraceEvent`.
+    writer IpiEntryFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IpiEntryFtraceEvent`.
+    reader IpiEntryFtraceEventReader;
 }
 
-impl<'w> IpiEntryFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IpiEntryFtraceEventWriter<'_> {
     /// `optional string reason = 1`
     #[inline]
     pub fn reason(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -28,51 +18,9 @@ impl<'w> IpiEntryFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IpiEntryFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IpiEntryFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IpiEntryFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IpiEntryFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string reason = 1`
     #[inline]
-    #[must_use]
     pub fn reason(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
@@ -87,24 +35,14 @@ pub mod ipi_entry_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IpiExitFtraceEvent`.
-#[derive(Debug)]
-pub struct IpiExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IpiExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IpiExitFtraceEvent`.
+    writer IpiExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IpiExitFtraceEvent`.
+    reader IpiExitFtraceEventReader;
 }
 
-impl<'w> IpiExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IpiExitFtraceEventWriter<'_> {
     /// `optional string reason = 1`
     #[inline]
     pub fn reason(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -113,51 +51,9 @@ impl<'w> IpiExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IpiExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IpiExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IpiExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IpiExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string reason = 1`
     #[inline]
-    #[must_use]
     pub fn reason(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
@@ -172,24 +68,14 @@ pub mod ipi_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IpiRaiseFtraceEvent`.
-#[derive(Debug)]
-pub struct IpiRaiseFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IpiRaiseFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IpiRaiseFtraceEvent`.
+    writer IpiRaiseFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IpiRaiseFtraceEvent`.
+    reader IpiRaiseFtraceEventReader;
 }
 
-impl<'w> IpiRaiseFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IpiRaiseFtraceEventWriter<'_> {
     /// `optional uint32 target_cpus = 1`
     #[inline]
     pub fn target_cpus(&mut self, value: u32) -> &mut Self {
@@ -205,58 +91,15 @@ impl<'w> IpiRaiseFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IpiRaiseFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IpiRaiseFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IpiRaiseFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IpiRaiseFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 target_cpus = 1`
     #[inline]
-    #[must_use]
     pub fn target_cpus(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional string reason = 2`
     #[inline]
-    #[must_use]
     pub fn reason(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }

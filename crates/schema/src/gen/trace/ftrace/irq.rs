@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.SoftirqEntryFtraceEvent`.
-#[derive(Debug)]
-pub struct SoftirqEntryFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SoftirqEntryFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SoftirqEntryFtraceEvent`.
+    writer SoftirqEntryFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SoftirqEntryFtraceEvent`.
+    reader SoftirqEntryFtraceEventReader;
 }
 
-impl<'w> SoftirqEntryFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SoftirqEntryFtraceEventWriter<'_> {
     /// `optional uint32 vec = 1`
     #[inline]
     pub fn vec(&mut self, value: u32) -> &mut Self {
@@ -28,51 +18,9 @@ impl<'w> SoftirqEntryFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SoftirqEntryFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SoftirqEntryFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SoftirqEntryFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SoftirqEntryFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 vec = 1`
     #[inline]
-    #[must_use]
     pub fn vec(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
@@ -87,24 +35,14 @@ pub mod softirq_entry_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SoftirqExitFtraceEvent`.
-#[derive(Debug)]
-pub struct SoftirqExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SoftirqExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SoftirqExitFtraceEvent`.
+    writer SoftirqExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SoftirqExitFtraceEvent`.
+    reader SoftirqExitFtraceEventReader;
 }
 
-impl<'w> SoftirqExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SoftirqExitFtraceEventWriter<'_> {
     /// `optional uint32 vec = 1`
     #[inline]
     pub fn vec(&mut self, value: u32) -> &mut Self {
@@ -113,51 +51,9 @@ impl<'w> SoftirqExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SoftirqExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SoftirqExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SoftirqExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SoftirqExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 vec = 1`
     #[inline]
-    #[must_use]
     pub fn vec(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
@@ -172,24 +68,14 @@ pub mod softirq_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SoftirqRaiseFtraceEvent`.
-#[derive(Debug)]
-pub struct SoftirqRaiseFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SoftirqRaiseFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SoftirqRaiseFtraceEvent`.
+    writer SoftirqRaiseFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SoftirqRaiseFtraceEvent`.
+    reader SoftirqRaiseFtraceEventReader;
 }
 
-impl<'w> SoftirqRaiseFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SoftirqRaiseFtraceEventWriter<'_> {
     /// `optional uint32 vec = 1`
     #[inline]
     pub fn vec(&mut self, value: u32) -> &mut Self {
@@ -198,51 +84,9 @@ impl<'w> SoftirqRaiseFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SoftirqRaiseFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SoftirqRaiseFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SoftirqRaiseFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SoftirqRaiseFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 vec = 1`
     #[inline]
-    #[must_use]
     pub fn vec(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
@@ -257,24 +101,14 @@ pub mod softirq_raise_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IrqHandlerEntryFtraceEvent`.
-#[derive(Debug)]
-pub struct IrqHandlerEntryFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IrqHandlerEntryFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IrqHandlerEntryFtraceEvent`.
+    writer IrqHandlerEntryFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IrqHandlerEntryFtraceEvent`.
+    reader IrqHandlerEntryFtraceEventReader;
 }
 
-impl<'w> IrqHandlerEntryFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IrqHandlerEntryFtraceEventWriter<'_> {
     /// `optional int32 irq = 1`
     #[inline]
     pub fn irq(&mut self, value: i32) -> &mut Self {
@@ -297,65 +131,21 @@ impl<'w> IrqHandlerEntryFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IrqHandlerEntryFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IrqHandlerEntryFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IrqHandlerEntryFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IrqHandlerEntryFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 irq = 1`
     #[inline]
-    #[must_use]
     pub fn irq(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional string name = 2`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional uint32 handler = 3`
     #[inline]
-    #[must_use]
     pub fn handler(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -372,24 +162,14 @@ pub mod irq_handler_entry_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IrqHandlerExitFtraceEvent`.
-#[derive(Debug)]
-pub struct IrqHandlerExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IrqHandlerExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IrqHandlerExitFtraceEvent`.
+    writer IrqHandlerExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IrqHandlerExitFtraceEvent`.
+    reader IrqHandlerExitFtraceEventReader;
 }
 
-impl<'w> IrqHandlerExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IrqHandlerExitFtraceEventWriter<'_> {
     /// `optional int32 irq = 1`
     #[inline]
     pub fn irq(&mut self, value: i32) -> &mut Self {
@@ -405,58 +185,15 @@ impl<'w> IrqHandlerExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IrqHandlerExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IrqHandlerExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IrqHandlerExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IrqHandlerExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 irq = 1`
     #[inline]
-    #[must_use]
     pub fn irq(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 ret = 2`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.LocalTimerEntryFtraceEvent`.
-#[derive(Debug)]
-pub struct LocalTimerEntryFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for LocalTimerEntryFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.LocalTimerEntryFtraceEvent`.
+    writer LocalTimerEntryFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.LocalTimerEntryFtraceEvent`.
+    reader LocalTimerEntryFtraceEventReader;
 }
 
-impl<'w> LocalTimerEntryFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl LocalTimerEntryFtraceEventWriter<'_> {
     /// `optional int32 vector = 1`
     #[inline]
     pub fn vector(&mut self, value: i32) -> &mut Self {
@@ -28,51 +18,9 @@ impl<'w> LocalTimerEntryFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.LocalTimerEntryFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LocalTimerEntryFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for LocalTimerEntryFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> LocalTimerEntryFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 vector = 1`
     #[inline]
-    #[must_use]
     pub fn vector(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
@@ -87,24 +35,14 @@ pub mod local_timer_entry_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.LocalTimerExitFtraceEvent`.
-#[derive(Debug)]
-pub struct LocalTimerExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for LocalTimerExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.LocalTimerExitFtraceEvent`.
+    writer LocalTimerExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.LocalTimerExitFtraceEvent`.
+    reader LocalTimerExitFtraceEventReader;
 }
 
-impl<'w> LocalTimerExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl LocalTimerExitFtraceEventWriter<'_> {
     /// `optional int32 vector = 1`
     #[inline]
     pub fn vector(&mut self, value: i32) -> &mut Self {
@@ -113,51 +51,9 @@ impl<'w> LocalTimerExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.LocalTimerExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LocalTimerExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for LocalTimerExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> LocalTimerExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 vector = 1`
     #[inline]
-    #[must_use]
     pub fn vector(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.KgslGpuFrequencyFtraceEvent`.
-#[derive(Debug)]
-pub struct KgslGpuFrequencyFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KgslGpuFrequencyFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KgslGpuFrequencyFtraceEvent`.
+    writer KgslGpuFrequencyFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KgslGpuFrequencyFtraceEvent`.
+    reader KgslGpuFrequencyFtraceEventReader;
 }
 
-impl<'w> KgslGpuFrequencyFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KgslGpuFrequencyFtraceEventWriter<'_> {
     /// `optional uint32 gpu_freq = 1`
     #[inline]
     pub fn gpu_freq(&mut self, value: u32) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> KgslGpuFrequencyFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KgslGpuFrequencyFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KgslGpuFrequencyFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KgslGpuFrequencyFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KgslGpuFrequencyFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 gpu_freq = 1`
     #[inline]
-    #[must_use]
     pub fn gpu_freq(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 gpu_id = 2`
     #[inline]
-    #[must_use]
     pub fn gpu_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -102,24 +49,14 @@ pub mod kgsl_gpu_frequency_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent`.
-#[derive(Debug)]
-pub struct KgslAdrenoCmdbatchQueuedFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KgslAdrenoCmdbatchQueuedFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent`.
+    writer KgslAdrenoCmdbatchQueuedFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent`.
+    reader KgslAdrenoCmdbatchQueuedFtraceEventReader;
 }
 
-impl<'w> KgslAdrenoCmdbatchQueuedFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KgslAdrenoCmdbatchQueuedFtraceEventWriter<'_> {
     /// `optional uint32 id = 1`
     #[inline]
     pub fn id(&mut self, value: u32) -> &mut Self {
@@ -156,79 +93,33 @@ impl<'w> KgslAdrenoCmdbatchQueuedFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KgslAdrenoCmdbatchQueuedFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KgslAdrenoCmdbatchQueuedFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KgslAdrenoCmdbatchQueuedFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 timestamp = 2`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 queued = 3`
     #[inline]
-    #[must_use]
     pub fn queued(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 flags = 4`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 prio = 5`
     #[inline]
-    #[must_use]
     pub fn prio(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -247,24 +138,14 @@ pub mod kgsl_adreno_cmdbatch_queued_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent`.
-#[derive(Debug)]
-pub struct KgslAdrenoCmdbatchSubmittedFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KgslAdrenoCmdbatchSubmittedFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent`.
+    writer KgslAdrenoCmdbatchSubmittedFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent`.
+    reader KgslAdrenoCmdbatchSubmittedFtraceEventReader;
 }
 
-impl<'w> KgslAdrenoCmdbatchSubmittedFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KgslAdrenoCmdbatchSubmittedFtraceEventWriter<'_> {
     /// `optional uint32 id = 1`
     #[inline]
     pub fn id(&mut self, value: u32) -> &mut Self {
@@ -357,135 +238,81 @@ impl<'w> KgslAdrenoCmdbatchSubmittedFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KgslAdrenoCmdbatchSubmittedFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KgslAdrenoCmdbatchSubmittedFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KgslAdrenoCmdbatchSubmittedFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 timestamp = 2`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int64 inflight = 3`
     #[inline]
-    #[must_use]
     pub fn inflight(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint32 flags = 4`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint64 ticks = 5`
     #[inline]
-    #[must_use]
     pub fn ticks(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint64 secs = 6`
     #[inline]
-    #[must_use]
     pub fn secs(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional uint64 usecs = 7`
     #[inline]
-    #[must_use]
     pub fn usecs(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional int32 prio = 8`
     #[inline]
-    #[must_use]
     pub fn prio(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
 
     /// `optional int32 rb_id = 9`
     #[inline]
-    #[must_use]
     pub fn rb_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 9)
     }
 
     /// `optional uint32 rptr = 10`
     #[inline]
-    #[must_use]
     pub fn rptr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint32 wptr = 11`
     #[inline]
-    #[must_use]
     pub fn wptr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional int32 q_inflight = 12`
     #[inline]
-    #[must_use]
     pub fn q_inflight(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 12)
     }
 
     /// `optional int32 dispatch_queue = 13`
     #[inline]
-    #[must_use]
     pub fn dispatch_queue(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 13)
     }
@@ -512,24 +339,14 @@ pub mod kgsl_adreno_cmdbatch_submitted_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent`.
-#[derive(Debug)]
-pub struct KgslAdrenoCmdbatchSyncFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KgslAdrenoCmdbatchSyncFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent`.
+    writer KgslAdrenoCmdbatchSyncFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent`.
+    reader KgslAdrenoCmdbatchSyncFtraceEventReader;
 }
 
-impl<'w> KgslAdrenoCmdbatchSyncFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KgslAdrenoCmdbatchSyncFtraceEventWriter<'_> {
     /// `optional uint32 id = 1`
     #[inline]
     pub fn id(&mut self, value: u32) -> &mut Self {
@@ -559,72 +376,27 @@ impl<'w> KgslAdrenoCmdbatchSyncFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KgslAdrenoCmdbatchSyncFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KgslAdrenoCmdbatchSyncFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KgslAdrenoCmdbatchSyncFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 timestamp = 2`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 ticks = 3`
     #[inline]
-    #[must_use]
     pub fn ticks(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional int32 prio = 4`
     #[inline]
-    #[must_use]
     pub fn prio(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
@@ -642,24 +414,14 @@ pub mod kgsl_adreno_cmdbatch_sync_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent`.
-#[derive(Debug)]
-pub struct KgslAdrenoCmdbatchRetiredFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KgslAdrenoCmdbatchRetiredFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent`.
+    writer KgslAdrenoCmdbatchRetiredFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent`.
+    reader KgslAdrenoCmdbatchRetiredFtraceEventReader;
 }
 
-impl<'w> KgslAdrenoCmdbatchRetiredFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KgslAdrenoCmdbatchRetiredFtraceEventWriter<'_> {
     /// `optional uint32 id = 1`
     #[inline]
     pub fn id(&mut self, value: u32) -> &mut Self {
@@ -780,163 +542,105 @@ impl<'w> KgslAdrenoCmdbatchRetiredFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KgslAdrenoCmdbatchRetiredFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KgslAdrenoCmdbatchRetiredFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KgslAdrenoCmdbatchRetiredFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 timestamp = 2`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int64 inflight = 3`
     #[inline]
-    #[must_use]
     pub fn inflight(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint32 recovery = 4`
     #[inline]
-    #[must_use]
     pub fn recovery(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 flags = 5`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint64 start = 6`
     #[inline]
-    #[must_use]
     pub fn start(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional uint64 retire = 7`
     #[inline]
-    #[must_use]
     pub fn retire(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional int32 prio = 8`
     #[inline]
-    #[must_use]
     pub fn prio(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
 
     /// `optional int32 rb_id = 9`
     #[inline]
-    #[must_use]
     pub fn rb_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 9)
     }
 
     /// `optional uint32 rptr = 10`
     #[inline]
-    #[must_use]
     pub fn rptr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint32 wptr = 11`
     #[inline]
-    #[must_use]
     pub fn wptr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional int32 q_inflight = 12`
     #[inline]
-    #[must_use]
     pub fn q_inflight(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 12)
     }
 
     /// `optional uint64 fault_recovery = 13`
     #[inline]
-    #[must_use]
     pub fn fault_recovery(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 13)
     }
 
     /// `optional uint32 dispatch_queue = 14`
     #[inline]
-    #[must_use]
     pub fn dispatch_queue(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 14)
     }
 
     /// `optional uint64 submitted_to_rb = 15`
     #[inline]
-    #[must_use]
     pub fn submitted_to_rb(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 15)
     }
 
     /// `optional uint64 retired_on_gmu = 16`
     #[inline]
-    #[must_use]
     pub fn retired_on_gmu(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 16)
     }
 
     /// `optional uint64 active = 17`
     #[inline]
-    #[must_use]
     pub fn active(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 17)
     }

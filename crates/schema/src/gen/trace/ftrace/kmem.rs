@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.AllocPagesIommuEndFtraceEvent`.
-#[derive(Debug)]
-pub struct AllocPagesIommuEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AllocPagesIommuEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AllocPagesIommuEndFtraceEvent`.
+    writer AllocPagesIommuEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.AllocPagesIommuEndFtraceEvent`.
+    reader AllocPagesIommuEndFtraceEventReader;
 }
 
-impl<'w> AllocPagesIommuEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AllocPagesIommuEndFtraceEventWriter<'_> {
     /// `optional uint32 gfp_flags = 1`
     #[inline]
     pub fn gfp_flags(&mut self, value: u32) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> AllocPagesIommuEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AllocPagesIommuEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AllocPagesIommuEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AllocPagesIommuEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AllocPagesIommuEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 gfp_flags = 1`
     #[inline]
-    #[must_use]
     pub fn gfp_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 order = 2`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -102,24 +49,14 @@ pub mod alloc_pages_iommu_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.AllocPagesIommuFailFtraceEvent`.
-#[derive(Debug)]
-pub struct AllocPagesIommuFailFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AllocPagesIommuFailFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AllocPagesIommuFailFtraceEvent`.
+    writer AllocPagesIommuFailFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.AllocPagesIommuFailFtraceEvent`.
+    reader AllocPagesIommuFailFtraceEventReader;
 }
 
-impl<'w> AllocPagesIommuFailFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AllocPagesIommuFailFtraceEventWriter<'_> {
     /// `optional uint32 gfp_flags = 1`
     #[inline]
     pub fn gfp_flags(&mut self, value: u32) -> &mut Self {
@@ -135,58 +72,15 @@ impl<'w> AllocPagesIommuFailFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AllocPagesIommuFailFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AllocPagesIommuFailFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AllocPagesIommuFailFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AllocPagesIommuFailFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 gfp_flags = 1`
     #[inline]
-    #[must_use]
     pub fn gfp_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 order = 2`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -202,24 +96,14 @@ pub mod alloc_pages_iommu_fail_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.AllocPagesIommuStartFtraceEvent`.
-#[derive(Debug)]
-pub struct AllocPagesIommuStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AllocPagesIommuStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AllocPagesIommuStartFtraceEvent`.
+    writer AllocPagesIommuStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.AllocPagesIommuStartFtraceEvent`.
+    reader AllocPagesIommuStartFtraceEventReader;
 }
 
-impl<'w> AllocPagesIommuStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AllocPagesIommuStartFtraceEventWriter<'_> {
     /// `optional uint32 gfp_flags = 1`
     #[inline]
     pub fn gfp_flags(&mut self, value: u32) -> &mut Self {
@@ -235,58 +119,15 @@ impl<'w> AllocPagesIommuStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AllocPagesIommuStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AllocPagesIommuStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AllocPagesIommuStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AllocPagesIommuStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 gfp_flags = 1`
     #[inline]
-    #[must_use]
     pub fn gfp_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 order = 2`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -302,24 +143,14 @@ pub mod alloc_pages_iommu_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.AllocPagesSysEndFtraceEvent`.
-#[derive(Debug)]
-pub struct AllocPagesSysEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AllocPagesSysEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AllocPagesSysEndFtraceEvent`.
+    writer AllocPagesSysEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.AllocPagesSysEndFtraceEvent`.
+    reader AllocPagesSysEndFtraceEventReader;
 }
 
-impl<'w> AllocPagesSysEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AllocPagesSysEndFtraceEventWriter<'_> {
     /// `optional uint32 gfp_flags = 1`
     #[inline]
     pub fn gfp_flags(&mut self, value: u32) -> &mut Self {
@@ -335,58 +166,15 @@ impl<'w> AllocPagesSysEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AllocPagesSysEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AllocPagesSysEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AllocPagesSysEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AllocPagesSysEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 gfp_flags = 1`
     #[inline]
-    #[must_use]
     pub fn gfp_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 order = 2`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -402,24 +190,14 @@ pub mod alloc_pages_sys_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.AllocPagesSysFailFtraceEvent`.
-#[derive(Debug)]
-pub struct AllocPagesSysFailFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AllocPagesSysFailFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AllocPagesSysFailFtraceEvent`.
+    writer AllocPagesSysFailFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.AllocPagesSysFailFtraceEvent`.
+    reader AllocPagesSysFailFtraceEventReader;
 }
 
-impl<'w> AllocPagesSysFailFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AllocPagesSysFailFtraceEventWriter<'_> {
     /// `optional uint32 gfp_flags = 1`
     #[inline]
     pub fn gfp_flags(&mut self, value: u32) -> &mut Self {
@@ -435,58 +213,15 @@ impl<'w> AllocPagesSysFailFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AllocPagesSysFailFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AllocPagesSysFailFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AllocPagesSysFailFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AllocPagesSysFailFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 gfp_flags = 1`
     #[inline]
-    #[must_use]
     pub fn gfp_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 order = 2`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -502,24 +237,14 @@ pub mod alloc_pages_sys_fail_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.AllocPagesSysStartFtraceEvent`.
-#[derive(Debug)]
-pub struct AllocPagesSysStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AllocPagesSysStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AllocPagesSysStartFtraceEvent`.
+    writer AllocPagesSysStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.AllocPagesSysStartFtraceEvent`.
+    reader AllocPagesSysStartFtraceEventReader;
 }
 
-impl<'w> AllocPagesSysStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AllocPagesSysStartFtraceEventWriter<'_> {
     /// `optional uint32 gfp_flags = 1`
     #[inline]
     pub fn gfp_flags(&mut self, value: u32) -> &mut Self {
@@ -535,58 +260,15 @@ impl<'w> AllocPagesSysStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AllocPagesSysStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AllocPagesSysStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AllocPagesSysStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AllocPagesSysStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 gfp_flags = 1`
     #[inline]
-    #[must_use]
     pub fn gfp_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 order = 2`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -602,24 +284,14 @@ pub mod alloc_pages_sys_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DmaAllocContiguousRetryFtraceEvent`.
-#[derive(Debug)]
-pub struct DmaAllocContiguousRetryFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DmaAllocContiguousRetryFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DmaAllocContiguousRetryFtraceEvent`.
+    writer DmaAllocContiguousRetryFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DmaAllocContiguousRetryFtraceEvent`.
+    reader DmaAllocContiguousRetryFtraceEventReader;
 }
 
-impl<'w> DmaAllocContiguousRetryFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DmaAllocContiguousRetryFtraceEventWriter<'_> {
     /// `optional int32 tries = 1`
     #[inline]
     pub fn tries(&mut self, value: i32) -> &mut Self {
@@ -628,51 +300,9 @@ impl<'w> DmaAllocContiguousRetryFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DmaAllocContiguousRetryFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DmaAllocContiguousRetryFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DmaAllocContiguousRetryFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DmaAllocContiguousRetryFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 tries = 1`
     #[inline]
-    #[must_use]
     pub fn tries(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
@@ -687,24 +317,14 @@ pub mod dma_alloc_contiguous_retry_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IommuMapRangeFtraceEvent`.
-#[derive(Debug)]
-pub struct IommuMapRangeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IommuMapRangeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IommuMapRangeFtraceEvent`.
+    writer IommuMapRangeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IommuMapRangeFtraceEvent`.
+    reader IommuMapRangeFtraceEventReader;
 }
 
-impl<'w> IommuMapRangeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IommuMapRangeFtraceEventWriter<'_> {
     /// `optional uint64 chunk_size = 1`
     #[inline]
     pub fn chunk_size(&mut self, value: u64) -> &mut Self {
@@ -734,72 +354,27 @@ impl<'w> IommuMapRangeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IommuMapRangeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IommuMapRangeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IommuMapRangeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IommuMapRangeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 chunk_size = 1`
     #[inline]
-    #[must_use]
     pub fn chunk_size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 len = 2`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 pa = 3`
     #[inline]
-    #[must_use]
     pub fn pa(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 va = 4`
     #[inline]
-    #[must_use]
     pub fn va(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -817,24 +392,14 @@ pub mod iommu_map_range_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent`.
-#[derive(Debug)]
-pub struct IommuSecPtblMapRangeEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IommuSecPtblMapRangeEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent`.
+    writer IommuSecPtblMapRangeEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent`.
+    reader IommuSecPtblMapRangeEndFtraceEventReader;
 }
 
-impl<'w> IommuSecPtblMapRangeEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IommuSecPtblMapRangeEndFtraceEventWriter<'_> {
     /// `optional uint64 len = 1`
     #[inline]
     pub fn len(&mut self, value: u64) -> &mut Self {
@@ -871,79 +436,33 @@ impl<'w> IommuSecPtblMapRangeEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IommuSecPtblMapRangeEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IommuSecPtblMapRangeEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IommuSecPtblMapRangeEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 len = 1`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int32 num = 2`
     #[inline]
-    #[must_use]
     pub fn num(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint32 pa = 3`
     #[inline]
-    #[must_use]
     pub fn pa(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int32 sec_id = 4`
     #[inline]
-    #[must_use]
     pub fn sec_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional uint64 va = 5`
     #[inline]
-    #[must_use]
     pub fn va(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
@@ -962,24 +481,14 @@ pub mod iommu_sec_ptbl_map_range_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent`.
-#[derive(Debug)]
-pub struct IommuSecPtblMapRangeStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IommuSecPtblMapRangeStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent`.
+    writer IommuSecPtblMapRangeStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent`.
+    reader IommuSecPtblMapRangeStartFtraceEventReader;
 }
 
-impl<'w> IommuSecPtblMapRangeStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IommuSecPtblMapRangeStartFtraceEventWriter<'_> {
     /// `optional uint64 len = 1`
     #[inline]
     pub fn len(&mut self, value: u64) -> &mut Self {
@@ -1016,79 +525,33 @@ impl<'w> IommuSecPtblMapRangeStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IommuSecPtblMapRangeStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IommuSecPtblMapRangeStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IommuSecPtblMapRangeStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 len = 1`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int32 num = 2`
     #[inline]
-    #[must_use]
     pub fn num(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint32 pa = 3`
     #[inline]
-    #[must_use]
     pub fn pa(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int32 sec_id = 4`
     #[inline]
-    #[must_use]
     pub fn sec_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional uint64 va = 5`
     #[inline]
-    #[must_use]
     pub fn va(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
@@ -1107,24 +570,14 @@ pub mod iommu_sec_ptbl_map_range_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IonAllocBufferEndFtraceEvent`.
-#[derive(Debug)]
-pub struct IonAllocBufferEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IonAllocBufferEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IonAllocBufferEndFtraceEvent`.
+    writer IonAllocBufferEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IonAllocBufferEndFtraceEvent`.
+    reader IonAllocBufferEndFtraceEventReader;
 }
 
-impl<'w> IonAllocBufferEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IonAllocBufferEndFtraceEventWriter<'_> {
     /// `optional string client_name = 1`
     #[inline]
     pub fn client_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1161,79 +614,33 @@ impl<'w> IonAllocBufferEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IonAllocBufferEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IonAllocBufferEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IonAllocBufferEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IonAllocBufferEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string client_name = 1`
     #[inline]
-    #[must_use]
     pub fn client_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint32 flags = 2`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional string heap_name = 3`
     #[inline]
-    #[must_use]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional uint64 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 mask = 5`
     #[inline]
-    #[must_use]
     pub fn mask(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -1252,24 +659,14 @@ pub mod ion_alloc_buffer_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IonAllocBufferFailFtraceEvent`.
-#[derive(Debug)]
-pub struct IonAllocBufferFailFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IonAllocBufferFailFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IonAllocBufferFailFtraceEvent`.
+    writer IonAllocBufferFailFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IonAllocBufferFailFtraceEvent`.
+    reader IonAllocBufferFailFtraceEventReader;
 }
 
-impl<'w> IonAllocBufferFailFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IonAllocBufferFailFtraceEventWriter<'_> {
     /// `optional string client_name = 1`
     #[inline]
     pub fn client_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1313,86 +710,39 @@ impl<'w> IonAllocBufferFailFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IonAllocBufferFailFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IonAllocBufferFailFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IonAllocBufferFailFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IonAllocBufferFailFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string client_name = 1`
     #[inline]
-    #[must_use]
     pub fn client_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int64 error = 2`
     #[inline]
-    #[must_use]
     pub fn error(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
 
     /// `optional uint32 flags = 3`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string heap_name = 4`
     #[inline]
-    #[must_use]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional uint64 len = 5`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint32 mask = 6`
     #[inline]
-    #[must_use]
     pub fn mask(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
@@ -1412,24 +762,14 @@ pub mod ion_alloc_buffer_fail_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IonAllocBufferFallbackFtraceEvent`.
-#[derive(Debug)]
-pub struct IonAllocBufferFallbackFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IonAllocBufferFallbackFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IonAllocBufferFallbackFtraceEvent`.
+    writer IonAllocBufferFallbackFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IonAllocBufferFallbackFtraceEvent`.
+    reader IonAllocBufferFallbackFtraceEventReader;
 }
 
-impl<'w> IonAllocBufferFallbackFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IonAllocBufferFallbackFtraceEventWriter<'_> {
     /// `optional string client_name = 1`
     #[inline]
     pub fn client_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1473,86 +813,39 @@ impl<'w> IonAllocBufferFallbackFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IonAllocBufferFallbackFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IonAllocBufferFallbackFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IonAllocBufferFallbackFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IonAllocBufferFallbackFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string client_name = 1`
     #[inline]
-    #[must_use]
     pub fn client_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int64 error = 2`
     #[inline]
-    #[must_use]
     pub fn error(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
 
     /// `optional uint32 flags = 3`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string heap_name = 4`
     #[inline]
-    #[must_use]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional uint64 len = 5`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint32 mask = 6`
     #[inline]
-    #[must_use]
     pub fn mask(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
@@ -1572,24 +865,14 @@ pub mod ion_alloc_buffer_fallback_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IonAllocBufferStartFtraceEvent`.
-#[derive(Debug)]
-pub struct IonAllocBufferStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IonAllocBufferStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IonAllocBufferStartFtraceEvent`.
+    writer IonAllocBufferStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IonAllocBufferStartFtraceEvent`.
+    reader IonAllocBufferStartFtraceEventReader;
 }
 
-impl<'w> IonAllocBufferStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IonAllocBufferStartFtraceEventWriter<'_> {
     /// `optional string client_name = 1`
     #[inline]
     pub fn client_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1626,79 +909,33 @@ impl<'w> IonAllocBufferStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IonAllocBufferStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IonAllocBufferStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IonAllocBufferStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IonAllocBufferStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string client_name = 1`
     #[inline]
-    #[must_use]
     pub fn client_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint32 flags = 2`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional string heap_name = 3`
     #[inline]
-    #[must_use]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional uint64 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 mask = 5`
     #[inline]
-    #[must_use]
     pub fn mask(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -1717,24 +954,14 @@ pub mod ion_alloc_buffer_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IonCpAllocRetryFtraceEvent`.
-#[derive(Debug)]
-pub struct IonCpAllocRetryFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IonCpAllocRetryFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IonCpAllocRetryFtraceEvent`.
+    writer IonCpAllocRetryFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IonCpAllocRetryFtraceEvent`.
+    reader IonCpAllocRetryFtraceEventReader;
 }
 
-impl<'w> IonCpAllocRetryFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IonCpAllocRetryFtraceEventWriter<'_> {
     /// `optional int32 tries = 1`
     #[inline]
     pub fn tries(&mut self, value: i32) -> &mut Self {
@@ -1743,51 +970,9 @@ impl<'w> IonCpAllocRetryFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IonCpAllocRetryFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IonCpAllocRetryFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IonCpAllocRetryFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IonCpAllocRetryFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 tries = 1`
     #[inline]
-    #[must_use]
     pub fn tries(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
@@ -1802,24 +987,14 @@ pub mod ion_cp_alloc_retry_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IonCpSecureBufferEndFtraceEvent`.
-#[derive(Debug)]
-pub struct IonCpSecureBufferEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IonCpSecureBufferEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IonCpSecureBufferEndFtraceEvent`.
+    writer IonCpSecureBufferEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IonCpSecureBufferEndFtraceEvent`.
+    reader IonCpSecureBufferEndFtraceEventReader;
 }
 
-impl<'w> IonCpSecureBufferEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IonCpSecureBufferEndFtraceEventWriter<'_> {
     /// `optional uint64 align = 1`
     #[inline]
     pub fn align(&mut self, value: u64) -> &mut Self {
@@ -1849,72 +1024,27 @@ impl<'w> IonCpSecureBufferEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IonCpSecureBufferEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IonCpSecureBufferEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IonCpSecureBufferEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IonCpSecureBufferEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 align = 1`
     #[inline]
-    #[must_use]
     pub fn align(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 flags = 2`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional string heap_name = 3`
     #[inline]
-    #[must_use]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional uint64 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -1932,24 +1062,14 @@ pub mod ion_cp_secure_buffer_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IonCpSecureBufferStartFtraceEvent`.
-#[derive(Debug)]
-pub struct IonCpSecureBufferStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IonCpSecureBufferStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IonCpSecureBufferStartFtraceEvent`.
+    writer IonCpSecureBufferStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IonCpSecureBufferStartFtraceEvent`.
+    reader IonCpSecureBufferStartFtraceEventReader;
 }
 
-impl<'w> IonCpSecureBufferStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IonCpSecureBufferStartFtraceEventWriter<'_> {
     /// `optional uint64 align = 1`
     #[inline]
     pub fn align(&mut self, value: u64) -> &mut Self {
@@ -1979,72 +1099,27 @@ impl<'w> IonCpSecureBufferStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IonCpSecureBufferStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IonCpSecureBufferStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IonCpSecureBufferStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IonCpSecureBufferStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 align = 1`
     #[inline]
-    #[must_use]
     pub fn align(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 flags = 2`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional string heap_name = 3`
     #[inline]
-    #[must_use]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional uint64 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -2062,24 +1137,14 @@ pub mod ion_cp_secure_buffer_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IonPrefetchingFtraceEvent`.
-#[derive(Debug)]
-pub struct IonPrefetchingFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IonPrefetchingFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IonPrefetchingFtraceEvent`.
+    writer IonPrefetchingFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IonPrefetchingFtraceEvent`.
+    reader IonPrefetchingFtraceEventReader;
 }
 
-impl<'w> IonPrefetchingFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IonPrefetchingFtraceEventWriter<'_> {
     /// `optional uint64 len = 1`
     #[inline]
     pub fn len(&mut self, value: u64) -> &mut Self {
@@ -2088,51 +1153,9 @@ impl<'w> IonPrefetchingFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IonPrefetchingFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IonPrefetchingFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IonPrefetchingFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IonPrefetchingFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 len = 1`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
@@ -2147,24 +1170,14 @@ pub mod ion_prefetching_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent`.
-#[derive(Debug)]
-pub struct IonSecureCmaAddToPoolEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IonSecureCmaAddToPoolEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent`.
+    writer IonSecureCmaAddToPoolEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent`.
+    reader IonSecureCmaAddToPoolEndFtraceEventReader;
 }
 
-impl<'w> IonSecureCmaAddToPoolEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IonSecureCmaAddToPoolEndFtraceEventWriter<'_> {
     /// `optional uint32 is_prefetch = 1`
     #[inline]
     pub fn is_prefetch(&mut self, value: u32) -> &mut Self {
@@ -2187,65 +1200,21 @@ impl<'w> IonSecureCmaAddToPoolEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IonSecureCmaAddToPoolEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IonSecureCmaAddToPoolEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IonSecureCmaAddToPoolEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 is_prefetch = 1`
     #[inline]
-    #[must_use]
     pub fn is_prefetch(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint64 len = 2`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 pool_total = 3`
     #[inline]
-    #[must_use]
     pub fn pool_total(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -2262,24 +1231,14 @@ pub mod ion_secure_cma_add_to_pool_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent`.
-#[derive(Debug)]
-pub struct IonSecureCmaAddToPoolStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IonSecureCmaAddToPoolStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent`.
+    writer IonSecureCmaAddToPoolStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent`.
+    reader IonSecureCmaAddToPoolStartFtraceEventReader;
 }
 
-impl<'w> IonSecureCmaAddToPoolStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IonSecureCmaAddToPoolStartFtraceEventWriter<'_> {
     /// `optional uint32 is_prefetch = 1`
     #[inline]
     pub fn is_prefetch(&mut self, value: u32) -> &mut Self {
@@ -2302,65 +1261,21 @@ impl<'w> IonSecureCmaAddToPoolStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IonSecureCmaAddToPoolStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IonSecureCmaAddToPoolStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IonSecureCmaAddToPoolStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 is_prefetch = 1`
     #[inline]
-    #[must_use]
     pub fn is_prefetch(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint64 len = 2`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 pool_total = 3`
     #[inline]
-    #[must_use]
     pub fn pool_total(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -2377,24 +1292,14 @@ pub mod ion_secure_cma_add_to_pool_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IonSecureCmaAllocateEndFtraceEvent`.
-#[derive(Debug)]
-pub struct IonSecureCmaAllocateEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IonSecureCmaAllocateEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IonSecureCmaAllocateEndFtraceEvent`.
+    writer IonSecureCmaAllocateEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IonSecureCmaAllocateEndFtraceEvent`.
+    reader IonSecureCmaAllocateEndFtraceEventReader;
 }
 
-impl<'w> IonSecureCmaAllocateEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IonSecureCmaAllocateEndFtraceEventWriter<'_> {
     /// `optional uint64 align = 1`
     #[inline]
     pub fn align(&mut self, value: u64) -> &mut Self {
@@ -2424,72 +1329,27 @@ impl<'w> IonSecureCmaAllocateEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IonSecureCmaAllocateEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IonSecureCmaAllocateEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IonSecureCmaAllocateEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IonSecureCmaAllocateEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 align = 1`
     #[inline]
-    #[must_use]
     pub fn align(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 flags = 2`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional string heap_name = 3`
     #[inline]
-    #[must_use]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional uint64 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -2507,24 +1367,14 @@ pub mod ion_secure_cma_allocate_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IonSecureCmaAllocateStartFtraceEvent`.
-#[derive(Debug)]
-pub struct IonSecureCmaAllocateStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IonSecureCmaAllocateStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IonSecureCmaAllocateStartFtraceEvent`.
+    writer IonSecureCmaAllocateStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IonSecureCmaAllocateStartFtraceEvent`.
+    reader IonSecureCmaAllocateStartFtraceEventReader;
 }
 
-impl<'w> IonSecureCmaAllocateStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IonSecureCmaAllocateStartFtraceEventWriter<'_> {
     /// `optional uint64 align = 1`
     #[inline]
     pub fn align(&mut self, value: u64) -> &mut Self {
@@ -2554,72 +1404,27 @@ impl<'w> IonSecureCmaAllocateStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IonSecureCmaAllocateStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IonSecureCmaAllocateStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IonSecureCmaAllocateStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IonSecureCmaAllocateStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 align = 1`
     #[inline]
-    #[must_use]
     pub fn align(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 flags = 2`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional string heap_name = 3`
     #[inline]
-    #[must_use]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional uint64 len = 4`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -2637,24 +1442,14 @@ pub mod ion_secure_cma_allocate_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent`.
-#[derive(Debug)]
-pub struct IonSecureCmaShrinkPoolEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IonSecureCmaShrinkPoolEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent`.
+    writer IonSecureCmaShrinkPoolEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent`.
+    reader IonSecureCmaShrinkPoolEndFtraceEventReader;
 }
 
-impl<'w> IonSecureCmaShrinkPoolEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IonSecureCmaShrinkPoolEndFtraceEventWriter<'_> {
     /// `optional uint64 drained_size = 1`
     #[inline]
     pub fn drained_size(&mut self, value: u64) -> &mut Self {
@@ -2670,58 +1465,15 @@ impl<'w> IonSecureCmaShrinkPoolEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IonSecureCmaShrinkPoolEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IonSecureCmaShrinkPoolEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IonSecureCmaShrinkPoolEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 drained_size = 1`
     #[inline]
-    #[must_use]
     pub fn drained_size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 skipped_size = 2`
     #[inline]
-    #[must_use]
     pub fn skipped_size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -2737,24 +1489,14 @@ pub mod ion_secure_cma_shrink_pool_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent`.
-#[derive(Debug)]
-pub struct IonSecureCmaShrinkPoolStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IonSecureCmaShrinkPoolStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent`.
+    writer IonSecureCmaShrinkPoolStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent`.
+    reader IonSecureCmaShrinkPoolStartFtraceEventReader;
 }
 
-impl<'w> IonSecureCmaShrinkPoolStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IonSecureCmaShrinkPoolStartFtraceEventWriter<'_> {
     /// `optional uint64 drained_size = 1`
     #[inline]
     pub fn drained_size(&mut self, value: u64) -> &mut Self {
@@ -2770,58 +1512,15 @@ impl<'w> IonSecureCmaShrinkPoolStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IonSecureCmaShrinkPoolStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IonSecureCmaShrinkPoolStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IonSecureCmaShrinkPoolStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 drained_size = 1`
     #[inline]
-    #[must_use]
     pub fn drained_size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 skipped_size = 2`
     #[inline]
-    #[must_use]
     pub fn skipped_size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -2837,24 +1536,14 @@ pub mod ion_secure_cma_shrink_pool_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KfreeFtraceEvent`.
-#[derive(Debug)]
-pub struct KfreeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KfreeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KfreeFtraceEvent`.
+    writer KfreeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KfreeFtraceEvent`.
+    reader KfreeFtraceEventReader;
 }
 
-impl<'w> KfreeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KfreeFtraceEventWriter<'_> {
     /// `optional uint64 call_site = 1`
     #[inline]
     pub fn call_site(&mut self, value: u64) -> &mut Self {
@@ -2870,58 +1559,15 @@ impl<'w> KfreeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KfreeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KfreeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KfreeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KfreeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 call_site = 1`
     #[inline]
-    #[must_use]
     pub fn call_site(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ptr = 2`
     #[inline]
-    #[must_use]
     pub fn ptr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -2937,24 +1583,14 @@ pub mod kfree_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KmallocFtraceEvent`.
-#[derive(Debug)]
-pub struct KmallocFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KmallocFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KmallocFtraceEvent`.
+    writer KmallocFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KmallocFtraceEvent`.
+    reader KmallocFtraceEventReader;
 }
 
-impl<'w> KmallocFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KmallocFtraceEventWriter<'_> {
     /// `optional uint64 bytes_alloc = 1`
     #[inline]
     pub fn bytes_alloc(&mut self, value: u64) -> &mut Self {
@@ -2991,79 +1627,33 @@ impl<'w> KmallocFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KmallocFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KmallocFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KmallocFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KmallocFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 bytes_alloc = 1`
     #[inline]
-    #[must_use]
     pub fn bytes_alloc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 bytes_req = 2`
     #[inline]
-    #[must_use]
     pub fn bytes_req(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 call_site = 3`
     #[inline]
-    #[must_use]
     pub fn call_site(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 gfp_flags = 4`
     #[inline]
-    #[must_use]
     pub fn gfp_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint64 ptr = 5`
     #[inline]
-    #[must_use]
     pub fn ptr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
@@ -3082,24 +1672,14 @@ pub mod kmalloc_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KmallocNodeFtraceEvent`.
-#[derive(Debug)]
-pub struct KmallocNodeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KmallocNodeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KmallocNodeFtraceEvent`.
+    writer KmallocNodeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KmallocNodeFtraceEvent`.
+    reader KmallocNodeFtraceEventReader;
 }
 
-impl<'w> KmallocNodeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KmallocNodeFtraceEventWriter<'_> {
     /// `optional uint64 bytes_alloc = 1`
     #[inline]
     pub fn bytes_alloc(&mut self, value: u64) -> &mut Self {
@@ -3143,86 +1723,39 @@ impl<'w> KmallocNodeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KmallocNodeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KmallocNodeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KmallocNodeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KmallocNodeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 bytes_alloc = 1`
     #[inline]
-    #[must_use]
     pub fn bytes_alloc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 bytes_req = 2`
     #[inline]
-    #[must_use]
     pub fn bytes_req(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 call_site = 3`
     #[inline]
-    #[must_use]
     pub fn call_site(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 gfp_flags = 4`
     #[inline]
-    #[must_use]
     pub fn gfp_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 node = 5`
     #[inline]
-    #[must_use]
     pub fn node(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional uint64 ptr = 6`
     #[inline]
-    #[must_use]
     pub fn ptr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
@@ -3242,24 +1775,14 @@ pub mod kmalloc_node_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KmemCacheAllocFtraceEvent`.
-#[derive(Debug)]
-pub struct KmemCacheAllocFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KmemCacheAllocFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KmemCacheAllocFtraceEvent`.
+    writer KmemCacheAllocFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KmemCacheAllocFtraceEvent`.
+    reader KmemCacheAllocFtraceEventReader;
 }
 
-impl<'w> KmemCacheAllocFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KmemCacheAllocFtraceEventWriter<'_> {
     /// `optional uint64 bytes_alloc = 1`
     #[inline]
     pub fn bytes_alloc(&mut self, value: u64) -> &mut Self {
@@ -3296,79 +1819,33 @@ impl<'w> KmemCacheAllocFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KmemCacheAllocFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KmemCacheAllocFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KmemCacheAllocFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KmemCacheAllocFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 bytes_alloc = 1`
     #[inline]
-    #[must_use]
     pub fn bytes_alloc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 bytes_req = 2`
     #[inline]
-    #[must_use]
     pub fn bytes_req(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 call_site = 3`
     #[inline]
-    #[must_use]
     pub fn call_site(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 gfp_flags = 4`
     #[inline]
-    #[must_use]
     pub fn gfp_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint64 ptr = 5`
     #[inline]
-    #[must_use]
     pub fn ptr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
@@ -3387,24 +1864,14 @@ pub mod kmem_cache_alloc_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KmemCacheAllocNodeFtraceEvent`.
-#[derive(Debug)]
-pub struct KmemCacheAllocNodeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KmemCacheAllocNodeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KmemCacheAllocNodeFtraceEvent`.
+    writer KmemCacheAllocNodeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KmemCacheAllocNodeFtraceEvent`.
+    reader KmemCacheAllocNodeFtraceEventReader;
 }
 
-impl<'w> KmemCacheAllocNodeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KmemCacheAllocNodeFtraceEventWriter<'_> {
     /// `optional uint64 bytes_alloc = 1`
     #[inline]
     pub fn bytes_alloc(&mut self, value: u64) -> &mut Self {
@@ -3448,86 +1915,39 @@ impl<'w> KmemCacheAllocNodeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KmemCacheAllocNodeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KmemCacheAllocNodeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KmemCacheAllocNodeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KmemCacheAllocNodeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 bytes_alloc = 1`
     #[inline]
-    #[must_use]
     pub fn bytes_alloc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 bytes_req = 2`
     #[inline]
-    #[must_use]
     pub fn bytes_req(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 call_site = 3`
     #[inline]
-    #[must_use]
     pub fn call_site(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 gfp_flags = 4`
     #[inline]
-    #[must_use]
     pub fn gfp_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 node = 5`
     #[inline]
-    #[must_use]
     pub fn node(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional uint64 ptr = 6`
     #[inline]
-    #[must_use]
     pub fn ptr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
@@ -3547,24 +1967,14 @@ pub mod kmem_cache_alloc_node_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KmemCacheFreeFtraceEvent`.
-#[derive(Debug)]
-pub struct KmemCacheFreeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KmemCacheFreeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KmemCacheFreeFtraceEvent`.
+    writer KmemCacheFreeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KmemCacheFreeFtraceEvent`.
+    reader KmemCacheFreeFtraceEventReader;
 }
 
-impl<'w> KmemCacheFreeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KmemCacheFreeFtraceEventWriter<'_> {
     /// `optional uint64 call_site = 1`
     #[inline]
     pub fn call_site(&mut self, value: u64) -> &mut Self {
@@ -3580,58 +1990,15 @@ impl<'w> KmemCacheFreeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KmemCacheFreeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KmemCacheFreeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KmemCacheFreeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KmemCacheFreeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 call_site = 1`
     #[inline]
-    #[must_use]
     pub fn call_site(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 ptr = 2`
     #[inline]
-    #[must_use]
     pub fn ptr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -3647,24 +2014,14 @@ pub mod kmem_cache_free_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MigratePagesEndFtraceEvent`.
-#[derive(Debug)]
-pub struct MigratePagesEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MigratePagesEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MigratePagesEndFtraceEvent`.
+    writer MigratePagesEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MigratePagesEndFtraceEvent`.
+    reader MigratePagesEndFtraceEventReader;
 }
 
-impl<'w> MigratePagesEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MigratePagesEndFtraceEventWriter<'_> {
     /// `optional int32 mode = 1`
     #[inline]
     pub fn mode(&mut self, value: i32) -> &mut Self {
@@ -3673,51 +2030,9 @@ impl<'w> MigratePagesEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MigratePagesEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MigratePagesEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MigratePagesEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MigratePagesEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 mode = 1`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
@@ -3732,24 +2047,14 @@ pub mod migrate_pages_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MigratePagesStartFtraceEvent`.
-#[derive(Debug)]
-pub struct MigratePagesStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MigratePagesStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MigratePagesStartFtraceEvent`.
+    writer MigratePagesStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MigratePagesStartFtraceEvent`.
+    reader MigratePagesStartFtraceEventReader;
 }
 
-impl<'w> MigratePagesStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MigratePagesStartFtraceEventWriter<'_> {
     /// `optional int32 mode = 1`
     #[inline]
     pub fn mode(&mut self, value: i32) -> &mut Self {
@@ -3758,51 +2063,9 @@ impl<'w> MigratePagesStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MigratePagesStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MigratePagesStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MigratePagesStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MigratePagesStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 mode = 1`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
@@ -3817,24 +2080,14 @@ pub mod migrate_pages_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MigrateRetryFtraceEvent`.
-#[derive(Debug)]
-pub struct MigrateRetryFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MigrateRetryFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MigrateRetryFtraceEvent`.
+    writer MigrateRetryFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MigrateRetryFtraceEvent`.
+    reader MigrateRetryFtraceEventReader;
 }
 
-impl<'w> MigrateRetryFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MigrateRetryFtraceEventWriter<'_> {
     /// `optional int32 tries = 1`
     #[inline]
     pub fn tries(&mut self, value: i32) -> &mut Self {
@@ -3843,51 +2096,9 @@ impl<'w> MigrateRetryFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MigrateRetryFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MigrateRetryFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MigrateRetryFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MigrateRetryFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 tries = 1`
     #[inline]
-    #[must_use]
     pub fn tries(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
@@ -3902,24 +2113,14 @@ pub mod migrate_retry_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmPageAllocFtraceEvent`.
-#[derive(Debug)]
-pub struct MmPageAllocFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmPageAllocFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmPageAllocFtraceEvent`.
+    writer MmPageAllocFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmPageAllocFtraceEvent`.
+    reader MmPageAllocFtraceEventReader;
 }
 
-impl<'w> MmPageAllocFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmPageAllocFtraceEventWriter<'_> {
     /// `optional uint32 gfp_flags = 1`
     #[inline]
     pub fn gfp_flags(&mut self, value: u32) -> &mut Self {
@@ -3956,79 +2157,33 @@ impl<'w> MmPageAllocFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmPageAllocFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmPageAllocFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmPageAllocFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmPageAllocFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 gfp_flags = 1`
     #[inline]
-    #[must_use]
     pub fn gfp_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional int32 migratetype = 2`
     #[inline]
-    #[must_use]
     pub fn migratetype(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint32 order = 3`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint64 page = 4`
     #[inline]
-    #[must_use]
     pub fn page(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 pfn = 5`
     #[inline]
-    #[must_use]
     pub fn pfn(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
@@ -4047,24 +2202,14 @@ pub mod mm_page_alloc_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmPageAllocExtfragFtraceEvent`.
-#[derive(Debug)]
-pub struct MmPageAllocExtfragFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmPageAllocExtfragFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmPageAllocExtfragFtraceEvent`.
+    writer MmPageAllocExtfragFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmPageAllocExtfragFtraceEvent`.
+    reader MmPageAllocExtfragFtraceEventReader;
 }
 
-impl<'w> MmPageAllocExtfragFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmPageAllocExtfragFtraceEventWriter<'_> {
     /// `optional int32 alloc_migratetype = 1`
     #[inline]
     pub fn alloc_migratetype(&mut self, value: i32) -> &mut Self {
@@ -4115,93 +2260,45 @@ impl<'w> MmPageAllocExtfragFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmPageAllocExtfragFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmPageAllocExtfragFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmPageAllocExtfragFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmPageAllocExtfragFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 alloc_migratetype = 1`
     #[inline]
-    #[must_use]
     pub fn alloc_migratetype(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 alloc_order = 2`
     #[inline]
-    #[must_use]
     pub fn alloc_order(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 fallback_migratetype = 3`
     #[inline]
-    #[must_use]
     pub fn fallback_migratetype(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 fallback_order = 4`
     #[inline]
-    #[must_use]
     pub fn fallback_order(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional uint64 page = 5`
     #[inline]
-    #[must_use]
     pub fn page(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional int32 change_ownership = 6`
     #[inline]
-    #[must_use]
     pub fn change_ownership(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional uint64 pfn = 7`
     #[inline]
-    #[must_use]
     pub fn pfn(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
@@ -4222,24 +2319,14 @@ pub mod mm_page_alloc_extfrag_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmPageAllocZoneLockedFtraceEvent`.
-#[derive(Debug)]
-pub struct MmPageAllocZoneLockedFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmPageAllocZoneLockedFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmPageAllocZoneLockedFtraceEvent`.
+    writer MmPageAllocZoneLockedFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmPageAllocZoneLockedFtraceEvent`.
+    reader MmPageAllocZoneLockedFtraceEventReader;
 }
 
-impl<'w> MmPageAllocZoneLockedFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmPageAllocZoneLockedFtraceEventWriter<'_> {
     /// `optional int32 migratetype = 1`
     #[inline]
     pub fn migratetype(&mut self, value: i32) -> &mut Self {
@@ -4269,72 +2356,27 @@ impl<'w> MmPageAllocZoneLockedFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmPageAllocZoneLockedFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmPageAllocZoneLockedFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmPageAllocZoneLockedFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmPageAllocZoneLockedFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 migratetype = 1`
     #[inline]
-    #[must_use]
     pub fn migratetype(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 order = 2`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 page = 3`
     #[inline]
-    #[must_use]
     pub fn page(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 pfn = 4`
     #[inline]
-    #[must_use]
     pub fn pfn(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -4352,24 +2394,14 @@ pub mod mm_page_alloc_zone_locked_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmPageFreeFtraceEvent`.
-#[derive(Debug)]
-pub struct MmPageFreeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmPageFreeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmPageFreeFtraceEvent`.
+    writer MmPageFreeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmPageFreeFtraceEvent`.
+    reader MmPageFreeFtraceEventReader;
 }
 
-impl<'w> MmPageFreeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmPageFreeFtraceEventWriter<'_> {
     /// `optional uint32 order = 1`
     #[inline]
     pub fn order(&mut self, value: u32) -> &mut Self {
@@ -4392,65 +2424,21 @@ impl<'w> MmPageFreeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmPageFreeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmPageFreeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmPageFreeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmPageFreeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 order = 1`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint64 page = 2`
     #[inline]
-    #[must_use]
     pub fn page(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 pfn = 3`
     #[inline]
-    #[must_use]
     pub fn pfn(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -4467,24 +2455,14 @@ pub mod mm_page_free_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmPageFreeBatchedFtraceEvent`.
-#[derive(Debug)]
-pub struct MmPageFreeBatchedFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmPageFreeBatchedFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmPageFreeBatchedFtraceEvent`.
+    writer MmPageFreeBatchedFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmPageFreeBatchedFtraceEvent`.
+    reader MmPageFreeBatchedFtraceEventReader;
 }
 
-impl<'w> MmPageFreeBatchedFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmPageFreeBatchedFtraceEventWriter<'_> {
     /// `optional int32 cold = 1`
     #[inline]
     pub fn cold(&mut self, value: i32) -> &mut Self {
@@ -4507,65 +2485,21 @@ impl<'w> MmPageFreeBatchedFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmPageFreeBatchedFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmPageFreeBatchedFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmPageFreeBatchedFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmPageFreeBatchedFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 cold = 1`
     #[inline]
-    #[must_use]
     pub fn cold(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint64 page = 2`
     #[inline]
-    #[must_use]
     pub fn page(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 pfn = 3`
     #[inline]
-    #[must_use]
     pub fn pfn(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -4582,24 +2516,14 @@ pub mod mm_page_free_batched_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmPagePcpuDrainFtraceEvent`.
-#[derive(Debug)]
-pub struct MmPagePcpuDrainFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmPagePcpuDrainFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmPagePcpuDrainFtraceEvent`.
+    writer MmPagePcpuDrainFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmPagePcpuDrainFtraceEvent`.
+    reader MmPagePcpuDrainFtraceEventReader;
 }
 
-impl<'w> MmPagePcpuDrainFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmPagePcpuDrainFtraceEventWriter<'_> {
     /// `optional int32 migratetype = 1`
     #[inline]
     pub fn migratetype(&mut self, value: i32) -> &mut Self {
@@ -4629,72 +2553,27 @@ impl<'w> MmPagePcpuDrainFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmPagePcpuDrainFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmPagePcpuDrainFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmPagePcpuDrainFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmPagePcpuDrainFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 migratetype = 1`
     #[inline]
-    #[must_use]
     pub fn migratetype(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 order = 2`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 page = 3`
     #[inline]
-    #[must_use]
     pub fn page(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 pfn = 4`
     #[inline]
-    #[must_use]
     pub fn pfn(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -4712,24 +2591,14 @@ pub mod mm_page_pcpu_drain_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.RssStatFtraceEvent`.
-#[derive(Debug)]
-pub struct RssStatFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for RssStatFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.RssStatFtraceEvent`.
+    writer RssStatFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.RssStatFtraceEvent`.
+    reader RssStatFtraceEventReader;
 }
 
-impl<'w> RssStatFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl RssStatFtraceEventWriter<'_> {
     /// `optional int32 member = 1`
     #[inline]
     pub fn member(&mut self, value: i32) -> &mut Self {
@@ -4759,72 +2628,27 @@ impl<'w> RssStatFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.RssStatFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RssStatFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for RssStatFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> RssStatFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 member = 1`
     #[inline]
-    #[must_use]
     pub fn member(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int64 size = 2`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
 
     /// `optional uint32 curr = 3`
     #[inline]
-    #[must_use]
     pub fn curr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 mm_id = 4`
     #[inline]
-    #[must_use]
     pub fn mm_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
@@ -4842,24 +2666,14 @@ pub mod rss_stat_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IonHeapShrinkFtraceEvent`.
-#[derive(Debug)]
-pub struct IonHeapShrinkFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IonHeapShrinkFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IonHeapShrinkFtraceEvent`.
+    writer IonHeapShrinkFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IonHeapShrinkFtraceEvent`.
+    reader IonHeapShrinkFtraceEventReader;
 }
 
-impl<'w> IonHeapShrinkFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IonHeapShrinkFtraceEventWriter<'_> {
     /// `optional string heap_name = 1`
     #[inline]
     pub fn heap_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -4882,65 +2696,21 @@ impl<'w> IonHeapShrinkFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IonHeapShrinkFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IonHeapShrinkFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IonHeapShrinkFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IonHeapShrinkFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string heap_name = 1`
     #[inline]
-    #[must_use]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 len = 2`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 total_allocated = 3`
     #[inline]
-    #[must_use]
     pub fn total_allocated(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
@@ -4957,24 +2727,14 @@ pub mod ion_heap_shrink_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IonHeapGrowFtraceEvent`.
-#[derive(Debug)]
-pub struct IonHeapGrowFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IonHeapGrowFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IonHeapGrowFtraceEvent`.
+    writer IonHeapGrowFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IonHeapGrowFtraceEvent`.
+    reader IonHeapGrowFtraceEventReader;
 }
 
-impl<'w> IonHeapGrowFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IonHeapGrowFtraceEventWriter<'_> {
     /// `optional string heap_name = 1`
     #[inline]
     pub fn heap_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -4997,65 +2757,21 @@ impl<'w> IonHeapGrowFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IonHeapGrowFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IonHeapGrowFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IonHeapGrowFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IonHeapGrowFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string heap_name = 1`
     #[inline]
-    #[must_use]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 len = 2`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 total_allocated = 3`
     #[inline]
-    #[must_use]
     pub fn total_allocated(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
@@ -5072,24 +2788,14 @@ pub mod ion_heap_grow_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IonBufferCreateFtraceEvent`.
-#[derive(Debug)]
-pub struct IonBufferCreateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IonBufferCreateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IonBufferCreateFtraceEvent`.
+    writer IonBufferCreateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IonBufferCreateFtraceEvent`.
+    reader IonBufferCreateFtraceEventReader;
 }
 
-impl<'w> IonBufferCreateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IonBufferCreateFtraceEventWriter<'_> {
     /// `optional uint64 addr = 1`
     #[inline]
     pub fn addr(&mut self, value: u64) -> &mut Self {
@@ -5105,58 +2811,15 @@ impl<'w> IonBufferCreateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IonBufferCreateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IonBufferCreateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IonBufferCreateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IonBufferCreateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 addr = 1`
     #[inline]
-    #[must_use]
     pub fn addr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 len = 2`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -5172,24 +2835,14 @@ pub mod ion_buffer_create_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.IonBufferDestroyFtraceEvent`.
-#[derive(Debug)]
-pub struct IonBufferDestroyFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for IonBufferDestroyFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.IonBufferDestroyFtraceEvent`.
+    writer IonBufferDestroyFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.IonBufferDestroyFtraceEvent`.
+    reader IonBufferDestroyFtraceEventReader;
 }
 
-impl<'w> IonBufferDestroyFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl IonBufferDestroyFtraceEventWriter<'_> {
     /// `optional uint64 addr = 1`
     #[inline]
     pub fn addr(&mut self, value: u64) -> &mut Self {
@@ -5205,58 +2858,15 @@ impl<'w> IonBufferDestroyFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.IonBufferDestroyFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IonBufferDestroyFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for IonBufferDestroyFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> IonBufferDestroyFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 addr = 1`
     #[inline]
-    #[must_use]
     pub fn addr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 len = 2`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -5272,24 +2882,14 @@ pub mod ion_buffer_destroy_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent`.
-#[derive(Debug)]
-pub struct MmAllocContigMigrateRangeInfoFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmAllocContigMigrateRangeInfoFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent`.
+    writer MmAllocContigMigrateRangeInfoFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent`.
+    reader MmAllocContigMigrateRangeInfoFtraceEventReader;
 }
 
-impl<'w> MmAllocContigMigrateRangeInfoFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmAllocContigMigrateRangeInfoFtraceEventWriter<'_> {
     /// `optional uint64 start = 1`
     #[inline]
     pub fn start(&mut self, value: u64) -> &mut Self {
@@ -5333,86 +2933,39 @@ impl<'w> MmAllocContigMigrateRangeInfoFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmAllocContigMigrateRangeInfoFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmAllocContigMigrateRangeInfoFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmAllocContigMigrateRangeInfoFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 start = 1`
     #[inline]
-    #[must_use]
     pub fn start(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 end = 2`
     #[inline]
-    #[must_use]
     pub fn end(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 nr_migrated = 3`
     #[inline]
-    #[must_use]
     pub fn nr_migrated(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 nr_reclaimed = 4`
     #[inline]
-    #[must_use]
     pub fn nr_reclaimed(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 nr_mapped = 5`
     #[inline]
-    #[must_use]
     pub fn nr_mapped(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional int32 migratetype = 6`
     #[inline]
-    #[must_use]
     pub fn migratetype(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
@@ -5432,24 +2985,14 @@ pub mod mm_alloc_contig_migrate_range_info_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DmabufRssStatFtraceEvent`.
-#[derive(Debug)]
-pub struct DmabufRssStatFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DmabufRssStatFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DmabufRssStatFtraceEvent`.
+    writer DmabufRssStatFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DmabufRssStatFtraceEvent`.
+    reader DmabufRssStatFtraceEventReader;
 }
 
-impl<'w> DmabufRssStatFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DmabufRssStatFtraceEventWriter<'_> {
     /// `optional uint64 rss = 1`
     #[inline]
     pub fn rss(&mut self, value: u64) -> &mut Self {
@@ -5472,65 +3015,21 @@ impl<'w> DmabufRssStatFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DmabufRssStatFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DmabufRssStatFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DmabufRssStatFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DmabufRssStatFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 rss = 1`
     #[inline]
-    #[must_use]
     pub fn rss(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int64 rss_delta = 2`
     #[inline]
-    #[must_use]
     pub fn rss_delta(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
 
     /// `optional uint64 i_ino = 3`
     #[inline]
-    #[must_use]
     pub fn i_ino(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.KvmAccessFaultFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmAccessFaultFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmAccessFaultFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmAccessFaultFtraceEvent`.
+    writer KvmAccessFaultFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmAccessFaultFtraceEvent`.
+    reader KvmAccessFaultFtraceEventReader;
 }
 
-impl<'w> KvmAccessFaultFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmAccessFaultFtraceEventWriter<'_> {
     /// `optional uint64 ipa = 1`
     #[inline]
     pub fn ipa(&mut self, value: u64) -> &mut Self {
@@ -28,51 +18,9 @@ impl<'w> KvmAccessFaultFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmAccessFaultFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmAccessFaultFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmAccessFaultFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmAccessFaultFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 ipa = 1`
     #[inline]
-    #[must_use]
     pub fn ipa(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
@@ -87,24 +35,14 @@ pub mod kvm_access_fault_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmAckIrqFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmAckIrqFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmAckIrqFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmAckIrqFtraceEvent`.
+    writer KvmAckIrqFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmAckIrqFtraceEvent`.
+    reader KvmAckIrqFtraceEventReader;
 }
 
-impl<'w> KvmAckIrqFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmAckIrqFtraceEventWriter<'_> {
     /// `optional uint32 irqchip = 1`
     #[inline]
     pub fn irqchip(&mut self, value: u32) -> &mut Self {
@@ -120,58 +58,15 @@ impl<'w> KvmAckIrqFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmAckIrqFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmAckIrqFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmAckIrqFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmAckIrqFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 irqchip = 1`
     #[inline]
-    #[must_use]
     pub fn irqchip(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 pin = 2`
     #[inline]
-    #[must_use]
     pub fn pin(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -187,24 +82,14 @@ pub mod kvm_ack_irq_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmAgeHvaFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmAgeHvaFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmAgeHvaFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmAgeHvaFtraceEvent`.
+    writer KvmAgeHvaFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmAgeHvaFtraceEvent`.
+    reader KvmAgeHvaFtraceEventReader;
 }
 
-impl<'w> KvmAgeHvaFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmAgeHvaFtraceEventWriter<'_> {
     /// `optional uint64 end = 1`
     #[inline]
     pub fn end(&mut self, value: u64) -> &mut Self {
@@ -220,58 +105,15 @@ impl<'w> KvmAgeHvaFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmAgeHvaFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmAgeHvaFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmAgeHvaFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmAgeHvaFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 end = 1`
     #[inline]
-    #[must_use]
     pub fn end(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 start = 2`
     #[inline]
-    #[must_use]
     pub fn start(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -287,24 +129,14 @@ pub mod kvm_age_hva_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmAgePageFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmAgePageFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmAgePageFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmAgePageFtraceEvent`.
+    writer KvmAgePageFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmAgePageFtraceEvent`.
+    reader KvmAgePageFtraceEventReader;
 }
 
-impl<'w> KvmAgePageFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmAgePageFtraceEventWriter<'_> {
     /// `optional uint64 gfn = 1`
     #[inline]
     pub fn gfn(&mut self, value: u64) -> &mut Self {
@@ -334,72 +166,27 @@ impl<'w> KvmAgePageFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmAgePageFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmAgePageFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmAgePageFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmAgePageFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 gfn = 1`
     #[inline]
-    #[must_use]
     pub fn gfn(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 hva = 2`
     #[inline]
-    #[must_use]
     pub fn hva(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 level = 3`
     #[inline]
-    #[must_use]
     pub fn level(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 referenced = 4`
     #[inline]
-    #[must_use]
     pub fn referenced(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
@@ -417,24 +204,14 @@ pub mod kvm_age_page_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmArmClearDebugFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmArmClearDebugFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmArmClearDebugFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmArmClearDebugFtraceEvent`.
+    writer KvmArmClearDebugFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmArmClearDebugFtraceEvent`.
+    reader KvmArmClearDebugFtraceEventReader;
 }
 
-impl<'w> KvmArmClearDebugFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmArmClearDebugFtraceEventWriter<'_> {
     /// `optional uint32 guest_debug = 1`
     #[inline]
     pub fn guest_debug(&mut self, value: u32) -> &mut Self {
@@ -443,51 +220,9 @@ impl<'w> KvmArmClearDebugFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmArmClearDebugFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmArmClearDebugFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmArmClearDebugFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmArmClearDebugFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 guest_debug = 1`
     #[inline]
-    #[must_use]
     pub fn guest_debug(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
@@ -502,24 +237,14 @@ pub mod kvm_arm_clear_debug_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmArmSetDreg32FtraceEvent`.
-#[derive(Debug)]
-pub struct KvmArmSetDreg32FtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmArmSetDreg32FtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmArmSetDreg32FtraceEvent`.
+    writer KvmArmSetDreg32FtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmArmSetDreg32FtraceEvent`.
+    reader KvmArmSetDreg32FtraceEventReader;
 }
 
-impl<'w> KvmArmSetDreg32FtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmArmSetDreg32FtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -535,58 +260,15 @@ impl<'w> KvmArmSetDreg32FtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmArmSetDreg32FtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmArmSetDreg32FtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmArmSetDreg32FtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmArmSetDreg32FtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint32 value = 2`
     #[inline]
-    #[must_use]
     pub fn value(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -602,24 +284,14 @@ pub mod kvm_arm_set_dreg32_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmArmSetRegsetFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmArmSetRegsetFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmArmSetRegsetFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmArmSetRegsetFtraceEvent`.
+    writer KvmArmSetRegsetFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmArmSetRegsetFtraceEvent`.
+    reader KvmArmSetRegsetFtraceEventReader;
 }
 
-impl<'w> KvmArmSetRegsetFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmArmSetRegsetFtraceEventWriter<'_> {
     /// `optional int32 len = 1`
     #[inline]
     pub fn len(&mut self, value: i32) -> &mut Self {
@@ -635,58 +307,15 @@ impl<'w> KvmArmSetRegsetFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmArmSetRegsetFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmArmSetRegsetFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmArmSetRegsetFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmArmSetRegsetFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 len = 1`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional string name = 2`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
@@ -702,24 +331,14 @@ pub mod kvm_arm_set_regset_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmArmSetupDebugFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmArmSetupDebugFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmArmSetupDebugFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmArmSetupDebugFtraceEvent`.
+    writer KvmArmSetupDebugFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmArmSetupDebugFtraceEvent`.
+    reader KvmArmSetupDebugFtraceEventReader;
 }
 
-impl<'w> KvmArmSetupDebugFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmArmSetupDebugFtraceEventWriter<'_> {
     /// `optional uint32 guest_debug = 1`
     #[inline]
     pub fn guest_debug(&mut self, value: u32) -> &mut Self {
@@ -735,58 +354,15 @@ impl<'w> KvmArmSetupDebugFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmArmSetupDebugFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmArmSetupDebugFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmArmSetupDebugFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmArmSetupDebugFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 guest_debug = 1`
     #[inline]
-    #[must_use]
     pub fn guest_debug(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint64 vcpu = 2`
     #[inline]
-    #[must_use]
     pub fn vcpu(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -802,24 +378,14 @@ pub mod kvm_arm_setup_debug_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmEntryFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmEntryFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmEntryFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmEntryFtraceEvent`.
+    writer KvmEntryFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmEntryFtraceEvent`.
+    reader KvmEntryFtraceEventReader;
 }
 
-impl<'w> KvmEntryFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmEntryFtraceEventWriter<'_> {
     /// `optional uint64 vcpu_pc = 1`
     #[inline]
     pub fn vcpu_pc(&mut self, value: u64) -> &mut Self {
@@ -828,51 +394,9 @@ impl<'w> KvmEntryFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmEntryFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmEntryFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmEntryFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmEntryFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 vcpu_pc = 1`
     #[inline]
-    #[must_use]
     pub fn vcpu_pc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
@@ -887,24 +411,14 @@ pub mod kvm_entry_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmExitFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmExitFtraceEvent`.
+    writer KvmExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmExitFtraceEvent`.
+    reader KvmExitFtraceEventReader;
 }
 
-impl<'w> KvmExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmExitFtraceEventWriter<'_> {
     /// `optional uint32 esr_ec = 1`
     #[inline]
     pub fn esr_ec(&mut self, value: u32) -> &mut Self {
@@ -927,65 +441,21 @@ impl<'w> KvmExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 esr_ec = 1`
     #[inline]
-    #[must_use]
     pub fn esr_ec(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional int32 ret = 2`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint64 vcpu_pc = 3`
     #[inline]
-    #[must_use]
     pub fn vcpu_pc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -1002,24 +472,14 @@ pub mod kvm_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmFpuFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmFpuFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmFpuFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmFpuFtraceEvent`.
+    writer KvmFpuFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmFpuFtraceEvent`.
+    reader KvmFpuFtraceEventReader;
 }
 
-impl<'w> KvmFpuFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmFpuFtraceEventWriter<'_> {
     /// `optional uint32 load = 1`
     #[inline]
     pub fn load(&mut self, value: u32) -> &mut Self {
@@ -1028,51 +488,9 @@ impl<'w> KvmFpuFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmFpuFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmFpuFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmFpuFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmFpuFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 load = 1`
     #[inline]
-    #[must_use]
     pub fn load(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
@@ -1087,24 +505,14 @@ pub mod kvm_fpu_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmGetTimerMapFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmGetTimerMapFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmGetTimerMapFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmGetTimerMapFtraceEvent`.
+    writer KvmGetTimerMapFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmGetTimerMapFtraceEvent`.
+    reader KvmGetTimerMapFtraceEventReader;
 }
 
-impl<'w> KvmGetTimerMapFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmGetTimerMapFtraceEventWriter<'_> {
     /// `optional int32 direct_ptimer = 1`
     #[inline]
     pub fn direct_ptimer(&mut self, value: i32) -> &mut Self {
@@ -1134,72 +542,27 @@ impl<'w> KvmGetTimerMapFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmGetTimerMapFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmGetTimerMapFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmGetTimerMapFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmGetTimerMapFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 direct_ptimer = 1`
     #[inline]
-    #[must_use]
     pub fn direct_ptimer(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 direct_vtimer = 2`
     #[inline]
-    #[must_use]
     pub fn direct_vtimer(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 emul_ptimer = 3`
     #[inline]
-    #[must_use]
     pub fn emul_ptimer(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint64 vcpu_id = 4`
     #[inline]
-    #[must_use]
     pub fn vcpu_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -1217,24 +580,14 @@ pub mod kvm_get_timer_map_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmGuestFaultFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmGuestFaultFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmGuestFaultFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmGuestFaultFtraceEvent`.
+    writer KvmGuestFaultFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmGuestFaultFtraceEvent`.
+    reader KvmGuestFaultFtraceEventReader;
 }
 
-impl<'w> KvmGuestFaultFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmGuestFaultFtraceEventWriter<'_> {
     /// `optional uint64 hsr = 1`
     #[inline]
     pub fn hsr(&mut self, value: u64) -> &mut Self {
@@ -1264,72 +617,27 @@ impl<'w> KvmGuestFaultFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmGuestFaultFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmGuestFaultFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmGuestFaultFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmGuestFaultFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 hsr = 1`
     #[inline]
-    #[must_use]
     pub fn hsr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 hxfar = 2`
     #[inline]
-    #[must_use]
     pub fn hxfar(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 ipa = 3`
     #[inline]
-    #[must_use]
     pub fn ipa(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 vcpu_pc = 4`
     #[inline]
-    #[must_use]
     pub fn vcpu_pc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -1347,24 +655,14 @@ pub mod kvm_guest_fault_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmHandleSysRegFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmHandleSysRegFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmHandleSysRegFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmHandleSysRegFtraceEvent`.
+    writer KvmHandleSysRegFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmHandleSysRegFtraceEvent`.
+    reader KvmHandleSysRegFtraceEventReader;
 }
 
-impl<'w> KvmHandleSysRegFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmHandleSysRegFtraceEventWriter<'_> {
     /// `optional uint64 hsr = 1`
     #[inline]
     pub fn hsr(&mut self, value: u64) -> &mut Self {
@@ -1373,51 +671,9 @@ impl<'w> KvmHandleSysRegFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmHandleSysRegFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmHandleSysRegFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmHandleSysRegFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmHandleSysRegFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 hsr = 1`
     #[inline]
-    #[must_use]
     pub fn hsr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
@@ -1432,24 +688,14 @@ pub mod kvm_handle_sys_reg_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmHvcArm64FtraceEvent`.
-#[derive(Debug)]
-pub struct KvmHvcArm64FtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmHvcArm64FtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmHvcArm64FtraceEvent`.
+    writer KvmHvcArm64FtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmHvcArm64FtraceEvent`.
+    reader KvmHvcArm64FtraceEventReader;
 }
 
-impl<'w> KvmHvcArm64FtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmHvcArm64FtraceEventWriter<'_> {
     /// `optional uint64 imm = 1`
     #[inline]
     pub fn imm(&mut self, value: u64) -> &mut Self {
@@ -1472,65 +718,21 @@ impl<'w> KvmHvcArm64FtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmHvcArm64FtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmHvcArm64FtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmHvcArm64FtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmHvcArm64FtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 imm = 1`
     #[inline]
-    #[must_use]
     pub fn imm(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 r0 = 2`
     #[inline]
-    #[must_use]
     pub fn r0(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 vcpu_pc = 3`
     #[inline]
-    #[must_use]
     pub fn vcpu_pc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -1547,24 +749,14 @@ pub mod kvm_hvc_arm64_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmIrqLineFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmIrqLineFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmIrqLineFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmIrqLineFtraceEvent`.
+    writer KvmIrqLineFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmIrqLineFtraceEvent`.
+    reader KvmIrqLineFtraceEventReader;
 }
 
-impl<'w> KvmIrqLineFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmIrqLineFtraceEventWriter<'_> {
     /// `optional int32 irq_num = 1`
     #[inline]
     pub fn irq_num(&mut self, value: i32) -> &mut Self {
@@ -1594,72 +786,27 @@ impl<'w> KvmIrqLineFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmIrqLineFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmIrqLineFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmIrqLineFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmIrqLineFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 irq_num = 1`
     #[inline]
-    #[must_use]
     pub fn irq_num(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 level = 2`
     #[inline]
-    #[must_use]
     pub fn level(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint32 type = 3`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int32 vcpu_idx = 4`
     #[inline]
-    #[must_use]
     pub fn vcpu_idx(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
@@ -1677,24 +824,14 @@ pub mod kvm_irq_line_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmMmioFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmMmioFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmMmioFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmMmioFtraceEvent`.
+    writer KvmMmioFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmMmioFtraceEvent`.
+    reader KvmMmioFtraceEventReader;
 }
 
-impl<'w> KvmMmioFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmMmioFtraceEventWriter<'_> {
     /// `optional uint64 gpa = 1`
     #[inline]
     pub fn gpa(&mut self, value: u64) -> &mut Self {
@@ -1724,72 +861,27 @@ impl<'w> KvmMmioFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmMmioFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmMmioFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmMmioFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmMmioFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 gpa = 1`
     #[inline]
-    #[must_use]
     pub fn gpa(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 len = 2`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 type = 3`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint64 val = 4`
     #[inline]
-    #[must_use]
     pub fn val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -1807,24 +899,14 @@ pub mod kvm_mmio_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmMmioEmulateFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmMmioEmulateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmMmioEmulateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmMmioEmulateFtraceEvent`.
+    writer KvmMmioEmulateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmMmioEmulateFtraceEvent`.
+    reader KvmMmioEmulateFtraceEventReader;
 }
 
-impl<'w> KvmMmioEmulateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmMmioEmulateFtraceEventWriter<'_> {
     /// `optional uint64 cpsr = 1`
     #[inline]
     pub fn cpsr(&mut self, value: u64) -> &mut Self {
@@ -1847,65 +929,21 @@ impl<'w> KvmMmioEmulateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmMmioEmulateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmMmioEmulateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmMmioEmulateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmMmioEmulateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 cpsr = 1`
     #[inline]
-    #[must_use]
     pub fn cpsr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 instr = 2`
     #[inline]
-    #[must_use]
     pub fn instr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 vcpu_pc = 3`
     #[inline]
-    #[must_use]
     pub fn vcpu_pc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -1922,24 +960,14 @@ pub mod kvm_mmio_emulate_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmSetGuestDebugFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmSetGuestDebugFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmSetGuestDebugFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmSetGuestDebugFtraceEvent`.
+    writer KvmSetGuestDebugFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmSetGuestDebugFtraceEvent`.
+    reader KvmSetGuestDebugFtraceEventReader;
 }
 
-impl<'w> KvmSetGuestDebugFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmSetGuestDebugFtraceEventWriter<'_> {
     /// `optional uint32 guest_debug = 1`
     #[inline]
     pub fn guest_debug(&mut self, value: u32) -> &mut Self {
@@ -1955,58 +983,15 @@ impl<'w> KvmSetGuestDebugFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmSetGuestDebugFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmSetGuestDebugFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmSetGuestDebugFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmSetGuestDebugFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 guest_debug = 1`
     #[inline]
-    #[must_use]
     pub fn guest_debug(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint64 vcpu = 2`
     #[inline]
-    #[must_use]
     pub fn vcpu(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -2022,24 +1007,14 @@ pub mod kvm_set_guest_debug_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmSetIrqFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmSetIrqFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmSetIrqFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmSetIrqFtraceEvent`.
+    writer KvmSetIrqFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmSetIrqFtraceEvent`.
+    reader KvmSetIrqFtraceEventReader;
 }
 
-impl<'w> KvmSetIrqFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmSetIrqFtraceEventWriter<'_> {
     /// `optional uint32 gsi = 1`
     #[inline]
     pub fn gsi(&mut self, value: u32) -> &mut Self {
@@ -2062,65 +1037,21 @@ impl<'w> KvmSetIrqFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmSetIrqFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmSetIrqFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmSetIrqFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmSetIrqFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 gsi = 1`
     #[inline]
-    #[must_use]
     pub fn gsi(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional int32 irq_source_id = 2`
     #[inline]
-    #[must_use]
     pub fn irq_source_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 level = 3`
     #[inline]
-    #[must_use]
     pub fn level(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -2137,24 +1068,14 @@ pub mod kvm_set_irq_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmSetSpteHvaFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmSetSpteHvaFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmSetSpteHvaFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmSetSpteHvaFtraceEvent`.
+    writer KvmSetSpteHvaFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmSetSpteHvaFtraceEvent`.
+    reader KvmSetSpteHvaFtraceEventReader;
 }
 
-impl<'w> KvmSetSpteHvaFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmSetSpteHvaFtraceEventWriter<'_> {
     /// `optional uint64 hva = 1`
     #[inline]
     pub fn hva(&mut self, value: u64) -> &mut Self {
@@ -2163,51 +1084,9 @@ impl<'w> KvmSetSpteHvaFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmSetSpteHvaFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmSetSpteHvaFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmSetSpteHvaFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmSetSpteHvaFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 hva = 1`
     #[inline]
-    #[must_use]
     pub fn hva(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
@@ -2222,24 +1101,14 @@ pub mod kvm_set_spte_hva_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmSetWayFlushFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmSetWayFlushFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmSetWayFlushFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmSetWayFlushFtraceEvent`.
+    writer KvmSetWayFlushFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmSetWayFlushFtraceEvent`.
+    reader KvmSetWayFlushFtraceEventReader;
 }
 
-impl<'w> KvmSetWayFlushFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmSetWayFlushFtraceEventWriter<'_> {
     /// `optional uint32 cache = 1`
     #[inline]
     pub fn cache(&mut self, value: u32) -> &mut Self {
@@ -2255,58 +1124,15 @@ impl<'w> KvmSetWayFlushFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmSetWayFlushFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmSetWayFlushFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmSetWayFlushFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmSetWayFlushFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 cache = 1`
     #[inline]
-    #[must_use]
     pub fn cache(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint64 vcpu_pc = 2`
     #[inline]
-    #[must_use]
     pub fn vcpu_pc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -2322,24 +1148,14 @@ pub mod kvm_set_way_flush_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmSysAccessFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmSysAccessFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmSysAccessFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmSysAccessFtraceEvent`.
+    writer KvmSysAccessFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmSysAccessFtraceEvent`.
+    reader KvmSysAccessFtraceEventReader;
 }
 
-impl<'w> KvmSysAccessFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmSysAccessFtraceEventWriter<'_> {
     /// `optional uint32 CRm = 1`
     #[inline]
     pub fn CRm(&mut self, value: u32) -> &mut Self {
@@ -2397,100 +1213,51 @@ impl<'w> KvmSysAccessFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmSysAccessFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmSysAccessFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmSysAccessFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmSysAccessFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 CRm = 1`
     #[inline]
-    #[must_use]
     pub fn CRm(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 CRn = 2`
     #[inline]
-    #[must_use]
     pub fn CRn(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 Op0 = 3`
     #[inline]
-    #[must_use]
     pub fn Op0(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 Op1 = 4`
     #[inline]
-    #[must_use]
     pub fn Op1(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 Op2 = 5`
     #[inline]
-    #[must_use]
     pub fn Op2(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 is_write = 6`
     #[inline]
-    #[must_use]
     pub fn is_write(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional string name = 7`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
 
     /// `optional uint64 vcpu_pc = 8`
     #[inline]
-    #[must_use]
     pub fn vcpu_pc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
@@ -2512,24 +1279,14 @@ pub mod kvm_sys_access_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmTestAgeHvaFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmTestAgeHvaFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmTestAgeHvaFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmTestAgeHvaFtraceEvent`.
+    writer KvmTestAgeHvaFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmTestAgeHvaFtraceEvent`.
+    reader KvmTestAgeHvaFtraceEventReader;
 }
 
-impl<'w> KvmTestAgeHvaFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmTestAgeHvaFtraceEventWriter<'_> {
     /// `optional uint64 hva = 1`
     #[inline]
     pub fn hva(&mut self, value: u64) -> &mut Self {
@@ -2538,51 +1295,9 @@ impl<'w> KvmTestAgeHvaFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmTestAgeHvaFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmTestAgeHvaFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmTestAgeHvaFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmTestAgeHvaFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 hva = 1`
     #[inline]
-    #[must_use]
     pub fn hva(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
@@ -2597,24 +1312,14 @@ pub mod kvm_test_age_hva_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmTimerEmulateFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmTimerEmulateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmTimerEmulateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmTimerEmulateFtraceEvent`.
+    writer KvmTimerEmulateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmTimerEmulateFtraceEvent`.
+    reader KvmTimerEmulateFtraceEventReader;
 }
 
-impl<'w> KvmTimerEmulateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmTimerEmulateFtraceEventWriter<'_> {
     /// `optional uint32 should_fire = 1`
     #[inline]
     pub fn should_fire(&mut self, value: u32) -> &mut Self {
@@ -2630,58 +1335,15 @@ impl<'w> KvmTimerEmulateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmTimerEmulateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmTimerEmulateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmTimerEmulateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmTimerEmulateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 should_fire = 1`
     #[inline]
-    #[must_use]
     pub fn should_fire(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional int32 timer_idx = 2`
     #[inline]
-    #[must_use]
     pub fn timer_idx(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
@@ -2697,24 +1359,14 @@ pub mod kvm_timer_emulate_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmTimerHrtimerExpireFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmTimerHrtimerExpireFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmTimerHrtimerExpireFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmTimerHrtimerExpireFtraceEvent`.
+    writer KvmTimerHrtimerExpireFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmTimerHrtimerExpireFtraceEvent`.
+    reader KvmTimerHrtimerExpireFtraceEventReader;
 }
 
-impl<'w> KvmTimerHrtimerExpireFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmTimerHrtimerExpireFtraceEventWriter<'_> {
     /// `optional int32 timer_idx = 1`
     #[inline]
     pub fn timer_idx(&mut self, value: i32) -> &mut Self {
@@ -2723,51 +1375,9 @@ impl<'w> KvmTimerHrtimerExpireFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmTimerHrtimerExpireFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmTimerHrtimerExpireFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmTimerHrtimerExpireFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmTimerHrtimerExpireFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 timer_idx = 1`
     #[inline]
-    #[must_use]
     pub fn timer_idx(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
@@ -2782,24 +1392,14 @@ pub mod kvm_timer_hrtimer_expire_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmTimerRestoreStateFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmTimerRestoreStateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmTimerRestoreStateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmTimerRestoreStateFtraceEvent`.
+    writer KvmTimerRestoreStateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmTimerRestoreStateFtraceEvent`.
+    reader KvmTimerRestoreStateFtraceEventReader;
 }
 
-impl<'w> KvmTimerRestoreStateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmTimerRestoreStateFtraceEventWriter<'_> {
     /// `optional uint64 ctl = 1`
     #[inline]
     pub fn ctl(&mut self, value: u64) -> &mut Self {
@@ -2822,65 +1422,21 @@ impl<'w> KvmTimerRestoreStateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmTimerRestoreStateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmTimerRestoreStateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmTimerRestoreStateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmTimerRestoreStateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 ctl = 1`
     #[inline]
-    #[must_use]
     pub fn ctl(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 cval = 2`
     #[inline]
-    #[must_use]
     pub fn cval(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 timer_idx = 3`
     #[inline]
-    #[must_use]
     pub fn timer_idx(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -2897,24 +1453,14 @@ pub mod kvm_timer_restore_state_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmTimerSaveStateFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmTimerSaveStateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmTimerSaveStateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmTimerSaveStateFtraceEvent`.
+    writer KvmTimerSaveStateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmTimerSaveStateFtraceEvent`.
+    reader KvmTimerSaveStateFtraceEventReader;
 }
 
-impl<'w> KvmTimerSaveStateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmTimerSaveStateFtraceEventWriter<'_> {
     /// `optional uint64 ctl = 1`
     #[inline]
     pub fn ctl(&mut self, value: u64) -> &mut Self {
@@ -2937,65 +1483,21 @@ impl<'w> KvmTimerSaveStateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmTimerSaveStateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmTimerSaveStateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmTimerSaveStateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmTimerSaveStateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 ctl = 1`
     #[inline]
-    #[must_use]
     pub fn ctl(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 cval = 2`
     #[inline]
-    #[must_use]
     pub fn cval(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 timer_idx = 3`
     #[inline]
-    #[must_use]
     pub fn timer_idx(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -3012,24 +1514,14 @@ pub mod kvm_timer_save_state_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmTimerUpdateIrqFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmTimerUpdateIrqFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmTimerUpdateIrqFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmTimerUpdateIrqFtraceEvent`.
+    writer KvmTimerUpdateIrqFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmTimerUpdateIrqFtraceEvent`.
+    reader KvmTimerUpdateIrqFtraceEventReader;
 }
 
-impl<'w> KvmTimerUpdateIrqFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmTimerUpdateIrqFtraceEventWriter<'_> {
     /// `optional uint32 irq = 1`
     #[inline]
     pub fn irq(&mut self, value: u32) -> &mut Self {
@@ -3052,65 +1544,21 @@ impl<'w> KvmTimerUpdateIrqFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmTimerUpdateIrqFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmTimerUpdateIrqFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmTimerUpdateIrqFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmTimerUpdateIrqFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 irq = 1`
     #[inline]
-    #[must_use]
     pub fn irq(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional int32 level = 2`
     #[inline]
-    #[must_use]
     pub fn level(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint64 vcpu_id = 3`
     #[inline]
-    #[must_use]
     pub fn vcpu_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -3127,24 +1575,14 @@ pub mod kvm_timer_update_irq_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmToggleCacheFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmToggleCacheFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmToggleCacheFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmToggleCacheFtraceEvent`.
+    writer KvmToggleCacheFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmToggleCacheFtraceEvent`.
+    reader KvmToggleCacheFtraceEventReader;
 }
 
-impl<'w> KvmToggleCacheFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmToggleCacheFtraceEventWriter<'_> {
     /// `optional uint32 now = 1`
     #[inline]
     pub fn now(&mut self, value: u32) -> &mut Self {
@@ -3167,65 +1605,21 @@ impl<'w> KvmToggleCacheFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmToggleCacheFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmToggleCacheFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmToggleCacheFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmToggleCacheFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 now = 1`
     #[inline]
-    #[must_use]
     pub fn now(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint64 vcpu_pc = 2`
     #[inline]
-    #[must_use]
     pub fn vcpu_pc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 was = 3`
     #[inline]
-    #[must_use]
     pub fn was(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -3242,24 +1636,14 @@ pub mod kvm_toggle_cache_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmUnmapHvaRangeFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmUnmapHvaRangeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmUnmapHvaRangeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmUnmapHvaRangeFtraceEvent`.
+    writer KvmUnmapHvaRangeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmUnmapHvaRangeFtraceEvent`.
+    reader KvmUnmapHvaRangeFtraceEventReader;
 }
 
-impl<'w> KvmUnmapHvaRangeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmUnmapHvaRangeFtraceEventWriter<'_> {
     /// `optional uint64 end = 1`
     #[inline]
     pub fn end(&mut self, value: u64) -> &mut Self {
@@ -3275,58 +1659,15 @@ impl<'w> KvmUnmapHvaRangeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmUnmapHvaRangeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmUnmapHvaRangeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmUnmapHvaRangeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmUnmapHvaRangeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 end = 1`
     #[inline]
-    #[must_use]
     pub fn end(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 start = 2`
     #[inline]
-    #[must_use]
     pub fn start(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -3342,24 +1683,14 @@ pub mod kvm_unmap_hva_range_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmUserspaceExitFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmUserspaceExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmUserspaceExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmUserspaceExitFtraceEvent`.
+    writer KvmUserspaceExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmUserspaceExitFtraceEvent`.
+    reader KvmUserspaceExitFtraceEventReader;
 }
 
-impl<'w> KvmUserspaceExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmUserspaceExitFtraceEventWriter<'_> {
     /// `optional uint32 reason = 1`
     #[inline]
     pub fn reason(&mut self, value: u32) -> &mut Self {
@@ -3368,51 +1699,9 @@ impl<'w> KvmUserspaceExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmUserspaceExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmUserspaceExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmUserspaceExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmUserspaceExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 reason = 1`
     #[inline]
-    #[must_use]
     pub fn reason(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
@@ -3427,24 +1716,14 @@ pub mod kvm_userspace_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmVcpuWakeupFtraceEvent`.
-#[derive(Debug)]
-pub struct KvmVcpuWakeupFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmVcpuWakeupFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmVcpuWakeupFtraceEvent`.
+    writer KvmVcpuWakeupFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmVcpuWakeupFtraceEvent`.
+    reader KvmVcpuWakeupFtraceEventReader;
 }
 
-impl<'w> KvmVcpuWakeupFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmVcpuWakeupFtraceEventWriter<'_> {
     /// `optional uint64 ns = 1`
     #[inline]
     pub fn ns(&mut self, value: u64) -> &mut Self {
@@ -3467,65 +1746,21 @@ impl<'w> KvmVcpuWakeupFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmVcpuWakeupFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmVcpuWakeupFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmVcpuWakeupFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmVcpuWakeupFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 ns = 1`
     #[inline]
-    #[must_use]
     pub fn ns(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 valid = 2`
     #[inline]
-    #[must_use]
     pub fn valid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 waited = 3`
     #[inline]
-    #[must_use]
     pub fn waited(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -3542,24 +1777,14 @@ pub mod kvm_vcpu_wakeup_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.KvmWfxArm64FtraceEvent`.
-#[derive(Debug)]
-pub struct KvmWfxArm64FtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for KvmWfxArm64FtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.KvmWfxArm64FtraceEvent`.
+    writer KvmWfxArm64FtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.KvmWfxArm64FtraceEvent`.
+    reader KvmWfxArm64FtraceEventReader;
 }
 
-impl<'w> KvmWfxArm64FtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl KvmWfxArm64FtraceEventWriter<'_> {
     /// `optional uint32 is_wfe = 1`
     #[inline]
     pub fn is_wfe(&mut self, value: u32) -> &mut Self {
@@ -3575,58 +1800,15 @@ impl<'w> KvmWfxArm64FtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.KvmWfxArm64FtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KvmWfxArm64FtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for KvmWfxArm64FtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> KvmWfxArm64FtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 is_wfe = 1`
     #[inline]
-    #[must_use]
     pub fn is_wfe(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint64 vcpu_pc = 2`
     #[inline]
-    #[must_use]
     pub fn vcpu_pc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -3642,24 +1824,14 @@ pub mod kvm_wfx_arm64_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrapRegFtraceEvent`.
-#[derive(Debug)]
-pub struct TrapRegFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrapRegFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrapRegFtraceEvent`.
+    writer TrapRegFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrapRegFtraceEvent`.
+    reader TrapRegFtraceEventReader;
 }
 
-impl<'w> TrapRegFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrapRegFtraceEventWriter<'_> {
     /// `optional string fn = 1`
     #[inline]
     pub fn r#fn(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -3689,72 +1861,27 @@ impl<'w> TrapRegFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrapRegFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrapRegFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrapRegFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrapRegFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string fn = 1`
     #[inline]
-    #[must_use]
     pub fn r#fn(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint32 is_write = 2`
     #[inline]
-    #[must_use]
     pub fn is_write(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 reg = 3`
     #[inline]
-    #[must_use]
     pub fn reg(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint64 write_value = 4`
     #[inline]
-    #[must_use]
     pub fn write_value(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -3772,24 +1899,14 @@ pub mod trap_reg_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.VgicUpdateIrqPendingFtraceEvent`.
-#[derive(Debug)]
-pub struct VgicUpdateIrqPendingFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for VgicUpdateIrqPendingFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.VgicUpdateIrqPendingFtraceEvent`.
+    writer VgicUpdateIrqPendingFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.VgicUpdateIrqPendingFtraceEvent`.
+    reader VgicUpdateIrqPendingFtraceEventReader;
 }
 
-impl<'w> VgicUpdateIrqPendingFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl VgicUpdateIrqPendingFtraceEventWriter<'_> {
     /// `optional uint32 irq = 1`
     #[inline]
     pub fn irq(&mut self, value: u32) -> &mut Self {
@@ -3812,65 +1929,21 @@ impl<'w> VgicUpdateIrqPendingFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.VgicUpdateIrqPendingFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct VgicUpdateIrqPendingFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for VgicUpdateIrqPendingFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> VgicUpdateIrqPendingFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 irq = 1`
     #[inline]
-    #[must_use]
     pub fn irq(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 level = 2`
     #[inline]
-    #[must_use]
     pub fn level(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 vcpu_id = 3`
     #[inline]
-    #[must_use]
     pub fn vcpu_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }

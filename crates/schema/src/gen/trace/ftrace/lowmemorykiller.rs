@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.LowmemoryKillFtraceEvent`.
-#[derive(Debug)]
-pub struct LowmemoryKillFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for LowmemoryKillFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.LowmemoryKillFtraceEvent`.
+    writer LowmemoryKillFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.LowmemoryKillFtraceEvent`.
+    reader LowmemoryKillFtraceEventReader;
 }
 
-impl<'w> LowmemoryKillFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl LowmemoryKillFtraceEventWriter<'_> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -56,79 +46,33 @@ impl<'w> LowmemoryKillFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.LowmemoryKillFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LowmemoryKillFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for LowmemoryKillFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> LowmemoryKillFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string comm = 1`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int64 pagecache_size = 3`
     #[inline]
-    #[must_use]
     pub fn pagecache_size(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional int64 pagecache_limit = 4`
     #[inline]
-    #[must_use]
     pub fn pagecache_limit(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
 
     /// `optional int64 free = 5`
     #[inline]
-    #[must_use]
     pub fn free(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }

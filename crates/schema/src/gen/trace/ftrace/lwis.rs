@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.LwisTracingMarkWriteFtraceEvent`.
-#[derive(Debug)]
-pub struct LwisTracingMarkWriteFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for LwisTracingMarkWriteFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.LwisTracingMarkWriteFtraceEvent`.
+    writer LwisTracingMarkWriteFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.LwisTracingMarkWriteFtraceEvent`.
+    reader LwisTracingMarkWriteFtraceEventReader;
 }
 
-impl<'w> LwisTracingMarkWriteFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl LwisTracingMarkWriteFtraceEventWriter<'_> {
     /// `optional string lwis_name = 1`
     #[inline]
     pub fn lwis_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -56,79 +46,33 @@ impl<'w> LwisTracingMarkWriteFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.LwisTracingMarkWriteFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LwisTracingMarkWriteFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for LwisTracingMarkWriteFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> LwisTracingMarkWriteFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string lwis_name = 1`
     #[inline]
-    #[must_use]
     pub fn lwis_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint32 type = 2`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 pid = 3`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional string func_name = 4`
     #[inline]
-    #[must_use]
     pub fn func_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional int64 value = 5`
     #[inline]
-    #[must_use]
     pub fn value(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.MaliTracingMarkWriteFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliTracingMarkWriteFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliTracingMarkWriteFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliTracingMarkWriteFtraceEvent`.
+    writer MaliTracingMarkWriteFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliTracingMarkWriteFtraceEvent`.
+    reader MaliTracingMarkWriteFtraceEventReader;
 }
 
-impl<'w> MaliTracingMarkWriteFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliTracingMarkWriteFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -49,72 +39,27 @@ impl<'w> MaliTracingMarkWriteFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliTracingMarkWriteFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliTracingMarkWriteFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliTracingMarkWriteFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliTracingMarkWriteFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint32 type = 3`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int32 value = 4`
     #[inline]
-    #[must_use]
     pub fn value(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
@@ -132,24 +77,14 @@ pub mod mali_tracing_mark_write_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliKCPUCQSSETFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliKCPUCQSSETFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent`.
+    writer MaliMaliKCPUCQSSETFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent`.
+    reader MaliMaliKCPUCQSSETFtraceEventReader;
 }
 
-impl<'w> MaliMaliKCPUCQSSETFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliKCPUCQSSETFtraceEventWriter<'_> {
     /// `optional uint32 id = 1`
     #[inline]
     pub fn id(&mut self, value: u32) -> &mut Self {
@@ -186,79 +121,33 @@ impl<'w> MaliMaliKCPUCQSSETFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliKCPUCQSSETFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliKCPUCQSSETFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliKCPUCQSSETFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint64 info_val1 = 2`
     #[inline]
-    #[must_use]
     pub fn info_val1(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 info_val2 = 3`
     #[inline]
-    #[must_use]
     pub fn info_val2(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 kctx_id = 4`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 kctx_tgid = 5`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -277,24 +166,14 @@ pub mod mali_mali_kcpucqsset_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliKCPUCQSWAITSTARTFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliKCPUCQSWAITSTARTFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent`.
+    writer MaliMaliKCPUCQSWAITSTARTFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent`.
+    reader MaliMaliKCPUCQSWAITSTARTFtraceEventReader;
 }
 
-impl<'w> MaliMaliKCPUCQSWAITSTARTFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliKCPUCQSWAITSTARTFtraceEventWriter<'_> {
     /// `optional uint32 id = 1`
     #[inline]
     pub fn id(&mut self, value: u32) -> &mut Self {
@@ -331,79 +210,33 @@ impl<'w> MaliMaliKCPUCQSWAITSTARTFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliKCPUCQSWAITSTARTFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliKCPUCQSWAITSTARTFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliKCPUCQSWAITSTARTFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint64 info_val1 = 2`
     #[inline]
-    #[must_use]
     pub fn info_val1(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 info_val2 = 3`
     #[inline]
-    #[must_use]
     pub fn info_val2(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 kctx_id = 4`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 kctx_tgid = 5`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -422,24 +255,14 @@ pub mod mali_mali_kcpucqswaitstart_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliKCPUCQSWAITENDFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliKCPUCQSWAITENDFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent`.
+    writer MaliMaliKCPUCQSWAITENDFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent`.
+    reader MaliMaliKCPUCQSWAITENDFtraceEventReader;
 }
 
-impl<'w> MaliMaliKCPUCQSWAITENDFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliKCPUCQSWAITENDFtraceEventWriter<'_> {
     /// `optional uint32 id = 1`
     #[inline]
     pub fn id(&mut self, value: u32) -> &mut Self {
@@ -476,79 +299,33 @@ impl<'w> MaliMaliKCPUCQSWAITENDFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliKCPUCQSWAITENDFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliKCPUCQSWAITENDFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliKCPUCQSWAITENDFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint64 info_val1 = 2`
     #[inline]
-    #[must_use]
     pub fn info_val1(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 info_val2 = 3`
     #[inline]
-    #[must_use]
     pub fn info_val2(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 kctx_id = 4`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 kctx_tgid = 5`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -567,24 +344,14 @@ pub mod mali_mali_kcpucqswaitend_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliKCPUFENCESIGNALFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliKCPUFENCESIGNALFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent`.
+    writer MaliMaliKCPUFENCESIGNALFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent`.
+    reader MaliMaliKCPUFENCESIGNALFtraceEventReader;
 }
 
-impl<'w> MaliMaliKCPUFENCESIGNALFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliKCPUFENCESIGNALFtraceEventWriter<'_> {
     /// `optional uint64 info_val1 = 1`
     #[inline]
     pub fn info_val1(&mut self, value: u64) -> &mut Self {
@@ -621,79 +388,33 @@ impl<'w> MaliMaliKCPUFENCESIGNALFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliKCPUFENCESIGNALFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliKCPUFENCESIGNALFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliKCPUFENCESIGNALFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 info_val1 = 1`
     #[inline]
-    #[must_use]
     pub fn info_val1(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 info_val2 = 2`
     #[inline]
-    #[must_use]
     pub fn info_val2(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 kctx_tgid = 3`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint32 kctx_id = 4`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 id = 5`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -712,24 +433,14 @@ pub mod mali_mali_kcpufencesignal_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent`.
+    writer MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent`.
+    reader MaliMaliKCPUFENCEWAITSTARTFtraceEventReader;
 }
 
-impl<'w> MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter<'_> {
     /// `optional uint64 info_val1 = 1`
     #[inline]
     pub fn info_val1(&mut self, value: u64) -> &mut Self {
@@ -766,79 +477,33 @@ impl<'w> MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliKCPUFENCEWAITSTARTFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliKCPUFENCEWAITSTARTFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliKCPUFENCEWAITSTARTFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 info_val1 = 1`
     #[inline]
-    #[must_use]
     pub fn info_val1(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 info_val2 = 2`
     #[inline]
-    #[must_use]
     pub fn info_val2(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 kctx_tgid = 3`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint32 kctx_id = 4`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 id = 5`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -857,24 +522,14 @@ pub mod mali_mali_kcpufencewaitstart_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliKCPUFENCEWAITENDFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliKCPUFENCEWAITENDFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent`.
+    writer MaliMaliKCPUFENCEWAITENDFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent`.
+    reader MaliMaliKCPUFENCEWAITENDFtraceEventReader;
 }
 
-impl<'w> MaliMaliKCPUFENCEWAITENDFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliKCPUFENCEWAITENDFtraceEventWriter<'_> {
     /// `optional uint64 info_val1 = 1`
     #[inline]
     pub fn info_val1(&mut self, value: u64) -> &mut Self {
@@ -911,79 +566,33 @@ impl<'w> MaliMaliKCPUFENCEWAITENDFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliKCPUFENCEWAITENDFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliKCPUFENCEWAITENDFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliKCPUFENCEWAITENDFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 info_val1 = 1`
     #[inline]
-    #[must_use]
     pub fn info_val1(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 info_val2 = 2`
     #[inline]
-    #[must_use]
     pub fn info_val2(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 kctx_tgid = 3`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint32 kctx_id = 4`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 id = 5`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -1002,24 +611,14 @@ pub mod mali_mali_kcpufencewaitend_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliCSFINTERRUPTSTARTFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliCSFINTERRUPTSTARTFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent`.
+    writer MaliMaliCSFINTERRUPTSTARTFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent`.
+    reader MaliMaliCSFINTERRUPTSTARTFtraceEventReader;
 }
 
-impl<'w> MaliMaliCSFINTERRUPTSTARTFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliCSFINTERRUPTSTARTFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -1042,65 +641,21 @@ impl<'w> MaliMaliCSFINTERRUPTSTARTFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliCSFINTERRUPTSTARTFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliCSFINTERRUPTSTARTFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliCSFINTERRUPTSTARTFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -1117,24 +672,14 @@ pub mod mali_mali_csfinterruptstart_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliCSFINTERRUPTENDFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliCSFINTERRUPTENDFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent`.
+    writer MaliMaliCSFINTERRUPTENDFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent`.
+    reader MaliMaliCSFINTERRUPTENDFtraceEventReader;
 }
 
-impl<'w> MaliMaliCSFINTERRUPTENDFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliCSFINTERRUPTENDFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -1157,65 +702,21 @@ impl<'w> MaliMaliCSFINTERRUPTENDFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliCSFINTERRUPTENDFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliCSFINTERRUPTENDFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliCSFINTERRUPTENDFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -1232,24 +733,14 @@ pub mod mali_mali_csfinterruptend_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent`.
+    writer MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent`.
+    reader MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -1272,65 +763,21 @@ impl<'w> MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -1347,24 +794,14 @@ pub mod mali_mali_pmmcuhctlcoresdownscalenotifypend_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent`.
+    writer MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent`.
+    reader MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -1387,65 +824,21 @@ impl<'w> MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -1462,24 +855,14 @@ pub mod mali_mali_pmmcuhctlcoresnotifypend_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent`.
+    writer MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent`.
+    reader MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -1502,65 +885,21 @@ impl<'w> MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -1577,24 +916,14 @@ pub mod mali_mali_pmmcuhctlcoreinactivepend_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent`.
+    writer MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent`.
+    reader MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -1617,65 +946,21 @@ impl<'w> MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -1692,24 +977,14 @@ pub mod mali_mali_pmmcuhctlmcuonrecheck_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent`.
+    writer MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent`.
+    reader MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -1732,65 +1007,21 @@ impl<'w> MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -1807,24 +1038,14 @@ pub mod mali_mali_pmmcuhctlshaderscoreoffpend_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent`.
+    writer MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent`.
+    reader MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -1847,65 +1068,21 @@ impl<'w> MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -1922,24 +1099,14 @@ pub mod mali_mali_pmmcuhctlshaderspendoff_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent`.
+    writer MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent`.
+    reader MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -1962,65 +1129,21 @@ impl<'w> MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -2037,24 +1160,14 @@ pub mod mali_mali_pmmcuhctlshaderspendon_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent`.
+    writer MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent`.
+    reader MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -2077,65 +1190,21 @@ impl<'w> MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -2152,24 +1221,14 @@ pub mod mali_mali_pmmcuhctlshadersreadyoff_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUINSLEEPFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUINSLEEPFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent`.
+    writer MaliMaliPMMCUINSLEEPFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent`.
+    reader MaliMaliPMMCUINSLEEPFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUINSLEEPFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUINSLEEPFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -2192,65 +1251,21 @@ impl<'w> MaliMaliPMMCUINSLEEPFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUINSLEEPFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUINSLEEPFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUINSLEEPFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -2267,24 +1282,14 @@ pub mod mali_mali_pmmcuinsleep_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUOFFFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUOFFFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUOFFFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUOFFFtraceEvent`.
+    writer MaliMaliPMMCUOFFFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUOFFFtraceEvent`.
+    reader MaliMaliPMMCUOFFFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUOFFFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUOFFFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -2307,65 +1312,21 @@ impl<'w> MaliMaliPMMCUOFFFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUOFFFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUOFFFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUOFFFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUOFFFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -2382,24 +1343,14 @@ pub mod mali_mali_pmmcuoff_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUONFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUONFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUONFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUONFtraceEvent`.
+    writer MaliMaliPMMCUONFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONFtraceEvent`.
+    reader MaliMaliPMMCUONFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUONFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUONFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -2422,65 +1373,21 @@ impl<'w> MaliMaliPMMCUONFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUONFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUONFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUONFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -2497,24 +1404,14 @@ pub mod mali_mali_pmmcuon_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent`.
+    writer MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent`.
+    reader MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -2537,65 +1434,21 @@ impl<'w> MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -2612,24 +1465,14 @@ pub mod mali_mali_pmmcuoncoreattrupdatepend_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent`.
+    writer MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent`.
+    reader MaliMaliPMMCUONGLBREINITPENDFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -2652,65 +1495,21 @@ impl<'w> MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUONGLBREINITPENDFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUONGLBREINITPENDFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUONGLBREINITPENDFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -2727,24 +1526,14 @@ pub mod mali_mali_pmmcuonglbreinitpend_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUONHALTFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUONHALTFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent`.
+    writer MaliMaliPMMCUONHALTFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent`.
+    reader MaliMaliPMMCUONHALTFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUONHALTFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUONHALTFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -2767,65 +1556,21 @@ impl<'w> MaliMaliPMMCUONHALTFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUONHALTFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUONHALTFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUONHALTFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -2842,24 +1587,14 @@ pub mod mali_mali_pmmcuonhalt_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent`.
+    writer MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent`.
+    reader MaliMaliPMMCUONHWCNTDISABLEFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -2882,65 +1617,21 @@ impl<'w> MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUONHWCNTDISABLEFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUONHWCNTDISABLEFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUONHWCNTDISABLEFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -2957,24 +1648,14 @@ pub mod mali_mali_pmmcuonhwcntdisable_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent`.
+    writer MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent`.
+    reader MaliMaliPMMCUONHWCNTENABLEFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -2997,65 +1678,21 @@ impl<'w> MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUONHWCNTENABLEFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUONHWCNTENABLEFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUONHWCNTENABLEFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -3072,24 +1709,14 @@ pub mod mali_mali_pmmcuonhwcntenable_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUONPENDHALTFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUONPENDHALTFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent`.
+    writer MaliMaliPMMCUONPENDHALTFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent`.
+    reader MaliMaliPMMCUONPENDHALTFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUONPENDHALTFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUONPENDHALTFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -3112,65 +1739,21 @@ impl<'w> MaliMaliPMMCUONPENDHALTFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUONPENDHALTFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUONPENDHALTFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUONPENDHALTFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -3187,24 +1770,14 @@ pub mod mali_mali_pmmcuonpendhalt_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUONPENDSLEEPFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUONPENDSLEEPFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent`.
+    writer MaliMaliPMMCUONPENDSLEEPFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent`.
+    reader MaliMaliPMMCUONPENDSLEEPFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUONPENDSLEEPFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUONPENDSLEEPFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -3227,65 +1800,21 @@ impl<'w> MaliMaliPMMCUONPENDSLEEPFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUONPENDSLEEPFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUONPENDSLEEPFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUONPENDSLEEPFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -3302,24 +1831,14 @@ pub mod mali_mali_pmmcuonpendsleep_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent`.
+    writer MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent`.
+    reader MaliMaliPMMCUONSLEEPINITIATEFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -3342,65 +1861,21 @@ impl<'w> MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUONSLEEPINITIATEFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUONSLEEPINITIATEFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUONSLEEPINITIATEFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -3417,24 +1892,14 @@ pub mod mali_mali_pmmcuonsleepinitiate_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUPENDOFFFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUPENDOFFFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent`.
+    writer MaliMaliPMMCUPENDOFFFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent`.
+    reader MaliMaliPMMCUPENDOFFFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUPENDOFFFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUPENDOFFFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -3457,65 +1922,21 @@ impl<'w> MaliMaliPMMCUPENDOFFFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUPENDOFFFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUPENDOFFFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUPENDOFFFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -3532,24 +1953,14 @@ pub mod mali_mali_pmmcupendoff_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUPENDONRELOADFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUPENDONRELOADFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent`.
+    writer MaliMaliPMMCUPENDONRELOADFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent`.
+    reader MaliMaliPMMCUPENDONRELOADFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUPENDONRELOADFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUPENDONRELOADFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -3572,65 +1983,21 @@ impl<'w> MaliMaliPMMCUPENDONRELOADFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUPENDONRELOADFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUPENDONRELOADFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUPENDONRELOADFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -3647,24 +2014,14 @@ pub mod mali_mali_pmmcupendonreload_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCUPOWERDOWNFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCUPOWERDOWNFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent`.
+    writer MaliMaliPMMCUPOWERDOWNFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent`.
+    reader MaliMaliPMMCUPOWERDOWNFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCUPOWERDOWNFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCUPOWERDOWNFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -3687,65 +2044,21 @@ impl<'w> MaliMaliPMMCUPOWERDOWNFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCUPOWERDOWNFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCUPOWERDOWNFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCUPOWERDOWNFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -3762,24 +2075,14 @@ pub mod mali_mali_pmmcupowerdown_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliMaliPMMCURESETWAITFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliMaliPMMCURESETWAITFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent`.
+    writer MaliMaliPMMCURESETWAITFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent`.
+    reader MaliMaliPMMCURESETWAITFtraceEventReader;
 }
 
-impl<'w> MaliMaliPMMCURESETWAITFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliMaliPMMCURESETWAITFtraceEventWriter<'_> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&mut self, value: i32) -> &mut Self {
@@ -3802,65 +2105,21 @@ impl<'w> MaliMaliPMMCURESETWAITFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliMaliPMMCURESETWAITFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliMaliPMMCURESETWAITFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliMaliPMMCURESETWAITFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 kctx_tgid = 1`
     #[inline]
-    #[must_use]
     pub fn kctx_tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
-    #[must_use]
     pub fn kctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
-    #[must_use]
     pub fn info_val(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -3877,24 +2136,14 @@ pub mod mali_mali_pmmcuresetwait_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MaliGpuPowerStateFtraceEvent`.
-#[derive(Debug)]
-pub struct MaliGpuPowerStateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MaliGpuPowerStateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MaliGpuPowerStateFtraceEvent`.
+    writer MaliGpuPowerStateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MaliGpuPowerStateFtraceEvent`.
+    reader MaliGpuPowerStateFtraceEventReader;
 }
 
-impl<'w> MaliGpuPowerStateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MaliGpuPowerStateFtraceEventWriter<'_> {
     /// `optional uint64 change_ns = 1`
     #[inline]
     pub fn change_ns(&mut self, value: u64) -> &mut Self {
@@ -3917,65 +2166,21 @@ impl<'w> MaliGpuPowerStateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MaliGpuPowerStateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MaliGpuPowerStateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MaliGpuPowerStateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MaliGpuPowerStateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 change_ns = 1`
     #[inline]
-    #[must_use]
     pub fn change_ns(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int32 from_state = 2`
     #[inline]
-    #[must_use]
     pub fn from_state(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 to_state = 3`
     #[inline]
-    #[must_use]
     pub fn to_state(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.MdpCmdKickoffFtraceEvent`.
-#[derive(Debug)]
-pub struct MdpCmdKickoffFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MdpCmdKickoffFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MdpCmdKickoffFtraceEvent`.
+    writer MdpCmdKickoffFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MdpCmdKickoffFtraceEvent`.
+    reader MdpCmdKickoffFtraceEventReader;
 }
 
-impl<'w> MdpCmdKickoffFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MdpCmdKickoffFtraceEventWriter<'_> {
     /// `optional uint32 ctl_num = 1`
     #[inline]
     pub fn ctl_num(&mut self, value: u32) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> MdpCmdKickoffFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MdpCmdKickoffFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MdpCmdKickoffFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MdpCmdKickoffFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MdpCmdKickoffFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 ctl_num = 1`
     #[inline]
-    #[must_use]
     pub fn ctl_num(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional int32 kickoff_cnt = 2`
     #[inline]
-    #[must_use]
     pub fn kickoff_cnt(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
@@ -102,24 +49,14 @@ pub mod mdp_cmd_kickoff_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MdpCommitFtraceEvent`.
-#[derive(Debug)]
-pub struct MdpCommitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MdpCommitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MdpCommitFtraceEvent`.
+    writer MdpCommitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MdpCommitFtraceEvent`.
+    reader MdpCommitFtraceEventReader;
 }
 
-impl<'w> MdpCommitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MdpCommitFtraceEventWriter<'_> {
     /// `optional uint32 num = 1`
     #[inline]
     pub fn num(&mut self, value: u32) -> &mut Self {
@@ -149,72 +86,27 @@ impl<'w> MdpCommitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MdpCommitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MdpCommitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MdpCommitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MdpCommitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 num = 1`
     #[inline]
-    #[must_use]
     pub fn num(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 play_cnt = 2`
     #[inline]
-    #[must_use]
     pub fn play_cnt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 clk_rate = 3`
     #[inline]
-    #[must_use]
     pub fn clk_rate(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint64 bandwidth = 4`
     #[inline]
-    #[must_use]
     pub fn bandwidth(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -232,24 +124,14 @@ pub mod mdp_commit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MdpPerfSetOtFtraceEvent`.
-#[derive(Debug)]
-pub struct MdpPerfSetOtFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MdpPerfSetOtFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MdpPerfSetOtFtraceEvent`.
+    writer MdpPerfSetOtFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MdpPerfSetOtFtraceEvent`.
+    reader MdpPerfSetOtFtraceEventReader;
 }
 
-impl<'w> MdpPerfSetOtFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MdpPerfSetOtFtraceEventWriter<'_> {
     /// `optional uint32 pnum = 1`
     #[inline]
     pub fn pnum(&mut self, value: u32) -> &mut Self {
@@ -279,72 +161,27 @@ impl<'w> MdpPerfSetOtFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MdpPerfSetOtFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MdpPerfSetOtFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MdpPerfSetOtFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MdpPerfSetOtFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 pnum = 1`
     #[inline]
-    #[must_use]
     pub fn pnum(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 xin_id = 2`
     #[inline]
-    #[must_use]
     pub fn xin_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 rd_lim = 3`
     #[inline]
-    #[must_use]
     pub fn rd_lim(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 is_vbif_rt = 4`
     #[inline]
-    #[must_use]
     pub fn is_vbif_rt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
@@ -362,24 +199,14 @@ pub mod mdp_perf_set_ot_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MdpSsppChangeFtraceEvent`.
-#[derive(Debug)]
-pub struct MdpSsppChangeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MdpSsppChangeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MdpSsppChangeFtraceEvent`.
+    writer MdpSsppChangeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MdpSsppChangeFtraceEvent`.
+    reader MdpSsppChangeFtraceEventReader;
 }
 
-impl<'w> MdpSsppChangeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MdpSsppChangeFtraceEventWriter<'_> {
     /// `optional uint32 num = 1`
     #[inline]
     pub fn num(&mut self, value: u32) -> &mut Self {
@@ -493,156 +320,99 @@ impl<'w> MdpSsppChangeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MdpSsppChangeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MdpSsppChangeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MdpSsppChangeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MdpSsppChangeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 num = 1`
     #[inline]
-    #[must_use]
     pub fn num(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 play_cnt = 2`
     #[inline]
-    #[must_use]
     pub fn play_cnt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 mixer = 3`
     #[inline]
-    #[must_use]
     pub fn mixer(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 stage = 4`
     #[inline]
-    #[must_use]
     pub fn stage(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 flags = 5`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 format = 6`
     #[inline]
-    #[must_use]
     pub fn format(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 img_w = 7`
     #[inline]
-    #[must_use]
     pub fn img_w(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 img_h = 8`
     #[inline]
-    #[must_use]
     pub fn img_h(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 src_x = 9`
     #[inline]
-    #[must_use]
     pub fn src_x(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 src_y = 10`
     #[inline]
-    #[must_use]
     pub fn src_y(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint32 src_w = 11`
     #[inline]
-    #[must_use]
     pub fn src_w(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional uint32 src_h = 12`
     #[inline]
-    #[must_use]
     pub fn src_h(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 12)
     }
 
     /// `optional uint32 dst_x = 13`
     #[inline]
-    #[must_use]
     pub fn dst_x(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 13)
     }
 
     /// `optional uint32 dst_y = 14`
     #[inline]
-    #[must_use]
     pub fn dst_y(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 14)
     }
 
     /// `optional uint32 dst_w = 15`
     #[inline]
-    #[must_use]
     pub fn dst_w(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 15)
     }
 
     /// `optional uint32 dst_h = 16`
     #[inline]
-    #[must_use]
     pub fn dst_h(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 16)
     }
@@ -672,24 +442,14 @@ pub mod mdp_sspp_change_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TracingMarkWriteFtraceEvent`.
-#[derive(Debug)]
-pub struct TracingMarkWriteFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TracingMarkWriteFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TracingMarkWriteFtraceEvent`.
+    writer TracingMarkWriteFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TracingMarkWriteFtraceEvent`.
+    reader TracingMarkWriteFtraceEventReader;
 }
 
-impl<'w> TracingMarkWriteFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TracingMarkWriteFtraceEventWriter<'_> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&mut self, value: i32) -> &mut Self {
@@ -712,65 +472,21 @@ impl<'w> TracingMarkWriteFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TracingMarkWriteFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TracingMarkWriteFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TracingMarkWriteFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TracingMarkWriteFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 pid = 1`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional string trace_name = 2`
     #[inline]
-    #[must_use]
     pub fn trace_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional uint32 trace_begin = 3`
     #[inline]
-    #[must_use]
     pub fn trace_begin(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -787,24 +503,14 @@ pub mod tracing_mark_write_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MdpCmdPingpongDoneFtraceEvent`.
-#[derive(Debug)]
-pub struct MdpCmdPingpongDoneFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MdpCmdPingpongDoneFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MdpCmdPingpongDoneFtraceEvent`.
+    writer MdpCmdPingpongDoneFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MdpCmdPingpongDoneFtraceEvent`.
+    reader MdpCmdPingpongDoneFtraceEventReader;
 }
 
-impl<'w> MdpCmdPingpongDoneFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MdpCmdPingpongDoneFtraceEventWriter<'_> {
     /// `optional uint32 ctl_num = 1`
     #[inline]
     pub fn ctl_num(&mut self, value: u32) -> &mut Self {
@@ -834,72 +540,27 @@ impl<'w> MdpCmdPingpongDoneFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MdpCmdPingpongDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MdpCmdPingpongDoneFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MdpCmdPingpongDoneFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MdpCmdPingpongDoneFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 ctl_num = 1`
     #[inline]
-    #[must_use]
     pub fn ctl_num(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 intf_num = 2`
     #[inline]
-    #[must_use]
     pub fn intf_num(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 pp_num = 3`
     #[inline]
-    #[must_use]
     pub fn pp_num(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int32 koff_cnt = 4`
     #[inline]
-    #[must_use]
     pub fn koff_cnt(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
@@ -917,24 +578,14 @@ pub mod mdp_cmd_pingpong_done_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MdpCompareBwFtraceEvent`.
-#[derive(Debug)]
-pub struct MdpCompareBwFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MdpCompareBwFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MdpCompareBwFtraceEvent`.
+    writer MdpCompareBwFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MdpCompareBwFtraceEvent`.
+    reader MdpCompareBwFtraceEventReader;
 }
 
-impl<'w> MdpCompareBwFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MdpCompareBwFtraceEventWriter<'_> {
     /// `optional uint64 new_ab = 1`
     #[inline]
     pub fn new_ab(&mut self, value: u64) -> &mut Self {
@@ -992,100 +643,51 @@ impl<'w> MdpCompareBwFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MdpCompareBwFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MdpCompareBwFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MdpCompareBwFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MdpCompareBwFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 new_ab = 1`
     #[inline]
-    #[must_use]
     pub fn new_ab(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 new_ib = 2`
     #[inline]
-    #[must_use]
     pub fn new_ib(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 new_wb = 3`
     #[inline]
-    #[must_use]
     pub fn new_wb(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 old_ab = 4`
     #[inline]
-    #[must_use]
     pub fn old_ab(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 old_ib = 5`
     #[inline]
-    #[must_use]
     pub fn old_ib(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint64 old_wb = 6`
     #[inline]
-    #[must_use]
     pub fn old_wb(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional uint32 params_changed = 7`
     #[inline]
-    #[must_use]
     pub fn params_changed(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 update_bw = 8`
     #[inline]
-    #[must_use]
     pub fn update_bw(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
@@ -1107,24 +709,14 @@ pub mod mdp_compare_bw_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MdpPerfSetPanicLutsFtraceEvent`.
-#[derive(Debug)]
-pub struct MdpPerfSetPanicLutsFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MdpPerfSetPanicLutsFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MdpPerfSetPanicLutsFtraceEvent`.
+    writer MdpPerfSetPanicLutsFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MdpPerfSetPanicLutsFtraceEvent`.
+    reader MdpPerfSetPanicLutsFtraceEventReader;
 }
 
-impl<'w> MdpPerfSetPanicLutsFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MdpPerfSetPanicLutsFtraceEventWriter<'_> {
     /// `optional uint32 pnum = 1`
     #[inline]
     pub fn pnum(&mut self, value: u32) -> &mut Self {
@@ -1161,79 +753,33 @@ impl<'w> MdpPerfSetPanicLutsFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MdpPerfSetPanicLutsFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MdpPerfSetPanicLutsFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MdpPerfSetPanicLutsFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MdpPerfSetPanicLutsFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 pnum = 1`
     #[inline]
-    #[must_use]
     pub fn pnum(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 fmt = 2`
     #[inline]
-    #[must_use]
     pub fn fmt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 mode = 3`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 panic_lut = 4`
     #[inline]
-    #[must_use]
     pub fn panic_lut(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 robust_lut = 5`
     #[inline]
-    #[must_use]
     pub fn robust_lut(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -1252,24 +798,14 @@ pub mod mdp_perf_set_panic_luts_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MdpSsppSetFtraceEvent`.
-#[derive(Debug)]
-pub struct MdpSsppSetFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MdpSsppSetFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MdpSsppSetFtraceEvent`.
+    writer MdpSsppSetFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MdpSsppSetFtraceEvent`.
+    reader MdpSsppSetFtraceEventReader;
 }
 
-impl<'w> MdpSsppSetFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MdpSsppSetFtraceEventWriter<'_> {
     /// `optional uint32 num = 1`
     #[inline]
     pub fn num(&mut self, value: u32) -> &mut Self {
@@ -1383,156 +919,99 @@ impl<'w> MdpSsppSetFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MdpSsppSetFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MdpSsppSetFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MdpSsppSetFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MdpSsppSetFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 num = 1`
     #[inline]
-    #[must_use]
     pub fn num(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 play_cnt = 2`
     #[inline]
-    #[must_use]
     pub fn play_cnt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 mixer = 3`
     #[inline]
-    #[must_use]
     pub fn mixer(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 stage = 4`
     #[inline]
-    #[must_use]
     pub fn stage(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 flags = 5`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 format = 6`
     #[inline]
-    #[must_use]
     pub fn format(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 img_w = 7`
     #[inline]
-    #[must_use]
     pub fn img_w(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 img_h = 8`
     #[inline]
-    #[must_use]
     pub fn img_h(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 src_x = 9`
     #[inline]
-    #[must_use]
     pub fn src_x(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 src_y = 10`
     #[inline]
-    #[must_use]
     pub fn src_y(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint32 src_w = 11`
     #[inline]
-    #[must_use]
     pub fn src_w(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional uint32 src_h = 12`
     #[inline]
-    #[must_use]
     pub fn src_h(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 12)
     }
 
     /// `optional uint32 dst_x = 13`
     #[inline]
-    #[must_use]
     pub fn dst_x(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 13)
     }
 
     /// `optional uint32 dst_y = 14`
     #[inline]
-    #[must_use]
     pub fn dst_y(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 14)
     }
 
     /// `optional uint32 dst_w = 15`
     #[inline]
-    #[must_use]
     pub fn dst_w(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 15)
     }
 
     /// `optional uint32 dst_h = 16`
     #[inline]
-    #[must_use]
     pub fn dst_h(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 16)
     }
@@ -1562,24 +1041,14 @@ pub mod mdp_sspp_set_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MdpCmdReadptrDoneFtraceEvent`.
-#[derive(Debug)]
-pub struct MdpCmdReadptrDoneFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MdpCmdReadptrDoneFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MdpCmdReadptrDoneFtraceEvent`.
+    writer MdpCmdReadptrDoneFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MdpCmdReadptrDoneFtraceEvent`.
+    reader MdpCmdReadptrDoneFtraceEventReader;
 }
 
-impl<'w> MdpCmdReadptrDoneFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MdpCmdReadptrDoneFtraceEventWriter<'_> {
     /// `optional uint32 ctl_num = 1`
     #[inline]
     pub fn ctl_num(&mut self, value: u32) -> &mut Self {
@@ -1595,58 +1064,15 @@ impl<'w> MdpCmdReadptrDoneFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MdpCmdReadptrDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MdpCmdReadptrDoneFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MdpCmdReadptrDoneFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MdpCmdReadptrDoneFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 ctl_num = 1`
     #[inline]
-    #[must_use]
     pub fn ctl_num(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional int32 koff_cnt = 2`
     #[inline]
-    #[must_use]
     pub fn koff_cnt(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
@@ -1662,24 +1088,14 @@ pub mod mdp_cmd_readptr_done_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MdpMisrCrcFtraceEvent`.
-#[derive(Debug)]
-pub struct MdpMisrCrcFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MdpMisrCrcFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MdpMisrCrcFtraceEvent`.
+    writer MdpMisrCrcFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MdpMisrCrcFtraceEvent`.
+    reader MdpMisrCrcFtraceEventReader;
 }
 
-impl<'w> MdpMisrCrcFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MdpMisrCrcFtraceEventWriter<'_> {
     /// `optional uint32 block_id = 1`
     #[inline]
     pub fn block_id(&mut self, value: u32) -> &mut Self {
@@ -1702,65 +1118,21 @@ impl<'w> MdpMisrCrcFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MdpMisrCrcFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MdpMisrCrcFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MdpMisrCrcFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MdpMisrCrcFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 block_id = 1`
     #[inline]
-    #[must_use]
     pub fn block_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 vsync_cnt = 2`
     #[inline]
-    #[must_use]
     pub fn vsync_cnt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 crc = 3`
     #[inline]
-    #[must_use]
     pub fn crc(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -1777,24 +1149,14 @@ pub mod mdp_misr_crc_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MdpPerfSetQosLutsFtraceEvent`.
-#[derive(Debug)]
-pub struct MdpPerfSetQosLutsFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MdpPerfSetQosLutsFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MdpPerfSetQosLutsFtraceEvent`.
+    writer MdpPerfSetQosLutsFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MdpPerfSetQosLutsFtraceEvent`.
+    reader MdpPerfSetQosLutsFtraceEventReader;
 }
 
-impl<'w> MdpPerfSetQosLutsFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MdpPerfSetQosLutsFtraceEventWriter<'_> {
     /// `optional uint32 pnum = 1`
     #[inline]
     pub fn pnum(&mut self, value: u32) -> &mut Self {
@@ -1845,93 +1207,45 @@ impl<'w> MdpPerfSetQosLutsFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MdpPerfSetQosLutsFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MdpPerfSetQosLutsFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MdpPerfSetQosLutsFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MdpPerfSetQosLutsFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 pnum = 1`
     #[inline]
-    #[must_use]
     pub fn pnum(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 fmt = 2`
     #[inline]
-    #[must_use]
     pub fn fmt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 intf = 3`
     #[inline]
-    #[must_use]
     pub fn intf(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 rot = 4`
     #[inline]
-    #[must_use]
     pub fn rot(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 fl = 5`
     #[inline]
-    #[must_use]
     pub fn fl(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 lut = 6`
     #[inline]
-    #[must_use]
     pub fn lut(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 linear = 7`
     #[inline]
-    #[must_use]
     pub fn linear(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
@@ -1952,24 +1266,14 @@ pub mod mdp_perf_set_qos_luts_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MdpTraceCounterFtraceEvent`.
-#[derive(Debug)]
-pub struct MdpTraceCounterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MdpTraceCounterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MdpTraceCounterFtraceEvent`.
+    writer MdpTraceCounterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MdpTraceCounterFtraceEvent`.
+    reader MdpTraceCounterFtraceEventReader;
 }
 
-impl<'w> MdpTraceCounterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MdpTraceCounterFtraceEventWriter<'_> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&mut self, value: i32) -> &mut Self {
@@ -1992,65 +1296,21 @@ impl<'w> MdpTraceCounterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MdpTraceCounterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MdpTraceCounterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MdpTraceCounterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MdpTraceCounterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 pid = 1`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional string counter_name = 2`
     #[inline]
-    #[must_use]
     pub fn counter_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional int32 value = 3`
     #[inline]
-    #[must_use]
     pub fn value(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -2067,24 +1327,14 @@ pub mod mdp_trace_counter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MdpCmdReleaseBwFtraceEvent`.
-#[derive(Debug)]
-pub struct MdpCmdReleaseBwFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MdpCmdReleaseBwFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MdpCmdReleaseBwFtraceEvent`.
+    writer MdpCmdReleaseBwFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MdpCmdReleaseBwFtraceEvent`.
+    reader MdpCmdReleaseBwFtraceEventReader;
 }
 
-impl<'w> MdpCmdReleaseBwFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MdpCmdReleaseBwFtraceEventWriter<'_> {
     /// `optional uint32 ctl_num = 1`
     #[inline]
     pub fn ctl_num(&mut self, value: u32) -> &mut Self {
@@ -2093,51 +1343,9 @@ impl<'w> MdpCmdReleaseBwFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MdpCmdReleaseBwFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MdpCmdReleaseBwFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MdpCmdReleaseBwFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MdpCmdReleaseBwFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 ctl_num = 1`
     #[inline]
-    #[must_use]
     pub fn ctl_num(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
@@ -2152,24 +1360,14 @@ pub mod mdp_cmd_release_bw_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MdpMixerUpdateFtraceEvent`.
-#[derive(Debug)]
-pub struct MdpMixerUpdateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MdpMixerUpdateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MdpMixerUpdateFtraceEvent`.
+    writer MdpMixerUpdateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MdpMixerUpdateFtraceEvent`.
+    reader MdpMixerUpdateFtraceEventReader;
 }
 
-impl<'w> MdpMixerUpdateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MdpMixerUpdateFtraceEventWriter<'_> {
     /// `optional uint32 mixer_num = 1`
     #[inline]
     pub fn mixer_num(&mut self, value: u32) -> &mut Self {
@@ -2178,51 +1376,9 @@ impl<'w> MdpMixerUpdateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MdpMixerUpdateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MdpMixerUpdateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MdpMixerUpdateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MdpMixerUpdateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 mixer_num = 1`
     #[inline]
-    #[must_use]
     pub fn mixer_num(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
@@ -2237,24 +1393,14 @@ pub mod mdp_mixer_update_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MdpPerfSetWmLevelsFtraceEvent`.
-#[derive(Debug)]
-pub struct MdpPerfSetWmLevelsFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MdpPerfSetWmLevelsFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MdpPerfSetWmLevelsFtraceEvent`.
+    writer MdpPerfSetWmLevelsFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MdpPerfSetWmLevelsFtraceEvent`.
+    reader MdpPerfSetWmLevelsFtraceEventReader;
 }
 
-impl<'w> MdpPerfSetWmLevelsFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MdpPerfSetWmLevelsFtraceEventWriter<'_> {
     /// `optional uint32 pnum = 1`
     #[inline]
     pub fn pnum(&mut self, value: u32) -> &mut Self {
@@ -2312,100 +1458,51 @@ impl<'w> MdpPerfSetWmLevelsFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MdpPerfSetWmLevelsFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MdpPerfSetWmLevelsFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MdpPerfSetWmLevelsFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MdpPerfSetWmLevelsFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 pnum = 1`
     #[inline]
-    #[must_use]
     pub fn pnum(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 use_space = 2`
     #[inline]
-    #[must_use]
     pub fn use_space(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 priority_bytes = 3`
     #[inline]
-    #[must_use]
     pub fn priority_bytes(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 wm0 = 4`
     #[inline]
-    #[must_use]
     pub fn wm0(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 wm1 = 5`
     #[inline]
-    #[must_use]
     pub fn wm1(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 wm2 = 6`
     #[inline]
-    #[must_use]
     pub fn wm2(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 mb_cnt = 7`
     #[inline]
-    #[must_use]
     pub fn mb_cnt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 mb_size = 8`
     #[inline]
-    #[must_use]
     pub fn mb_size(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
@@ -2427,24 +1524,14 @@ pub mod mdp_perf_set_wm_levels_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MdpVideoUnderrunDoneFtraceEvent`.
-#[derive(Debug)]
-pub struct MdpVideoUnderrunDoneFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MdpVideoUnderrunDoneFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MdpVideoUnderrunDoneFtraceEvent`.
+    writer MdpVideoUnderrunDoneFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MdpVideoUnderrunDoneFtraceEvent`.
+    reader MdpVideoUnderrunDoneFtraceEventReader;
 }
 
-impl<'w> MdpVideoUnderrunDoneFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MdpVideoUnderrunDoneFtraceEventWriter<'_> {
     /// `optional uint32 ctl_num = 1`
     #[inline]
     pub fn ctl_num(&mut self, value: u32) -> &mut Self {
@@ -2460,58 +1547,15 @@ impl<'w> MdpVideoUnderrunDoneFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MdpVideoUnderrunDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MdpVideoUnderrunDoneFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MdpVideoUnderrunDoneFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MdpVideoUnderrunDoneFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 ctl_num = 1`
     #[inline]
-    #[must_use]
     pub fn ctl_num(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 underrun_cnt = 2`
     #[inline]
-    #[must_use]
     pub fn underrun_cnt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -2527,24 +1571,14 @@ pub mod mdp_video_underrun_done_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MdpCmdWaitPingpongFtraceEvent`.
-#[derive(Debug)]
-pub struct MdpCmdWaitPingpongFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MdpCmdWaitPingpongFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MdpCmdWaitPingpongFtraceEvent`.
+    writer MdpCmdWaitPingpongFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MdpCmdWaitPingpongFtraceEvent`.
+    reader MdpCmdWaitPingpongFtraceEventReader;
 }
 
-impl<'w> MdpCmdWaitPingpongFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MdpCmdWaitPingpongFtraceEventWriter<'_> {
     /// `optional uint32 ctl_num = 1`
     #[inline]
     pub fn ctl_num(&mut self, value: u32) -> &mut Self {
@@ -2560,58 +1594,15 @@ impl<'w> MdpCmdWaitPingpongFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MdpCmdWaitPingpongFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MdpCmdWaitPingpongFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MdpCmdWaitPingpongFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MdpCmdWaitPingpongFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 ctl_num = 1`
     #[inline]
-    #[must_use]
     pub fn ctl_num(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional int32 kickoff_cnt = 2`
     #[inline]
-    #[must_use]
     pub fn kickoff_cnt(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
@@ -2627,24 +1618,14 @@ pub mod mdp_cmd_wait_pingpong_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MdpPerfPrefillCalcFtraceEvent`.
-#[derive(Debug)]
-pub struct MdpPerfPrefillCalcFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MdpPerfPrefillCalcFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MdpPerfPrefillCalcFtraceEvent`.
+    writer MdpPerfPrefillCalcFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MdpPerfPrefillCalcFtraceEvent`.
+    reader MdpPerfPrefillCalcFtraceEventReader;
 }
 
-impl<'w> MdpPerfPrefillCalcFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MdpPerfPrefillCalcFtraceEventWriter<'_> {
     /// `optional uint32 pnum = 1`
     #[inline]
     pub fn pnum(&mut self, value: u32) -> &mut Self {
@@ -2716,114 +1697,63 @@ impl<'w> MdpPerfPrefillCalcFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MdpPerfPrefillCalcFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MdpPerfPrefillCalcFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MdpPerfPrefillCalcFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MdpPerfPrefillCalcFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 pnum = 1`
     #[inline]
-    #[must_use]
     pub fn pnum(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 latency_buf = 2`
     #[inline]
-    #[must_use]
     pub fn latency_buf(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 ot = 3`
     #[inline]
-    #[must_use]
     pub fn ot(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 y_buf = 4`
     #[inline]
-    #[must_use]
     pub fn y_buf(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 y_scaler = 5`
     #[inline]
-    #[must_use]
     pub fn y_scaler(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 pp_lines = 6`
     #[inline]
-    #[must_use]
     pub fn pp_lines(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 pp_bytes = 7`
     #[inline]
-    #[must_use]
     pub fn pp_bytes(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 post_sc = 8`
     #[inline]
-    #[must_use]
     pub fn post_sc(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 fbc_bytes = 9`
     #[inline]
-    #[must_use]
     pub fn fbc_bytes(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 prefill_bytes = 10`
     #[inline]
-    #[must_use]
     pub fn prefill_bytes(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
@@ -2847,24 +1777,14 @@ pub mod mdp_perf_prefill_calc_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MdpPerfUpdateBusFtraceEvent`.
-#[derive(Debug)]
-pub struct MdpPerfUpdateBusFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MdpPerfUpdateBusFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MdpPerfUpdateBusFtraceEvent`.
+    writer MdpPerfUpdateBusFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MdpPerfUpdateBusFtraceEvent`.
+    reader MdpPerfUpdateBusFtraceEventReader;
 }
 
-impl<'w> MdpPerfUpdateBusFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MdpPerfUpdateBusFtraceEventWriter<'_> {
     /// `optional int32 client = 1`
     #[inline]
     pub fn client(&mut self, value: i32) -> &mut Self {
@@ -2887,65 +1807,21 @@ impl<'w> MdpPerfUpdateBusFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MdpPerfUpdateBusFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MdpPerfUpdateBusFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MdpPerfUpdateBusFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MdpPerfUpdateBusFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 client = 1`
     #[inline]
-    #[must_use]
     pub fn client(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint64 ab_quota = 2`
     #[inline]
-    #[must_use]
     pub fn ab_quota(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 ib_quota = 3`
     #[inline]
-    #[must_use]
     pub fn ib_quota(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -2962,24 +1838,14 @@ pub mod mdp_perf_update_bus_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.RotatorBwAoAsContextFtraceEvent`.
-#[derive(Debug)]
-pub struct RotatorBwAoAsContextFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for RotatorBwAoAsContextFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.RotatorBwAoAsContextFtraceEvent`.
+    writer RotatorBwAoAsContextFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.RotatorBwAoAsContextFtraceEvent`.
+    reader RotatorBwAoAsContextFtraceEventReader;
 }
 
-impl<'w> RotatorBwAoAsContextFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl RotatorBwAoAsContextFtraceEventWriter<'_> {
     /// `optional uint32 state = 1`
     #[inline]
     pub fn state(&mut self, value: u32) -> &mut Self {
@@ -2988,51 +1854,9 @@ impl<'w> RotatorBwAoAsContextFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.RotatorBwAoAsContextFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RotatorBwAoAsContextFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for RotatorBwAoAsContextFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> RotatorBwAoAsContextFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 state = 1`
     #[inline]
-    #[must_use]
     pub fn state(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.MmEventRecordFtraceEvent`.
-#[derive(Debug)]
-pub struct MmEventRecordFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmEventRecordFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmEventRecordFtraceEvent`.
+    writer MmEventRecordFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmEventRecordFtraceEvent`.
+    reader MmEventRecordFtraceEventReader;
 }
 
-impl<'w> MmEventRecordFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmEventRecordFtraceEventWriter<'_> {
     /// `optional uint32 avg_lat = 1`
     #[inline]
     pub fn avg_lat(&mut self, value: u32) -> &mut Self {
@@ -49,72 +39,27 @@ impl<'w> MmEventRecordFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmEventRecordFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmEventRecordFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmEventRecordFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmEventRecordFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 avg_lat = 1`
     #[inline]
-    #[must_use]
     pub fn avg_lat(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 count = 2`
     #[inline]
-    #[must_use]
     pub fn count(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 max_lat = 3`
     #[inline]
-    #[must_use]
     pub fn max_lat(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 type = 4`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.NetifReceiveSkbFtraceEvent`.
-#[derive(Debug)]
-pub struct NetifReceiveSkbFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for NetifReceiveSkbFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.NetifReceiveSkbFtraceEvent`.
+    writer NetifReceiveSkbFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.NetifReceiveSkbFtraceEvent`.
+    reader NetifReceiveSkbFtraceEventReader;
 }
 
-impl<'w> NetifReceiveSkbFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl NetifReceiveSkbFtraceEventWriter<'_> {
     /// `optional uint32 len = 1`
     #[inline]
     pub fn len(&mut self, value: u32) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> NetifReceiveSkbFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.NetifReceiveSkbFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NetifReceiveSkbFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for NetifReceiveSkbFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> NetifReceiveSkbFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 len = 1`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional string name = 2`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional uint64 skbaddr = 3`
     #[inline]
-    #[must_use]
     pub fn skbaddr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -117,24 +63,14 @@ pub mod netif_receive_skb_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.NetDevXmitFtraceEvent`.
-#[derive(Debug)]
-pub struct NetDevXmitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for NetDevXmitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.NetDevXmitFtraceEvent`.
+    writer NetDevXmitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.NetDevXmitFtraceEvent`.
+    reader NetDevXmitFtraceEventReader;
 }
 
-impl<'w> NetDevXmitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl NetDevXmitFtraceEventWriter<'_> {
     /// `optional uint32 len = 1`
     #[inline]
     pub fn len(&mut self, value: u32) -> &mut Self {
@@ -164,72 +100,27 @@ impl<'w> NetDevXmitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.NetDevXmitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NetDevXmitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for NetDevXmitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> NetDevXmitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 len = 1`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional string name = 2`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional int32 rc = 3`
     #[inline]
-    #[must_use]
     pub fn rc(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint64 skbaddr = 4`
     #[inline]
-    #[must_use]
     pub fn skbaddr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -247,24 +138,14 @@ pub mod net_dev_xmit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.NapiGroReceiveEntryFtraceEvent`.
-#[derive(Debug)]
-pub struct NapiGroReceiveEntryFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for NapiGroReceiveEntryFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.NapiGroReceiveEntryFtraceEvent`.
+    writer NapiGroReceiveEntryFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.NapiGroReceiveEntryFtraceEvent`.
+    reader NapiGroReceiveEntryFtraceEventReader;
 }
 
-impl<'w> NapiGroReceiveEntryFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl NapiGroReceiveEntryFtraceEventWriter<'_> {
     /// `optional uint32 data_len = 1`
     #[inline]
     pub fn data_len(&mut self, value: u32) -> &mut Self {
@@ -399,177 +280,117 @@ impl<'w> NapiGroReceiveEntryFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.NapiGroReceiveEntryFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NapiGroReceiveEntryFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for NapiGroReceiveEntryFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> NapiGroReceiveEntryFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 data_len = 1`
     #[inline]
-    #[must_use]
     pub fn data_len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 gso_size = 2`
     #[inline]
-    #[must_use]
     pub fn gso_size(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 gso_type = 3`
     #[inline]
-    #[must_use]
     pub fn gso_type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 hash = 4`
     #[inline]
-    #[must_use]
     pub fn hash(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 ip_summed = 5`
     #[inline]
-    #[must_use]
     pub fn ip_summed(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 l4_hash = 6`
     #[inline]
-    #[must_use]
     pub fn l4_hash(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 len = 7`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional int32 mac_header = 8`
     #[inline]
-    #[must_use]
     pub fn mac_header(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
 
     /// `optional uint32 mac_header_valid = 9`
     #[inline]
-    #[must_use]
     pub fn mac_header_valid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional string name = 10`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 10)
     }
 
     /// `optional uint32 napi_id = 11`
     #[inline]
-    #[must_use]
     pub fn napi_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional uint32 nr_frags = 12`
     #[inline]
-    #[must_use]
     pub fn nr_frags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 12)
     }
 
     /// `optional uint32 protocol = 13`
     #[inline]
-    #[must_use]
     pub fn protocol(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 13)
     }
 
     /// `optional uint32 queue_mapping = 14`
     #[inline]
-    #[must_use]
     pub fn queue_mapping(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 14)
     }
 
     /// `optional uint64 skbaddr = 15`
     #[inline]
-    #[must_use]
     pub fn skbaddr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 15)
     }
 
     /// `optional uint32 truesize = 16`
     #[inline]
-    #[must_use]
     pub fn truesize(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 16)
     }
 
     /// `optional uint32 vlan_proto = 17`
     #[inline]
-    #[must_use]
     pub fn vlan_proto(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 17)
     }
 
     /// `optional uint32 vlan_tagged = 18`
     #[inline]
-    #[must_use]
     pub fn vlan_tagged(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 18)
     }
 
     /// `optional uint32 vlan_tci = 19`
     #[inline]
-    #[must_use]
     pub fn vlan_tci(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 19)
     }
@@ -602,24 +423,14 @@ pub mod napi_gro_receive_entry_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.NapiGroReceiveExitFtraceEvent`.
-#[derive(Debug)]
-pub struct NapiGroReceiveExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for NapiGroReceiveExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.NapiGroReceiveExitFtraceEvent`.
+    writer NapiGroReceiveExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.NapiGroReceiveExitFtraceEvent`.
+    reader NapiGroReceiveExitFtraceEventReader;
 }
 
-impl<'w> NapiGroReceiveExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl NapiGroReceiveExitFtraceEventWriter<'_> {
     /// `optional int32 ret = 1`
     #[inline]
     pub fn ret(&mut self, value: i32) -> &mut Self {
@@ -628,51 +439,9 @@ impl<'w> NapiGroReceiveExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.NapiGroReceiveExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NapiGroReceiveExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for NapiGroReceiveExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> NapiGroReceiveExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 ret = 1`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }

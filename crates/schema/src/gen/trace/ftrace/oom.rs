@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.OomScoreAdjUpdateFtraceEvent`.
-#[derive(Debug)]
-pub struct OomScoreAdjUpdateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for OomScoreAdjUpdateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.OomScoreAdjUpdateFtraceEvent`.
+    writer OomScoreAdjUpdateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.OomScoreAdjUpdateFtraceEvent`.
+    reader OomScoreAdjUpdateFtraceEventReader;
 }
 
-impl<'w> OomScoreAdjUpdateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl OomScoreAdjUpdateFtraceEventWriter<'_> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> OomScoreAdjUpdateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.OomScoreAdjUpdateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct OomScoreAdjUpdateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for OomScoreAdjUpdateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> OomScoreAdjUpdateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string comm = 1`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 oom_score_adj = 2`
     #[inline]
-    #[must_use]
     pub fn oom_score_adj(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 pid = 3`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -117,24 +63,14 @@ pub mod oom_score_adj_update_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MarkVictimFtraceEvent`.
-#[derive(Debug)]
-pub struct MarkVictimFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MarkVictimFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MarkVictimFtraceEvent`.
+    writer MarkVictimFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MarkVictimFtraceEvent`.
+    reader MarkVictimFtraceEventReader;
 }
 
-impl<'w> MarkVictimFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MarkVictimFtraceEventWriter<'_> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&mut self, value: i32) -> &mut Self {
@@ -143,51 +79,9 @@ impl<'w> MarkVictimFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MarkVictimFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MarkVictimFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MarkVictimFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MarkVictimFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 pid = 1`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.DsiCmdFifoStatusFtraceEvent`.
-#[derive(Debug)]
-pub struct DsiCmdFifoStatusFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DsiCmdFifoStatusFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DsiCmdFifoStatusFtraceEvent`.
+    writer DsiCmdFifoStatusFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DsiCmdFifoStatusFtraceEvent`.
+    reader DsiCmdFifoStatusFtraceEventReader;
 }
 
-impl<'w> DsiCmdFifoStatusFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DsiCmdFifoStatusFtraceEventWriter<'_> {
     /// `optional uint32 header = 1`
     #[inline]
     pub fn header(&mut self, value: u32) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> DsiCmdFifoStatusFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DsiCmdFifoStatusFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DsiCmdFifoStatusFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DsiCmdFifoStatusFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DsiCmdFifoStatusFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 header = 1`
     #[inline]
-    #[must_use]
     pub fn header(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 payload = 2`
     #[inline]
-    #[must_use]
     pub fn payload(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -102,24 +49,14 @@ pub mod dsi_cmd_fifo_status_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DsiRxFtraceEvent`.
-#[derive(Debug)]
-pub struct DsiRxFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DsiRxFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DsiRxFtraceEvent`.
+    writer DsiRxFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DsiRxFtraceEvent`.
+    reader DsiRxFtraceEventReader;
 }
 
-impl<'w> DsiRxFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DsiRxFtraceEventWriter<'_> {
     /// `optional uint32 cmd = 1`
     #[inline]
     pub fn cmd(&mut self, value: u32) -> &mut Self {
@@ -135,58 +72,15 @@ impl<'w> DsiRxFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DsiRxFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DsiRxFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DsiRxFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DsiRxFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 cmd = 1`
     #[inline]
-    #[must_use]
     pub fn cmd(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional bytes rx_buf = 3`
     #[inline]
-    #[must_use]
     pub fn rx_buf(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
@@ -202,24 +96,14 @@ pub mod dsi_rx_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DsiTxFtraceEvent`.
-#[derive(Debug)]
-pub struct DsiTxFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DsiTxFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DsiTxFtraceEvent`.
+    writer DsiTxFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DsiTxFtraceEvent`.
+    reader DsiTxFtraceEventReader;
 }
 
-impl<'w> DsiTxFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DsiTxFtraceEventWriter<'_> {
     /// `optional uint32 last = 1`
     #[inline]
     pub fn last(&mut self, value: u32) -> &mut Self {
@@ -242,65 +126,21 @@ impl<'w> DsiTxFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DsiTxFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DsiTxFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DsiTxFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DsiTxFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 last = 1`
     #[inline]
-    #[must_use]
     pub fn last(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 type = 3`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional bytes tx_buf = 4`
     #[inline]
-    #[must_use]
     pub fn tx_buf(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
@@ -317,24 +157,14 @@ pub mod dsi_tx_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.PanelWriteGenericFtraceEvent`.
-#[derive(Debug)]
-pub struct PanelWriteGenericFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PanelWriteGenericFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PanelWriteGenericFtraceEvent`.
+    writer PanelWriteGenericFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.PanelWriteGenericFtraceEvent`.
+    reader PanelWriteGenericFtraceEventReader;
 }
 
-impl<'w> PanelWriteGenericFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PanelWriteGenericFtraceEventWriter<'_> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&mut self, value: i32) -> &mut Self {
@@ -378,86 +208,39 @@ impl<'w> PanelWriteGenericFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PanelWriteGenericFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PanelWriteGenericFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PanelWriteGenericFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PanelWriteGenericFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 pid = 1`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional string trace_name = 2`
     #[inline]
-    #[must_use]
     pub fn trace_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional uint32 trace_begin = 3`
     #[inline]
-    #[must_use]
     pub fn trace_begin(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional string name = 4`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional uint32 type = 5`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional int32 value = 6`
     #[inline]
-    #[must_use]
     pub fn value(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
@@ -477,24 +260,14 @@ pub mod panel_write_generic_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.GramCollisionFtraceEvent`.
-#[derive(Debug)]
-pub struct GramCollisionFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GramCollisionFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GramCollisionFtraceEvent`.
+    writer GramCollisionFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.GramCollisionFtraceEvent`.
+    reader GramCollisionFtraceEventReader;
 }
 
-impl<'w> GramCollisionFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GramCollisionFtraceEventWriter<'_> {
     /// `optional int32 panel_index = 1`
     #[inline]
     pub fn panel_index(&mut self, value: i32) -> &mut Self {
@@ -510,58 +283,15 @@ impl<'w> GramCollisionFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GramCollisionFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GramCollisionFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GramCollisionFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GramCollisionFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 panel_index = 1`
     #[inline]
-    #[must_use]
     pub fn panel_index(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 collision_cnt = 2`
     #[inline]
-    #[must_use]
     pub fn collision_cnt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -577,24 +307,14 @@ pub mod gram_collision_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.PanelSettingsFullFtraceEvent`.
-#[derive(Debug)]
-pub struct PanelSettingsFullFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PanelSettingsFullFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PanelSettingsFullFtraceEvent`.
+    writer PanelSettingsFullFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.PanelSettingsFullFtraceEvent`.
+    reader PanelSettingsFullFtraceEventReader;
 }
 
-impl<'w> PanelSettingsFullFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PanelSettingsFullFtraceEventWriter<'_> {
     /// `optional int32 panel_index = 1`
     #[inline]
     pub fn panel_index(&mut self, value: i32) -> &mut Self {
@@ -666,114 +386,63 @@ impl<'w> PanelSettingsFullFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PanelSettingsFullFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PanelSettingsFullFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PanelSettingsFullFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PanelSettingsFullFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 panel_index = 1`
     #[inline]
-    #[must_use]
     pub fn panel_index(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 hbm = 2`
     #[inline]
-    #[must_use]
     pub fn hbm(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 irc = 3`
     #[inline]
-    #[must_use]
     pub fn irc(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 h_pwm = 4`
     #[inline]
-    #[must_use]
     pub fn h_pwm(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 fi_auto = 5`
     #[inline]
-    #[must_use]
     pub fn fi_auto(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 fi_manual = 6`
     #[inline]
-    #[must_use]
     pub fn fi_manual(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 early_exit = 7`
     #[inline]
-    #[must_use]
     pub fn early_exit(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 min_rr = 8`
     #[inline]
-    #[must_use]
     pub fn min_rr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 max_rr = 9`
     #[inline]
-    #[must_use]
     pub fn max_rr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 te_freq = 10`
     #[inline]
-    #[must_use]
     pub fn te_freq(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
@@ -797,24 +466,14 @@ pub mod panel_settings_full_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.PanelSettingsLiteFtraceEvent`.
-#[derive(Debug)]
-pub struct PanelSettingsLiteFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PanelSettingsLiteFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PanelSettingsLiteFtraceEvent`.
+    writer PanelSettingsLiteFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.PanelSettingsLiteFtraceEvent`.
+    reader PanelSettingsLiteFtraceEventReader;
 }
 
-impl<'w> PanelSettingsLiteFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PanelSettingsLiteFtraceEventWriter<'_> {
     /// `optional int32 panel_index = 1`
     #[inline]
     pub fn panel_index(&mut self, value: i32) -> &mut Self {
@@ -851,79 +510,33 @@ impl<'w> PanelSettingsLiteFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PanelSettingsLiteFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PanelSettingsLiteFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PanelSettingsLiteFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PanelSettingsLiteFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 panel_index = 1`
     #[inline]
-    #[must_use]
     pub fn panel_index(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 vrr = 2`
     #[inline]
-    #[must_use]
     pub fn vrr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 min_rr = 3`
     #[inline]
-    #[must_use]
     pub fn min_rr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 max_rr = 4`
     #[inline]
-    #[must_use]
     pub fn max_rr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 te_freq = 5`
     #[inline]
-    #[must_use]
     pub fn te_freq(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }

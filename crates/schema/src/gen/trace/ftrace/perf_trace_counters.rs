@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.SchedSwitchWithCtrsFtraceEvent`.
-#[derive(Debug)]
-pub struct SchedSwitchWithCtrsFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SchedSwitchWithCtrsFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SchedSwitchWithCtrsFtraceEvent`.
+    writer SchedSwitchWithCtrsFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SchedSwitchWithCtrsFtraceEvent`.
+    reader SchedSwitchWithCtrsFtraceEventReader;
 }
 
-impl<'w> SchedSwitchWithCtrsFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SchedSwitchWithCtrsFtraceEventWriter<'_> {
     /// `optional int32 old_pid = 1`
     #[inline]
     pub fn old_pid(&mut self, value: i32) -> &mut Self {
@@ -182,205 +172,141 @@ impl<'w> SchedSwitchWithCtrsFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SchedSwitchWithCtrsFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SchedSwitchWithCtrsFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SchedSwitchWithCtrsFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SchedSwitchWithCtrsFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 old_pid = 1`
     #[inline]
-    #[must_use]
     pub fn old_pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 new_pid = 2`
     #[inline]
-    #[must_use]
     pub fn new_pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint64 cctr = 3`
     #[inline]
-    #[must_use]
     pub fn cctr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 ctr0 = 4`
     #[inline]
-    #[must_use]
     pub fn ctr0(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 ctr1 = 5`
     #[inline]
-    #[must_use]
     pub fn ctr1(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint64 ctr2 = 6`
     #[inline]
-    #[must_use]
     pub fn ctr2(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional uint64 ctr3 = 7`
     #[inline]
-    #[must_use]
     pub fn ctr3(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional uint32 lctr0 = 8`
     #[inline]
-    #[must_use]
     pub fn lctr0(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 lctr1 = 9`
     #[inline]
-    #[must_use]
     pub fn lctr1(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint64 ctr4 = 10`
     #[inline]
-    #[must_use]
     pub fn ctr4(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 10)
     }
 
     /// `optional uint64 ctr5 = 11`
     #[inline]
-    #[must_use]
     pub fn ctr5(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 11)
     }
 
     /// `optional string prev_comm = 12`
     #[inline]
-    #[must_use]
     pub fn prev_comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 12)
     }
 
     /// `optional int32 prev_pid = 13`
     #[inline]
-    #[must_use]
     pub fn prev_pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 13)
     }
 
     /// `optional uint32 cyc = 14`
     #[inline]
-    #[must_use]
     pub fn cyc(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 14)
     }
 
     /// `optional uint32 inst = 15`
     #[inline]
-    #[must_use]
     pub fn inst(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 15)
     }
 
     /// `optional uint32 stallbm = 16`
     #[inline]
-    #[must_use]
     pub fn stallbm(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 16)
     }
 
     /// `optional uint32 l3dm = 17`
     #[inline]
-    #[must_use]
     pub fn l3dm(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 17)
     }
 
     /// `optional int32 next_pid = 18`
     #[inline]
-    #[must_use]
     pub fn next_pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 18)
     }
 
     /// `optional string next_comm = 19`
     #[inline]
-    #[must_use]
     pub fn next_comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 19)
     }
 
     /// `optional int64 prev_state = 20`
     #[inline]
-    #[must_use]
     pub fn prev_state(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 20)
     }
 
     /// `optional uint64 amu0 = 21`
     #[inline]
-    #[must_use]
     pub fn amu0(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 21)
     }
 
     /// `optional uint64 amu1 = 22`
     #[inline]
-    #[must_use]
     pub fn amu1(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 22)
     }
 
     /// `optional uint64 amu2 = 23`
     #[inline]
-    #[must_use]
     pub fn amu2(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 23)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.LongIrqFtraceEvent`.
-#[derive(Debug)]
-pub struct LongIrqFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for LongIrqFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.LongIrqFtraceEvent`.
+    writer LongIrqFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.LongIrqFtraceEvent`.
+    reader LongIrqFtraceEventReader;
 }
 
-impl<'w> LongIrqFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl LongIrqFtraceEventWriter<'_> {
     /// `optional int32 irq = 1`
     #[inline]
     pub fn irq(&mut self, value: i32) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> LongIrqFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.LongIrqFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LongIrqFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for LongIrqFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> LongIrqFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 irq = 1`
     #[inline]
-    #[must_use]
     pub fn irq(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 latency = 2`
     #[inline]
-    #[must_use]
     pub fn latency(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 count = 3`
     #[inline]
-    #[must_use]
     pub fn count(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -117,24 +63,14 @@ pub mod long_irq_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.LongSoftirqFtraceEvent`.
-#[derive(Debug)]
-pub struct LongSoftirqFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for LongSoftirqFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.LongSoftirqFtraceEvent`.
+    writer LongSoftirqFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.LongSoftirqFtraceEvent`.
+    reader LongSoftirqFtraceEventReader;
 }
 
-impl<'w> LongSoftirqFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl LongSoftirqFtraceEventWriter<'_> {
     /// `optional int32 vec_nr = 1`
     #[inline]
     pub fn vec_nr(&mut self, value: i32) -> &mut Self {
@@ -157,65 +93,21 @@ impl<'w> LongSoftirqFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.LongSoftirqFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LongSoftirqFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for LongSoftirqFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> LongSoftirqFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 vec_nr = 1`
     #[inline]
-    #[must_use]
     pub fn vec_nr(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 latency = 2`
     #[inline]
-    #[must_use]
     pub fn latency(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 count = 3`
     #[inline]
-    #[must_use]
     pub fn count(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }

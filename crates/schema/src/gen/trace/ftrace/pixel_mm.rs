@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.PixelMmKswapdWakeFtraceEvent`.
-#[derive(Debug)]
-pub struct PixelMmKswapdWakeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PixelMmKswapdWakeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PixelMmKswapdWakeFtraceEvent`.
+    writer PixelMmKswapdWakeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.PixelMmKswapdWakeFtraceEvent`.
+    reader PixelMmKswapdWakeFtraceEventReader;
 }
 
-impl<'w> PixelMmKswapdWakeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PixelMmKswapdWakeFtraceEventWriter<'_> {
     /// `optional int32 whatever = 1`
     #[inline]
     pub fn whatever(&mut self, value: i32) -> &mut Self {
@@ -28,51 +18,9 @@ impl<'w> PixelMmKswapdWakeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PixelMmKswapdWakeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PixelMmKswapdWakeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PixelMmKswapdWakeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PixelMmKswapdWakeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 whatever = 1`
     #[inline]
-    #[must_use]
     pub fn whatever(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
@@ -87,24 +35,14 @@ pub mod pixel_mm_kswapd_wake_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.PixelMmKswapdDoneFtraceEvent`.
-#[derive(Debug)]
-pub struct PixelMmKswapdDoneFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PixelMmKswapdDoneFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PixelMmKswapdDoneFtraceEvent`.
+    writer PixelMmKswapdDoneFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.PixelMmKswapdDoneFtraceEvent`.
+    reader PixelMmKswapdDoneFtraceEventReader;
 }
 
-impl<'w> PixelMmKswapdDoneFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PixelMmKswapdDoneFtraceEventWriter<'_> {
     /// `optional uint64 delta_nr_scanned = 1`
     #[inline]
     pub fn delta_nr_scanned(&mut self, value: u64) -> &mut Self {
@@ -134,72 +72,27 @@ impl<'w> PixelMmKswapdDoneFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PixelMmKswapdDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PixelMmKswapdDoneFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PixelMmKswapdDoneFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PixelMmKswapdDoneFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 delta_nr_scanned = 1`
     #[inline]
-    #[must_use]
     pub fn delta_nr_scanned(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 delta_nr_reclaimed = 2`
     #[inline]
-    #[must_use]
     pub fn delta_nr_reclaimed(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 delta_nr_allocated = 3`
     #[inline]
-    #[must_use]
     pub fn delta_nr_allocated(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 duration_ns = 4`
     #[inline]
-    #[must_use]
     pub fn duration_ns(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.CpuFrequencyFtraceEvent`.
-#[derive(Debug)]
-pub struct CpuFrequencyFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CpuFrequencyFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CpuFrequencyFtraceEvent`.
+    writer CpuFrequencyFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CpuFrequencyFtraceEvent`.
+    reader CpuFrequencyFtraceEventReader;
 }
 
-impl<'w> CpuFrequencyFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CpuFrequencyFtraceEventWriter<'_> {
     /// `optional uint32 state = 1`
     #[inline]
     pub fn state(&mut self, value: u32) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> CpuFrequencyFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CpuFrequencyFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CpuFrequencyFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CpuFrequencyFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CpuFrequencyFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 state = 1`
     #[inline]
-    #[must_use]
     pub fn state(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 cpu_id = 2`
     #[inline]
-    #[must_use]
     pub fn cpu_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -102,24 +49,14 @@ pub mod cpu_frequency_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CpuFrequencyLimitsFtraceEvent`.
-#[derive(Debug)]
-pub struct CpuFrequencyLimitsFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CpuFrequencyLimitsFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CpuFrequencyLimitsFtraceEvent`.
+    writer CpuFrequencyLimitsFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CpuFrequencyLimitsFtraceEvent`.
+    reader CpuFrequencyLimitsFtraceEventReader;
 }
 
-impl<'w> CpuFrequencyLimitsFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CpuFrequencyLimitsFtraceEventWriter<'_> {
     /// `optional uint32 min_freq = 1`
     #[inline]
     pub fn min_freq(&mut self, value: u32) -> &mut Self {
@@ -142,65 +79,21 @@ impl<'w> CpuFrequencyLimitsFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CpuFrequencyLimitsFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CpuFrequencyLimitsFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CpuFrequencyLimitsFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CpuFrequencyLimitsFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 min_freq = 1`
     #[inline]
-    #[must_use]
     pub fn min_freq(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 max_freq = 2`
     #[inline]
-    #[must_use]
     pub fn max_freq(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 cpu_id = 3`
     #[inline]
-    #[must_use]
     pub fn cpu_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -217,24 +110,14 @@ pub mod cpu_frequency_limits_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CpuIdleFtraceEvent`.
-#[derive(Debug)]
-pub struct CpuIdleFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CpuIdleFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CpuIdleFtraceEvent`.
+    writer CpuIdleFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CpuIdleFtraceEvent`.
+    reader CpuIdleFtraceEventReader;
 }
 
-impl<'w> CpuIdleFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CpuIdleFtraceEventWriter<'_> {
     /// `optional uint32 state = 1`
     #[inline]
     pub fn state(&mut self, value: u32) -> &mut Self {
@@ -250,58 +133,15 @@ impl<'w> CpuIdleFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CpuIdleFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CpuIdleFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CpuIdleFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CpuIdleFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 state = 1`
     #[inline]
-    #[must_use]
     pub fn state(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 cpu_id = 2`
     #[inline]
-    #[must_use]
     pub fn cpu_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -317,24 +157,14 @@ pub mod cpu_idle_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ClockEnableFtraceEvent`.
-#[derive(Debug)]
-pub struct ClockEnableFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ClockEnableFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ClockEnableFtraceEvent`.
+    writer ClockEnableFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.ClockEnableFtraceEvent`.
+    reader ClockEnableFtraceEventReader;
 }
 
-impl<'w> ClockEnableFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ClockEnableFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -357,65 +187,21 @@ impl<'w> ClockEnableFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ClockEnableFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ClockEnableFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ClockEnableFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ClockEnableFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 state = 2`
     #[inline]
-    #[must_use]
     pub fn state(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 cpu_id = 3`
     #[inline]
-    #[must_use]
     pub fn cpu_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -432,24 +218,14 @@ pub mod clock_enable_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ClockDisableFtraceEvent`.
-#[derive(Debug)]
-pub struct ClockDisableFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ClockDisableFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ClockDisableFtraceEvent`.
+    writer ClockDisableFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.ClockDisableFtraceEvent`.
+    reader ClockDisableFtraceEventReader;
 }
 
-impl<'w> ClockDisableFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ClockDisableFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -472,65 +248,21 @@ impl<'w> ClockDisableFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ClockDisableFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ClockDisableFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ClockDisableFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ClockDisableFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 state = 2`
     #[inline]
-    #[must_use]
     pub fn state(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 cpu_id = 3`
     #[inline]
-    #[must_use]
     pub fn cpu_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -547,24 +279,14 @@ pub mod clock_disable_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ClockSetRateFtraceEvent`.
-#[derive(Debug)]
-pub struct ClockSetRateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ClockSetRateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ClockSetRateFtraceEvent`.
+    writer ClockSetRateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.ClockSetRateFtraceEvent`.
+    reader ClockSetRateFtraceEventReader;
 }
 
-impl<'w> ClockSetRateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ClockSetRateFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -587,65 +309,21 @@ impl<'w> ClockSetRateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ClockSetRateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ClockSetRateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ClockSetRateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ClockSetRateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 state = 2`
     #[inline]
-    #[must_use]
     pub fn state(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 cpu_id = 3`
     #[inline]
-    #[must_use]
     pub fn cpu_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -662,24 +340,14 @@ pub mod clock_set_rate_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SuspendResumeFtraceEvent`.
-#[derive(Debug)]
-pub struct SuspendResumeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SuspendResumeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SuspendResumeFtraceEvent`.
+    writer SuspendResumeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SuspendResumeFtraceEvent`.
+    reader SuspendResumeFtraceEventReader;
 }
 
-impl<'w> SuspendResumeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SuspendResumeFtraceEventWriter<'_> {
     /// `optional string action = 1`
     #[inline]
     pub fn action(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -702,65 +370,21 @@ impl<'w> SuspendResumeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SuspendResumeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SuspendResumeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SuspendResumeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SuspendResumeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string action = 1`
     #[inline]
-    #[must_use]
     pub fn action(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 val = 2`
     #[inline]
-    #[must_use]
     pub fn val(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint32 start = 3`
     #[inline]
-    #[must_use]
     pub fn start(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -777,24 +401,14 @@ pub mod suspend_resume_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.GpuFrequencyFtraceEvent`.
-#[derive(Debug)]
-pub struct GpuFrequencyFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GpuFrequencyFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GpuFrequencyFtraceEvent`.
+    writer GpuFrequencyFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.GpuFrequencyFtraceEvent`.
+    reader GpuFrequencyFtraceEventReader;
 }
 
-impl<'w> GpuFrequencyFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GpuFrequencyFtraceEventWriter<'_> {
     /// `optional uint32 gpu_id = 1`
     #[inline]
     pub fn gpu_id(&mut self, value: u32) -> &mut Self {
@@ -810,58 +424,15 @@ impl<'w> GpuFrequencyFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GpuFrequencyFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GpuFrequencyFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GpuFrequencyFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GpuFrequencyFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 gpu_id = 1`
     #[inline]
-    #[must_use]
     pub fn gpu_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 state = 2`
     #[inline]
-    #[must_use]
     pub fn state(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -877,24 +448,14 @@ pub mod gpu_frequency_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.WakeupSourceActivateFtraceEvent`.
-#[derive(Debug)]
-pub struct WakeupSourceActivateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for WakeupSourceActivateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.WakeupSourceActivateFtraceEvent`.
+    writer WakeupSourceActivateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.WakeupSourceActivateFtraceEvent`.
+    reader WakeupSourceActivateFtraceEventReader;
 }
 
-impl<'w> WakeupSourceActivateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl WakeupSourceActivateFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -910,58 +471,15 @@ impl<'w> WakeupSourceActivateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.WakeupSourceActivateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct WakeupSourceActivateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for WakeupSourceActivateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> WakeupSourceActivateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 state = 2`
     #[inline]
-    #[must_use]
     pub fn state(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -977,24 +495,14 @@ pub mod wakeup_source_activate_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.WakeupSourceDeactivateFtraceEvent`.
-#[derive(Debug)]
-pub struct WakeupSourceDeactivateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for WakeupSourceDeactivateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.WakeupSourceDeactivateFtraceEvent`.
+    writer WakeupSourceDeactivateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.WakeupSourceDeactivateFtraceEvent`.
+    reader WakeupSourceDeactivateFtraceEventReader;
 }
 
-impl<'w> WakeupSourceDeactivateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl WakeupSourceDeactivateFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1010,58 +518,15 @@ impl<'w> WakeupSourceDeactivateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.WakeupSourceDeactivateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct WakeupSourceDeactivateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for WakeupSourceDeactivateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> WakeupSourceDeactivateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 state = 2`
     #[inline]
-    #[must_use]
     pub fn state(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -1077,24 +542,14 @@ pub mod wakeup_source_deactivate_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.GpuWorkPeriodFtraceEvent`.
-#[derive(Debug)]
-pub struct GpuWorkPeriodFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GpuWorkPeriodFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GpuWorkPeriodFtraceEvent`.
+    writer GpuWorkPeriodFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.GpuWorkPeriodFtraceEvent`.
+    reader GpuWorkPeriodFtraceEventReader;
 }
 
-impl<'w> GpuWorkPeriodFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GpuWorkPeriodFtraceEventWriter<'_> {
     /// `optional uint32 gpu_id = 1`
     #[inline]
     pub fn gpu_id(&mut self, value: u32) -> &mut Self {
@@ -1131,79 +586,33 @@ impl<'w> GpuWorkPeriodFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GpuWorkPeriodFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GpuWorkPeriodFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GpuWorkPeriodFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GpuWorkPeriodFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 gpu_id = 1`
     #[inline]
-    #[must_use]
     pub fn gpu_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 uid = 2`
     #[inline]
-    #[must_use]
     pub fn uid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 start_time_ns = 3`
     #[inline]
-    #[must_use]
     pub fn start_time_ns(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 end_time_ns = 4`
     #[inline]
-    #[must_use]
     pub fn end_time_ns(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 total_active_duration_ns = 5`
     #[inline]
-    #[must_use]
     pub fn total_active_duration_ns(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
@@ -1222,24 +631,14 @@ pub mod gpu_work_period_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DevicePmCallbackStartFtraceEvent`.
-#[derive(Debug)]
-pub struct DevicePmCallbackStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DevicePmCallbackStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DevicePmCallbackStartFtraceEvent`.
+    writer DevicePmCallbackStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DevicePmCallbackStartFtraceEvent`.
+    reader DevicePmCallbackStartFtraceEventReader;
 }
 
-impl<'w> DevicePmCallbackStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DevicePmCallbackStartFtraceEventWriter<'_> {
     /// `optional string device = 1`
     #[inline]
     pub fn device(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1276,79 +675,33 @@ impl<'w> DevicePmCallbackStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DevicePmCallbackStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DevicePmCallbackStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DevicePmCallbackStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DevicePmCallbackStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string device = 1`
     #[inline]
-    #[must_use]
     pub fn device(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional string driver = 2`
     #[inline]
-    #[must_use]
     pub fn driver(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional string parent = 3`
     #[inline]
-    #[must_use]
     pub fn parent(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional string pm_ops = 4`
     #[inline]
-    #[must_use]
     pub fn pm_ops(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional int32 event = 5`
     #[inline]
-    #[must_use]
     pub fn event(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -1367,24 +720,14 @@ pub mod device_pm_callback_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DevicePmCallbackEndFtraceEvent`.
-#[derive(Debug)]
-pub struct DevicePmCallbackEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DevicePmCallbackEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DevicePmCallbackEndFtraceEvent`.
+    writer DevicePmCallbackEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.DevicePmCallbackEndFtraceEvent`.
+    reader DevicePmCallbackEndFtraceEventReader;
 }
 
-impl<'w> DevicePmCallbackEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DevicePmCallbackEndFtraceEventWriter<'_> {
     /// `optional string device = 1`
     #[inline]
     pub fn device(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1407,65 +750,21 @@ impl<'w> DevicePmCallbackEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DevicePmCallbackEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DevicePmCallbackEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DevicePmCallbackEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DevicePmCallbackEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string device = 1`
     #[inline]
-    #[must_use]
     pub fn device(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional string driver = 2`
     #[inline]
-    #[must_use]
     pub fn driver(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional int32 error = 3`
     #[inline]
-    #[must_use]
     pub fn error(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -1482,24 +781,14 @@ pub mod device_pm_callback_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.GpuPowerStateFtraceEvent`.
-#[derive(Debug)]
-pub struct GpuPowerStateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GpuPowerStateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GpuPowerStateFtraceEvent`.
+    writer GpuPowerStateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.GpuPowerStateFtraceEvent`.
+    reader GpuPowerStateFtraceEventReader;
 }
 
-impl<'w> GpuPowerStateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GpuPowerStateFtraceEventWriter<'_> {
     /// `optional int32 old_state = 1`
     #[inline]
     pub fn old_state(&mut self, value: i32) -> &mut Self {
@@ -1515,58 +804,15 @@ impl<'w> GpuPowerStateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GpuPowerStateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GpuPowerStateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GpuPowerStateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GpuPowerStateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 old_state = 1`
     #[inline]
-    #[must_use]
     pub fn old_state(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 new_state = 2`
     #[inline]
-    #[must_use]
     pub fn new_state(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
@@ -1582,24 +828,14 @@ pub mod gpu_power_state_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.PsciDomainIdleExitFtraceEvent`.
-#[derive(Debug)]
-pub struct PsciDomainIdleExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PsciDomainIdleExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PsciDomainIdleExitFtraceEvent`.
+    writer PsciDomainIdleExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.PsciDomainIdleExitFtraceEvent`.
+    reader PsciDomainIdleExitFtraceEventReader;
 }
 
-impl<'w> PsciDomainIdleExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PsciDomainIdleExitFtraceEventWriter<'_> {
     /// `optional uint32 cpu_id = 1`
     #[inline]
     pub fn cpu_id(&mut self, value: u32) -> &mut Self {
@@ -1622,65 +858,21 @@ impl<'w> PsciDomainIdleExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PsciDomainIdleExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PsciDomainIdleExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PsciDomainIdleExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PsciDomainIdleExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 cpu_id = 1`
     #[inline]
-    #[must_use]
     pub fn cpu_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 state = 2`
     #[inline]
-    #[must_use]
     pub fn state(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 s2idle = 3`
     #[inline]
-    #[must_use]
     pub fn s2idle(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -1697,24 +889,14 @@ pub mod psci_domain_idle_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.PsciDomainIdleEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct PsciDomainIdleEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PsciDomainIdleEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PsciDomainIdleEnterFtraceEvent`.
+    writer PsciDomainIdleEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.PsciDomainIdleEnterFtraceEvent`.
+    reader PsciDomainIdleEnterFtraceEventReader;
 }
 
-impl<'w> PsciDomainIdleEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PsciDomainIdleEnterFtraceEventWriter<'_> {
     /// `optional uint32 cpu_id = 1`
     #[inline]
     pub fn cpu_id(&mut self, value: u32) -> &mut Self {
@@ -1737,65 +919,21 @@ impl<'w> PsciDomainIdleEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PsciDomainIdleEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PsciDomainIdleEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PsciDomainIdleEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PsciDomainIdleEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 cpu_id = 1`
     #[inline]
-    #[must_use]
     pub fn cpu_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 state = 2`
     #[inline]
-    #[must_use]
     pub fn state(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 s2idle = 3`
     #[inline]
-    #[must_use]
     pub fn s2idle(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.SysEnterFtraceEvent`.
-#[derive(Debug)]
-pub struct SysEnterFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SysEnterFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SysEnterFtraceEvent`.
+    writer SysEnterFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SysEnterFtraceEvent`.
+    reader SysEnterFtraceEventReader;
 }
 
-impl<'w> SysEnterFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SysEnterFtraceEventWriter<'_> {
     /// `optional int64 id = 1`
     #[inline]
     pub fn id(&mut self, value: i64) -> &mut Self {
@@ -35,51 +25,9 @@ impl<'w> SysEnterFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SysEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SysEnterFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SysEnterFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SysEnterFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int64 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 1)
     }
@@ -101,24 +49,14 @@ pub mod sys_enter_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SysExitFtraceEvent`.
-#[derive(Debug)]
-pub struct SysExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SysExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SysExitFtraceEvent`.
+    writer SysExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SysExitFtraceEvent`.
+    reader SysExitFtraceEventReader;
 }
 
-impl<'w> SysExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SysExitFtraceEventWriter<'_> {
     /// `optional int64 id = 1`
     #[inline]
     pub fn id(&mut self, value: i64) -> &mut Self {
@@ -134,58 +72,15 @@ impl<'w> SysExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SysExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SysExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SysExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SysExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int64 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 1)
     }
 
     /// `optional int64 ret = 2`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.RegulatorDisableFtraceEvent`.
-#[derive(Debug)]
-pub struct RegulatorDisableFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for RegulatorDisableFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.RegulatorDisableFtraceEvent`.
+    writer RegulatorDisableFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.RegulatorDisableFtraceEvent`.
+    reader RegulatorDisableFtraceEventReader;
 }
 
-impl<'w> RegulatorDisableFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl RegulatorDisableFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -28,51 +18,9 @@ impl<'w> RegulatorDisableFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.RegulatorDisableFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RegulatorDisableFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for RegulatorDisableFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> RegulatorDisableFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
@@ -87,24 +35,14 @@ pub mod regulator_disable_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.RegulatorDisableCompleteFtraceEvent`.
-#[derive(Debug)]
-pub struct RegulatorDisableCompleteFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for RegulatorDisableCompleteFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.RegulatorDisableCompleteFtraceEvent`.
+    writer RegulatorDisableCompleteFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.RegulatorDisableCompleteFtraceEvent`.
+    reader RegulatorDisableCompleteFtraceEventReader;
 }
 
-impl<'w> RegulatorDisableCompleteFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl RegulatorDisableCompleteFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -113,51 +51,9 @@ impl<'w> RegulatorDisableCompleteFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.RegulatorDisableCompleteFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RegulatorDisableCompleteFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for RegulatorDisableCompleteFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> RegulatorDisableCompleteFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
@@ -172,24 +68,14 @@ pub mod regulator_disable_complete_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.RegulatorEnableFtraceEvent`.
-#[derive(Debug)]
-pub struct RegulatorEnableFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for RegulatorEnableFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.RegulatorEnableFtraceEvent`.
+    writer RegulatorEnableFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.RegulatorEnableFtraceEvent`.
+    reader RegulatorEnableFtraceEventReader;
 }
 
-impl<'w> RegulatorEnableFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl RegulatorEnableFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -198,51 +84,9 @@ impl<'w> RegulatorEnableFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.RegulatorEnableFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RegulatorEnableFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for RegulatorEnableFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> RegulatorEnableFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
@@ -257,24 +101,14 @@ pub mod regulator_enable_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.RegulatorEnableCompleteFtraceEvent`.
-#[derive(Debug)]
-pub struct RegulatorEnableCompleteFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for RegulatorEnableCompleteFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.RegulatorEnableCompleteFtraceEvent`.
+    writer RegulatorEnableCompleteFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.RegulatorEnableCompleteFtraceEvent`.
+    reader RegulatorEnableCompleteFtraceEventReader;
 }
 
-impl<'w> RegulatorEnableCompleteFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl RegulatorEnableCompleteFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -283,51 +117,9 @@ impl<'w> RegulatorEnableCompleteFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.RegulatorEnableCompleteFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RegulatorEnableCompleteFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for RegulatorEnableCompleteFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> RegulatorEnableCompleteFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
@@ -342,24 +134,14 @@ pub mod regulator_enable_complete_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.RegulatorEnableDelayFtraceEvent`.
-#[derive(Debug)]
-pub struct RegulatorEnableDelayFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for RegulatorEnableDelayFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.RegulatorEnableDelayFtraceEvent`.
+    writer RegulatorEnableDelayFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.RegulatorEnableDelayFtraceEvent`.
+    reader RegulatorEnableDelayFtraceEventReader;
 }
 
-impl<'w> RegulatorEnableDelayFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl RegulatorEnableDelayFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -368,51 +150,9 @@ impl<'w> RegulatorEnableDelayFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.RegulatorEnableDelayFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RegulatorEnableDelayFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for RegulatorEnableDelayFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> RegulatorEnableDelayFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
@@ -427,24 +167,14 @@ pub mod regulator_enable_delay_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.RegulatorSetVoltageFtraceEvent`.
-#[derive(Debug)]
-pub struct RegulatorSetVoltageFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for RegulatorSetVoltageFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.RegulatorSetVoltageFtraceEvent`.
+    writer RegulatorSetVoltageFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.RegulatorSetVoltageFtraceEvent`.
+    reader RegulatorSetVoltageFtraceEventReader;
 }
 
-impl<'w> RegulatorSetVoltageFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl RegulatorSetVoltageFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -467,65 +197,21 @@ impl<'w> RegulatorSetVoltageFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.RegulatorSetVoltageFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RegulatorSetVoltageFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for RegulatorSetVoltageFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> RegulatorSetVoltageFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 min = 2`
     #[inline]
-    #[must_use]
     pub fn min(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 max = 3`
     #[inline]
-    #[must_use]
     pub fn max(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -542,24 +228,14 @@ pub mod regulator_set_voltage_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent`.
-#[derive(Debug)]
-pub struct RegulatorSetVoltageCompleteFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for RegulatorSetVoltageCompleteFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent`.
+    writer RegulatorSetVoltageCompleteFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent`.
+    reader RegulatorSetVoltageCompleteFtraceEventReader;
 }
 
-impl<'w> RegulatorSetVoltageCompleteFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl RegulatorSetVoltageCompleteFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -575,58 +251,15 @@ impl<'w> RegulatorSetVoltageCompleteFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RegulatorSetVoltageCompleteFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for RegulatorSetVoltageCompleteFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> RegulatorSetVoltageCompleteFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint32 val = 2`
     #[inline]
-    #[must_use]
     pub fn val(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.RpmStatusFtraceEvent`.
-#[derive(Debug)]
-pub struct RpmStatusFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for RpmStatusFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.RpmStatusFtraceEvent`.
+    writer RpmStatusFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.RpmStatusFtraceEvent`.
+    reader RpmStatusFtraceEventReader;
 }
 
-impl<'w> RpmStatusFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl RpmStatusFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> RpmStatusFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.RpmStatusFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RpmStatusFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for RpmStatusFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> RpmStatusFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 status = 2`
     #[inline]
-    #[must_use]
     pub fn status(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.SchedSwitchFtraceEvent`.
-#[derive(Debug)]
-pub struct SchedSwitchFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SchedSwitchFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SchedSwitchFtraceEvent`.
+    writer SchedSwitchFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SchedSwitchFtraceEvent`.
+    reader SchedSwitchFtraceEventReader;
 }
 
-impl<'w> SchedSwitchFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SchedSwitchFtraceEventWriter<'_> {
     /// `optional string prev_comm = 1`
     #[inline]
     pub fn prev_comm(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -70,93 +60,45 @@ impl<'w> SchedSwitchFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SchedSwitchFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SchedSwitchFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SchedSwitchFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SchedSwitchFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string prev_comm = 1`
     #[inline]
-    #[must_use]
     pub fn prev_comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 prev_pid = 2`
     #[inline]
-    #[must_use]
     pub fn prev_pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 prev_prio = 3`
     #[inline]
-    #[must_use]
     pub fn prev_prio(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int64 prev_state = 4`
     #[inline]
-    #[must_use]
     pub fn prev_state(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
 
     /// `optional string next_comm = 5`
     #[inline]
-    #[must_use]
     pub fn next_comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
 
     /// `optional int32 next_pid = 6`
     #[inline]
-    #[must_use]
     pub fn next_pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional int32 next_prio = 7`
     #[inline]
-    #[must_use]
     pub fn next_prio(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
@@ -177,24 +119,14 @@ pub mod sched_switch_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SchedWakeupFtraceEvent`.
-#[derive(Debug)]
-pub struct SchedWakeupFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SchedWakeupFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SchedWakeupFtraceEvent`.
+    writer SchedWakeupFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SchedWakeupFtraceEvent`.
+    reader SchedWakeupFtraceEventReader;
 }
 
-impl<'w> SchedWakeupFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SchedWakeupFtraceEventWriter<'_> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -231,79 +163,33 @@ impl<'w> SchedWakeupFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SchedWakeupFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SchedWakeupFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SchedWakeupFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SchedWakeupFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string comm = 1`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 prio = 3`
     #[inline]
-    #[must_use]
     pub fn prio(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 success = 4`
     #[inline]
-    #[must_use]
     pub fn success(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 target_cpu = 5`
     #[inline]
-    #[must_use]
     pub fn target_cpu(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -322,24 +208,14 @@ pub mod sched_wakeup_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SchedBlockedReasonFtraceEvent`.
-#[derive(Debug)]
-pub struct SchedBlockedReasonFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SchedBlockedReasonFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SchedBlockedReasonFtraceEvent`.
+    writer SchedBlockedReasonFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SchedBlockedReasonFtraceEvent`.
+    reader SchedBlockedReasonFtraceEventReader;
 }
 
-impl<'w> SchedBlockedReasonFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SchedBlockedReasonFtraceEventWriter<'_> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&mut self, value: i32) -> &mut Self {
@@ -362,65 +238,21 @@ impl<'w> SchedBlockedReasonFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SchedBlockedReasonFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SchedBlockedReasonFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SchedBlockedReasonFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SchedBlockedReasonFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 pid = 1`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint64 caller = 2`
     #[inline]
-    #[must_use]
     pub fn caller(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 io_wait = 3`
     #[inline]
-    #[must_use]
     pub fn io_wait(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -437,24 +269,14 @@ pub mod sched_blocked_reason_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SchedCpuHotplugFtraceEvent`.
-#[derive(Debug)]
-pub struct SchedCpuHotplugFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SchedCpuHotplugFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SchedCpuHotplugFtraceEvent`.
+    writer SchedCpuHotplugFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SchedCpuHotplugFtraceEvent`.
+    reader SchedCpuHotplugFtraceEventReader;
 }
 
-impl<'w> SchedCpuHotplugFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SchedCpuHotplugFtraceEventWriter<'_> {
     /// `optional int32 affected_cpu = 1`
     #[inline]
     pub fn affected_cpu(&mut self, value: i32) -> &mut Self {
@@ -477,65 +299,21 @@ impl<'w> SchedCpuHotplugFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SchedCpuHotplugFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SchedCpuHotplugFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SchedCpuHotplugFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SchedCpuHotplugFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 affected_cpu = 1`
     #[inline]
-    #[must_use]
     pub fn affected_cpu(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 error = 2`
     #[inline]
-    #[must_use]
     pub fn error(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 status = 3`
     #[inline]
-    #[must_use]
     pub fn status(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -552,24 +330,14 @@ pub mod sched_cpu_hotplug_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SchedWakingFtraceEvent`.
-#[derive(Debug)]
-pub struct SchedWakingFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SchedWakingFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SchedWakingFtraceEvent`.
+    writer SchedWakingFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SchedWakingFtraceEvent`.
+    reader SchedWakingFtraceEventReader;
 }
 
-impl<'w> SchedWakingFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SchedWakingFtraceEventWriter<'_> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -606,79 +374,33 @@ impl<'w> SchedWakingFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SchedWakingFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SchedWakingFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SchedWakingFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SchedWakingFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string comm = 1`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 prio = 3`
     #[inline]
-    #[must_use]
     pub fn prio(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 success = 4`
     #[inline]
-    #[must_use]
     pub fn success(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 target_cpu = 5`
     #[inline]
-    #[must_use]
     pub fn target_cpu(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -697,24 +419,14 @@ pub mod sched_waking_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SchedWakeupNewFtraceEvent`.
-#[derive(Debug)]
-pub struct SchedWakeupNewFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SchedWakeupNewFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SchedWakeupNewFtraceEvent`.
+    writer SchedWakeupNewFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SchedWakeupNewFtraceEvent`.
+    reader SchedWakeupNewFtraceEventReader;
 }
 
-impl<'w> SchedWakeupNewFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SchedWakeupNewFtraceEventWriter<'_> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -751,79 +463,33 @@ impl<'w> SchedWakeupNewFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SchedWakeupNewFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SchedWakeupNewFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SchedWakeupNewFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SchedWakeupNewFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string comm = 1`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 prio = 3`
     #[inline]
-    #[must_use]
     pub fn prio(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 success = 4`
     #[inline]
-    #[must_use]
     pub fn success(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 target_cpu = 5`
     #[inline]
-    #[must_use]
     pub fn target_cpu(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -842,24 +508,14 @@ pub mod sched_wakeup_new_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SchedProcessExecFtraceEvent`.
-#[derive(Debug)]
-pub struct SchedProcessExecFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SchedProcessExecFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SchedProcessExecFtraceEvent`.
+    writer SchedProcessExecFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SchedProcessExecFtraceEvent`.
+    reader SchedProcessExecFtraceEventReader;
 }
 
-impl<'w> SchedProcessExecFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SchedProcessExecFtraceEventWriter<'_> {
     /// `optional string filename = 1`
     #[inline]
     pub fn filename(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -882,65 +538,21 @@ impl<'w> SchedProcessExecFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SchedProcessExecFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SchedProcessExecFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SchedProcessExecFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SchedProcessExecFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string filename = 1`
     #[inline]
-    #[must_use]
     pub fn filename(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 old_pid = 3`
     #[inline]
-    #[must_use]
     pub fn old_pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -957,24 +569,14 @@ pub mod sched_process_exec_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SchedProcessExitFtraceEvent`.
-#[derive(Debug)]
-pub struct SchedProcessExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SchedProcessExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SchedProcessExitFtraceEvent`.
+    writer SchedProcessExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SchedProcessExitFtraceEvent`.
+    reader SchedProcessExitFtraceEventReader;
 }
 
-impl<'w> SchedProcessExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SchedProcessExitFtraceEventWriter<'_> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1004,72 +606,27 @@ impl<'w> SchedProcessExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SchedProcessExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SchedProcessExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SchedProcessExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SchedProcessExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string comm = 1`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 tgid = 3`
     #[inline]
-    #[must_use]
     pub fn tgid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 prio = 4`
     #[inline]
-    #[must_use]
     pub fn prio(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
@@ -1087,24 +644,14 @@ pub mod sched_process_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SchedProcessForkFtraceEvent`.
-#[derive(Debug)]
-pub struct SchedProcessForkFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SchedProcessForkFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SchedProcessForkFtraceEvent`.
+    writer SchedProcessForkFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SchedProcessForkFtraceEvent`.
+    reader SchedProcessForkFtraceEventReader;
 }
 
-impl<'w> SchedProcessForkFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SchedProcessForkFtraceEventWriter<'_> {
     /// `optional string parent_comm = 1`
     #[inline]
     pub fn parent_comm(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1134,72 +681,27 @@ impl<'w> SchedProcessForkFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SchedProcessForkFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SchedProcessForkFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SchedProcessForkFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SchedProcessForkFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string parent_comm = 1`
     #[inline]
-    #[must_use]
     pub fn parent_comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 parent_pid = 2`
     #[inline]
-    #[must_use]
     pub fn parent_pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional string child_comm = 3`
     #[inline]
-    #[must_use]
     pub fn child_comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional int32 child_pid = 4`
     #[inline]
-    #[must_use]
     pub fn child_pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
@@ -1217,24 +719,14 @@ pub mod sched_process_fork_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SchedProcessFreeFtraceEvent`.
-#[derive(Debug)]
-pub struct SchedProcessFreeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SchedProcessFreeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SchedProcessFreeFtraceEvent`.
+    writer SchedProcessFreeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SchedProcessFreeFtraceEvent`.
+    reader SchedProcessFreeFtraceEventReader;
 }
 
-impl<'w> SchedProcessFreeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SchedProcessFreeFtraceEventWriter<'_> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1257,65 +749,21 @@ impl<'w> SchedProcessFreeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SchedProcessFreeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SchedProcessFreeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SchedProcessFreeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SchedProcessFreeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string comm = 1`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 prio = 3`
     #[inline]
-    #[must_use]
     pub fn prio(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -1332,24 +780,14 @@ pub mod sched_process_free_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SchedProcessHangFtraceEvent`.
-#[derive(Debug)]
-pub struct SchedProcessHangFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SchedProcessHangFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SchedProcessHangFtraceEvent`.
+    writer SchedProcessHangFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SchedProcessHangFtraceEvent`.
+    reader SchedProcessHangFtraceEventReader;
 }
 
-impl<'w> SchedProcessHangFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SchedProcessHangFtraceEventWriter<'_> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1365,58 +803,15 @@ impl<'w> SchedProcessHangFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SchedProcessHangFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SchedProcessHangFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SchedProcessHangFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SchedProcessHangFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string comm = 1`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
@@ -1432,24 +827,14 @@ pub mod sched_process_hang_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SchedProcessWaitFtraceEvent`.
-#[derive(Debug)]
-pub struct SchedProcessWaitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SchedProcessWaitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SchedProcessWaitFtraceEvent`.
+    writer SchedProcessWaitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SchedProcessWaitFtraceEvent`.
+    reader SchedProcessWaitFtraceEventReader;
 }
 
-impl<'w> SchedProcessWaitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SchedProcessWaitFtraceEventWriter<'_> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1472,65 +857,21 @@ impl<'w> SchedProcessWaitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SchedProcessWaitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SchedProcessWaitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SchedProcessWaitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SchedProcessWaitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string comm = 1`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 prio = 3`
     #[inline]
-    #[must_use]
     pub fn prio(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -1547,24 +888,14 @@ pub mod sched_process_wait_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SchedPiSetprioFtraceEvent`.
-#[derive(Debug)]
-pub struct SchedPiSetprioFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SchedPiSetprioFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SchedPiSetprioFtraceEvent`.
+    writer SchedPiSetprioFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SchedPiSetprioFtraceEvent`.
+    reader SchedPiSetprioFtraceEventReader;
 }
 
-impl<'w> SchedPiSetprioFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SchedPiSetprioFtraceEventWriter<'_> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1594,72 +925,27 @@ impl<'w> SchedPiSetprioFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SchedPiSetprioFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SchedPiSetprioFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SchedPiSetprioFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SchedPiSetprioFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string comm = 1`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 newprio = 2`
     #[inline]
-    #[must_use]
     pub fn newprio(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 oldprio = 3`
     #[inline]
-    #[must_use]
     pub fn oldprio(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 pid = 4`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
@@ -1677,24 +963,14 @@ pub mod sched_pi_setprio_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SchedCpuUtilCfsFtraceEvent`.
-#[derive(Debug)]
-pub struct SchedCpuUtilCfsFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SchedCpuUtilCfsFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SchedCpuUtilCfsFtraceEvent`.
+    writer SchedCpuUtilCfsFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SchedCpuUtilCfsFtraceEvent`.
+    reader SchedCpuUtilCfsFtraceEventReader;
 }
 
-impl<'w> SchedCpuUtilCfsFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SchedCpuUtilCfsFtraceEventWriter<'_> {
     /// `optional int32 active = 1`
     #[inline]
     pub fn active(&mut self, value: i32) -> &mut Self {
@@ -1801,149 +1077,93 @@ impl<'w> SchedCpuUtilCfsFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SchedCpuUtilCfsFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SchedCpuUtilCfsFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SchedCpuUtilCfsFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SchedCpuUtilCfsFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 active = 1`
     #[inline]
-    #[must_use]
     pub fn active(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint64 capacity = 2`
     #[inline]
-    #[must_use]
     pub fn capacity(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 capacity_orig = 3`
     #[inline]
-    #[must_use]
     pub fn capacity_orig(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 cpu = 4`
     #[inline]
-    #[must_use]
     pub fn cpu(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint64 cpu_importance = 5`
     #[inline]
-    #[must_use]
     pub fn cpu_importance(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint64 cpu_util = 6`
     #[inline]
-    #[must_use]
     pub fn cpu_util(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional uint32 exit_lat = 7`
     #[inline]
-    #[must_use]
     pub fn exit_lat(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint64 group_capacity = 8`
     #[inline]
-    #[must_use]
     pub fn group_capacity(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
 
     /// `optional uint32 grp_overutilized = 9`
     #[inline]
-    #[must_use]
     pub fn grp_overutilized(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 idle_cpu = 10`
     #[inline]
-    #[must_use]
     pub fn idle_cpu(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint32 nr_running = 11`
     #[inline]
-    #[must_use]
     pub fn nr_running(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional int64 spare_cap = 12`
     #[inline]
-    #[must_use]
     pub fn spare_cap(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 12)
     }
 
     /// `optional uint32 task_fits = 13`
     #[inline]
-    #[must_use]
     pub fn task_fits(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 13)
     }
 
     /// `optional uint64 wake_group_util = 14`
     #[inline]
-    #[must_use]
     pub fn wake_group_util(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 14)
     }
 
     /// `optional uint64 wake_util = 15`
     #[inline]
-    #[must_use]
     pub fn wake_util(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 15)
     }
@@ -1972,24 +1192,14 @@ pub mod sched_cpu_util_cfs_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SchedMigrateTaskFtraceEvent`.
-#[derive(Debug)]
-pub struct SchedMigrateTaskFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SchedMigrateTaskFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SchedMigrateTaskFtraceEvent`.
+    writer SchedMigrateTaskFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SchedMigrateTaskFtraceEvent`.
+    reader SchedMigrateTaskFtraceEventReader;
 }
 
-impl<'w> SchedMigrateTaskFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SchedMigrateTaskFtraceEventWriter<'_> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -2040,93 +1250,45 @@ impl<'w> SchedMigrateTaskFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SchedMigrateTaskFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SchedMigrateTaskFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SchedMigrateTaskFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SchedMigrateTaskFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string comm = 1`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 prio = 3`
     #[inline]
-    #[must_use]
     pub fn prio(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 orig_cpu = 4`
     #[inline]
-    #[must_use]
     pub fn orig_cpu(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 dest_cpu = 5`
     #[inline]
-    #[must_use]
     pub fn dest_cpu(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int32 running = 6`
     #[inline]
-    #[must_use]
     pub fn running(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional uint32 load = 7`
     #[inline]
-    #[must_use]
     pub fn load(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
@@ -2147,24 +1309,14 @@ pub mod sched_migrate_task_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SchedWakeupTaskAttrFtraceEvent`.
-#[derive(Debug)]
-pub struct SchedWakeupTaskAttrFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SchedWakeupTaskAttrFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SchedWakeupTaskAttrFtraceEvent`.
+    writer SchedWakeupTaskAttrFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SchedWakeupTaskAttrFtraceEvent`.
+    reader SchedWakeupTaskAttrFtraceEventReader;
 }
 
-impl<'w> SchedWakeupTaskAttrFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SchedWakeupTaskAttrFtraceEventWriter<'_> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&mut self, value: i32) -> &mut Self {
@@ -2201,79 +1353,33 @@ impl<'w> SchedWakeupTaskAttrFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SchedWakeupTaskAttrFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SchedWakeupTaskAttrFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SchedWakeupTaskAttrFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SchedWakeupTaskAttrFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 pid = 1`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint64 cpu_affinity = 2`
     #[inline]
-    #[must_use]
     pub fn cpu_affinity(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 task_util = 3`
     #[inline]
-    #[must_use]
     pub fn task_util(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 uclamp_min = 4`
     #[inline]
-    #[must_use]
     pub fn uclamp_min(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 vruntime = 5`
     #[inline]
-    #[must_use]
     pub fn vruntime(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
@@ -2292,24 +1398,14 @@ pub mod sched_wakeup_task_attr_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SchedGroupTrackerFtraceEvent`.
-#[derive(Debug)]
-pub struct SchedGroupTrackerFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SchedGroupTrackerFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SchedGroupTrackerFtraceEvent`.
+    writer SchedGroupTrackerFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SchedGroupTrackerFtraceEvent`.
+    reader SchedGroupTrackerFtraceEventReader;
 }
 
-impl<'w> SchedGroupTrackerFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SchedGroupTrackerFtraceEventWriter<'_> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -2339,72 +1435,27 @@ impl<'w> SchedGroupTrackerFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SchedGroupTrackerFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SchedGroupTrackerFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SchedGroupTrackerFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SchedGroupTrackerFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string comm = 1`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional string group = 3`
     #[inline]
-    #[must_use]
     pub fn group(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional int32 group_num = 4`
     #[inline]
-    #[must_use]
     pub fn group_num(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }

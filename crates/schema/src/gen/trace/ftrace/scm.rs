@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ScmCallStartFtraceEvent`.
-#[derive(Debug)]
-pub struct ScmCallStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ScmCallStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ScmCallStartFtraceEvent`.
+    writer ScmCallStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.ScmCallStartFtraceEvent`.
+    reader ScmCallStartFtraceEventReader;
 }
 
-impl<'w> ScmCallStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ScmCallStartFtraceEventWriter<'_> {
     /// `optional uint32 arginfo = 1`
     #[inline]
     pub fn arginfo(&mut self, value: u32) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> ScmCallStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ScmCallStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ScmCallStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ScmCallStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ScmCallStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 arginfo = 1`
     #[inline]
-    #[must_use]
     pub fn arginfo(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint64 x0 = 2`
     #[inline]
-    #[must_use]
     pub fn x0(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 x5 = 3`
     #[inline]
-    #[must_use]
     pub fn x5(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -117,64 +63,9 @@ pub mod scm_call_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ScmCallEndFtraceEvent`.
-#[derive(Debug)]
-pub struct ScmCallEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ScmCallEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> ScmCallEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.ScmCallEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ScmCallEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ScmCallEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> ScmCallEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ScmCallEndFtraceEvent`.
+    writer ScmCallEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.ScmCallEndFtraceEvent`.
+    reader ScmCallEndFtraceEventReader;
 }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ScsiDispatchCmdErrorFtraceEvent`.
-#[derive(Debug)]
-pub struct ScsiDispatchCmdErrorFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ScsiDispatchCmdErrorFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ScsiDispatchCmdErrorFtraceEvent`.
+    writer ScsiDispatchCmdErrorFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.ScsiDispatchCmdErrorFtraceEvent`.
+    reader ScsiDispatchCmdErrorFtraceEventReader;
 }
 
-impl<'w> ScsiDispatchCmdErrorFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ScsiDispatchCmdErrorFtraceEventWriter<'_> {
     /// `optional uint32 host_no = 1`
     #[inline]
     pub fn host_no(&mut self, value: u32) -> &mut Self {
@@ -112,135 +102,81 @@ impl<'w> ScsiDispatchCmdErrorFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ScsiDispatchCmdErrorFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ScsiDispatchCmdErrorFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ScsiDispatchCmdErrorFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ScsiDispatchCmdErrorFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 host_no = 1`
     #[inline]
-    #[must_use]
     pub fn host_no(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 channel = 2`
     #[inline]
-    #[must_use]
     pub fn channel(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 id = 3`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 lun = 4`
     #[inline]
-    #[must_use]
     pub fn lun(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 rtn = 5`
     #[inline]
-    #[must_use]
     pub fn rtn(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional uint32 opcode = 6`
     #[inline]
-    #[must_use]
     pub fn opcode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 cmd_len = 7`
     #[inline]
-    #[must_use]
     pub fn cmd_len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 data_sglen = 8`
     #[inline]
-    #[must_use]
     pub fn data_sglen(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 prot_sglen = 9`
     #[inline]
-    #[must_use]
     pub fn prot_sglen(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 prot_op = 10`
     #[inline]
-    #[must_use]
     pub fn prot_op(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional int32 driver_tag = 12`
     #[inline]
-    #[must_use]
     pub fn driver_tag(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 12)
     }
 
     /// `optional int32 scheduler_tag = 13`
     #[inline]
-    #[must_use]
     pub fn scheduler_tag(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 13)
     }
 
     /// `optional bytes cmnd = 14`
     #[inline]
-    #[must_use]
     pub fn cmnd(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 14)
     }
@@ -267,24 +203,14 @@ pub mod scsi_dispatch_cmd_error_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ScsiDispatchCmdTimeoutFtraceEvent`.
-#[derive(Debug)]
-pub struct ScsiDispatchCmdTimeoutFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ScsiDispatchCmdTimeoutFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ScsiDispatchCmdTimeoutFtraceEvent`.
+    writer ScsiDispatchCmdTimeoutFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.ScsiDispatchCmdTimeoutFtraceEvent`.
+    reader ScsiDispatchCmdTimeoutFtraceEventReader;
 }
 
-impl<'w> ScsiDispatchCmdTimeoutFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ScsiDispatchCmdTimeoutFtraceEventWriter<'_> {
     /// `optional uint32 host_no = 1`
     #[inline]
     pub fn host_no(&mut self, value: u32) -> &mut Self {
@@ -398,156 +324,99 @@ impl<'w> ScsiDispatchCmdTimeoutFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ScsiDispatchCmdTimeoutFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ScsiDispatchCmdTimeoutFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ScsiDispatchCmdTimeoutFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ScsiDispatchCmdTimeoutFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 host_no = 1`
     #[inline]
-    #[must_use]
     pub fn host_no(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 channel = 2`
     #[inline]
-    #[must_use]
     pub fn channel(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 id = 3`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 lun = 4`
     #[inline]
-    #[must_use]
     pub fn lun(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 result = 5`
     #[inline]
-    #[must_use]
     pub fn result(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional uint32 opcode = 6`
     #[inline]
-    #[must_use]
     pub fn opcode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 cmd_len = 7`
     #[inline]
-    #[must_use]
     pub fn cmd_len(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 data_sglen = 8`
     #[inline]
-    #[must_use]
     pub fn data_sglen(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 prot_sglen = 9`
     #[inline]
-    #[must_use]
     pub fn prot_sglen(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 prot_op = 10`
     #[inline]
-    #[must_use]
     pub fn prot_op(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional int32 driver_tag = 12`
     #[inline]
-    #[must_use]
     pub fn driver_tag(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 12)
     }
 
     /// `optional int32 scheduler_tag = 13`
     #[inline]
-    #[must_use]
     pub fn scheduler_tag(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 13)
     }
 
     /// `optional uint32 sense_key = 14`
     #[inline]
-    #[must_use]
     pub fn sense_key(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 14)
     }
 
     /// `optional uint32 asc = 15`
     #[inline]
-    #[must_use]
     pub fn asc(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 15)
     }
 
     /// `optional uint32 ascq = 16`
     #[inline]
-    #[must_use]
     pub fn ascq(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 16)
     }
 
     /// `optional bytes cmnd = 17`
     #[inline]
-    #[must_use]
     pub fn cmnd(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 17)
     }
@@ -577,24 +446,14 @@ pub mod scsi_dispatch_cmd_timeout_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ScsiEhWakeupFtraceEvent`.
-#[derive(Debug)]
-pub struct ScsiEhWakeupFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ScsiEhWakeupFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ScsiEhWakeupFtraceEvent`.
+    writer ScsiEhWakeupFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.ScsiEhWakeupFtraceEvent`.
+    reader ScsiEhWakeupFtraceEventReader;
 }
 
-impl<'w> ScsiEhWakeupFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ScsiEhWakeupFtraceEventWriter<'_> {
     /// `optional uint32 host_no = 1`
     #[inline]
     pub fn host_no(&mut self, value: u32) -> &mut Self {
@@ -603,51 +462,9 @@ impl<'w> ScsiEhWakeupFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ScsiEhWakeupFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ScsiEhWakeupFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ScsiEhWakeupFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ScsiEhWakeupFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 host_no = 1`
     #[inline]
-    #[must_use]
     pub fn host_no(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }

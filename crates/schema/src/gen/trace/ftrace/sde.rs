@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.SdeTracingMarkWriteFtraceEvent`.
-#[derive(Debug)]
-pub struct SdeTracingMarkWriteFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SdeTracingMarkWriteFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SdeTracingMarkWriteFtraceEvent`.
+    writer SdeTracingMarkWriteFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SdeTracingMarkWriteFtraceEvent`.
+    reader SdeTracingMarkWriteFtraceEventReader;
 }
 
-impl<'w> SdeTracingMarkWriteFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SdeTracingMarkWriteFtraceEventWriter<'_> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&mut self, value: i32) -> &mut Self {
@@ -56,79 +46,33 @@ impl<'w> SdeTracingMarkWriteFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SdeTracingMarkWriteFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SdeTracingMarkWriteFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SdeTracingMarkWriteFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SdeTracingMarkWriteFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 pid = 1`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional string trace_name = 2`
     #[inline]
-    #[must_use]
     pub fn trace_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional uint32 trace_type = 3`
     #[inline]
-    #[must_use]
     pub fn trace_type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int32 value = 4`
     #[inline]
-    #[must_use]
     pub fn value(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional uint32 trace_begin = 5`
     #[inline]
-    #[must_use]
     pub fn trace_begin(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -147,24 +91,14 @@ pub mod sde_tracing_mark_write_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SdeSdeEvtlogFtraceEvent`.
-#[derive(Debug)]
-pub struct SdeSdeEvtlogFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SdeSdeEvtlogFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SdeSdeEvtlogFtraceEvent`.
+    writer SdeSdeEvtlogFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SdeSdeEvtlogFtraceEvent`.
+    reader SdeSdeEvtlogFtraceEventReader;
 }
 
-impl<'w> SdeSdeEvtlogFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SdeSdeEvtlogFtraceEventWriter<'_> {
     /// `optional string evtlog_tag = 1`
     #[inline]
     pub fn evtlog_tag(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -292,170 +226,111 @@ impl<'w> SdeSdeEvtlogFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SdeSdeEvtlogFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SdeSdeEvtlogFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SdeSdeEvtlogFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SdeSdeEvtlogFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string evtlog_tag = 1`
     #[inline]
-    #[must_use]
     pub fn evtlog_tag(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint32 tag_id = 3`
     #[inline]
-    #[must_use]
     pub fn tag_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 d00 = 4`
     #[inline]
-    #[must_use]
     pub fn d00(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 d01 = 5`
     #[inline]
-    #[must_use]
     pub fn d01(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 d02 = 6`
     #[inline]
-    #[must_use]
     pub fn d02(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 d03 = 7`
     #[inline]
-    #[must_use]
     pub fn d03(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 d04 = 8`
     #[inline]
-    #[must_use]
     pub fn d04(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 d05 = 9`
     #[inline]
-    #[must_use]
     pub fn d05(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 d06 = 10`
     #[inline]
-    #[must_use]
     pub fn d06(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint32 d07 = 11`
     #[inline]
-    #[must_use]
     pub fn d07(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional uint32 d08 = 12`
     #[inline]
-    #[must_use]
     pub fn d08(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 12)
     }
 
     /// `optional uint32 d09 = 13`
     #[inline]
-    #[must_use]
     pub fn d09(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 13)
     }
 
     /// `optional uint32 d10 = 14`
     #[inline]
-    #[must_use]
     pub fn d10(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 14)
     }
 
     /// `optional uint32 d11 = 15`
     #[inline]
-    #[must_use]
     pub fn d11(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 15)
     }
 
     /// `optional uint32 d12 = 16`
     #[inline]
-    #[must_use]
     pub fn d12(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 16)
     }
 
     /// `optional uint32 d13 = 17`
     #[inline]
-    #[must_use]
     pub fn d13(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 17)
     }
 
     /// `optional uint32 d14 = 18`
     #[inline]
-    #[must_use]
     pub fn d14(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 18)
     }
@@ -487,24 +362,14 @@ pub mod sde_sde_evtlog_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SdeSdePerfCalcCrtcFtraceEvent`.
-#[derive(Debug)]
-pub struct SdeSdePerfCalcCrtcFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SdeSdePerfCalcCrtcFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SdeSdePerfCalcCrtcFtraceEvent`.
+    writer SdeSdePerfCalcCrtcFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SdeSdePerfCalcCrtcFtraceEvent`.
+    reader SdeSdePerfCalcCrtcFtraceEventReader;
 }
 
-impl<'w> SdeSdePerfCalcCrtcFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SdeSdePerfCalcCrtcFtraceEventWriter<'_> {
     /// `optional uint64 bw_ctl_ebi = 1`
     #[inline]
     pub fn bw_ctl_ebi(&mut self, value: u64) -> &mut Self {
@@ -562,100 +427,51 @@ impl<'w> SdeSdePerfCalcCrtcFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SdeSdePerfCalcCrtcFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SdeSdePerfCalcCrtcFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SdeSdePerfCalcCrtcFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SdeSdePerfCalcCrtcFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 bw_ctl_ebi = 1`
     #[inline]
-    #[must_use]
     pub fn bw_ctl_ebi(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 bw_ctl_llcc = 2`
     #[inline]
-    #[must_use]
     pub fn bw_ctl_llcc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 bw_ctl_mnoc = 3`
     #[inline]
-    #[must_use]
     pub fn bw_ctl_mnoc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 core_clk_rate = 4`
     #[inline]
-    #[must_use]
     pub fn core_clk_rate(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 crtc = 5`
     #[inline]
-    #[must_use]
     pub fn crtc(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint64 ib_ebi = 6`
     #[inline]
-    #[must_use]
     pub fn ib_ebi(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional uint64 ib_llcc = 7`
     #[inline]
-    #[must_use]
     pub fn ib_llcc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional uint64 ib_mnoc = 8`
     #[inline]
-    #[must_use]
     pub fn ib_mnoc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
@@ -677,24 +493,14 @@ pub mod sde_sde_perf_calc_crtc_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SdeSdePerfCrtcUpdateFtraceEvent`.
-#[derive(Debug)]
-pub struct SdeSdePerfCrtcUpdateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SdeSdePerfCrtcUpdateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SdeSdePerfCrtcUpdateFtraceEvent`.
+    writer SdeSdePerfCrtcUpdateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SdeSdePerfCrtcUpdateFtraceEvent`.
+    reader SdeSdePerfCrtcUpdateFtraceEventReader;
 }
 
-impl<'w> SdeSdePerfCrtcUpdateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SdeSdePerfCrtcUpdateFtraceEventWriter<'_> {
     /// `optional uint64 bw_ctl_ebi = 1`
     #[inline]
     pub fn bw_ctl_ebi(&mut self, value: u64) -> &mut Self {
@@ -780,128 +586,75 @@ impl<'w> SdeSdePerfCrtcUpdateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SdeSdePerfCrtcUpdateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SdeSdePerfCrtcUpdateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SdeSdePerfCrtcUpdateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SdeSdePerfCrtcUpdateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 bw_ctl_ebi = 1`
     #[inline]
-    #[must_use]
     pub fn bw_ctl_ebi(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 bw_ctl_llcc = 2`
     #[inline]
-    #[must_use]
     pub fn bw_ctl_llcc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 bw_ctl_mnoc = 3`
     #[inline]
-    #[must_use]
     pub fn bw_ctl_mnoc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 core_clk_rate = 4`
     #[inline]
-    #[must_use]
     pub fn core_clk_rate(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 crtc = 5`
     #[inline]
-    #[must_use]
     pub fn crtc(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional int32 params = 6`
     #[inline]
-    #[must_use]
     pub fn params(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional uint64 per_pipe_ib_ebi = 7`
     #[inline]
-    #[must_use]
     pub fn per_pipe_ib_ebi(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional uint64 per_pipe_ib_llcc = 8`
     #[inline]
-    #[must_use]
     pub fn per_pipe_ib_llcc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
 
     /// `optional uint64 per_pipe_ib_mnoc = 9`
     #[inline]
-    #[must_use]
     pub fn per_pipe_ib_mnoc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 9)
     }
 
     /// `optional uint32 stop_req = 10`
     #[inline]
-    #[must_use]
     pub fn stop_req(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint32 update_bus = 11`
     #[inline]
-    #[must_use]
     pub fn update_bus(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional uint32 update_clk = 12`
     #[inline]
-    #[must_use]
     pub fn update_clk(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 12)
     }
@@ -927,24 +680,14 @@ pub mod sde_sde_perf_crtc_update_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SdeSdePerfSetQosLutsFtraceEvent`.
-#[derive(Debug)]
-pub struct SdeSdePerfSetQosLutsFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SdeSdePerfSetQosLutsFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SdeSdePerfSetQosLutsFtraceEvent`.
+    writer SdeSdePerfSetQosLutsFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SdeSdePerfSetQosLutsFtraceEvent`.
+    reader SdeSdePerfSetQosLutsFtraceEventReader;
 }
 
-impl<'w> SdeSdePerfSetQosLutsFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SdeSdePerfSetQosLutsFtraceEventWriter<'_> {
     /// `optional uint32 fl = 1`
     #[inline]
     pub fn fl(&mut self, value: u32) -> &mut Self {
@@ -988,86 +731,39 @@ impl<'w> SdeSdePerfSetQosLutsFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SdeSdePerfSetQosLutsFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SdeSdePerfSetQosLutsFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SdeSdePerfSetQosLutsFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SdeSdePerfSetQosLutsFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 fl = 1`
     #[inline]
-    #[must_use]
     pub fn fl(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 fmt = 2`
     #[inline]
-    #[must_use]
     pub fn fmt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 lut = 3`
     #[inline]
-    #[must_use]
     pub fn lut(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 lut_usage = 4`
     #[inline]
-    #[must_use]
     pub fn lut_usage(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 pnum = 5`
     #[inline]
-    #[must_use]
     pub fn pnum(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 rt = 6`
     #[inline]
-    #[must_use]
     pub fn rt(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
@@ -1087,24 +783,14 @@ pub mod sde_sde_perf_set_qos_luts_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SdeSdePerfUpdateBusFtraceEvent`.
-#[derive(Debug)]
-pub struct SdeSdePerfUpdateBusFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SdeSdePerfUpdateBusFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SdeSdePerfUpdateBusFtraceEvent`.
+    writer SdeSdePerfUpdateBusFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SdeSdePerfUpdateBusFtraceEvent`.
+    reader SdeSdePerfUpdateBusFtraceEventReader;
 }
 
-impl<'w> SdeSdePerfUpdateBusFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SdeSdePerfUpdateBusFtraceEventWriter<'_> {
     /// `optional uint64 ab_quota = 1`
     #[inline]
     pub fn ab_quota(&mut self, value: u64) -> &mut Self {
@@ -1134,72 +820,27 @@ impl<'w> SdeSdePerfUpdateBusFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SdeSdePerfUpdateBusFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SdeSdePerfUpdateBusFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SdeSdePerfUpdateBusFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SdeSdePerfUpdateBusFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 ab_quota = 1`
     #[inline]
-    #[must_use]
     pub fn ab_quota(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 bus_id = 2`
     #[inline]
-    #[must_use]
     pub fn bus_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 client = 3`
     #[inline]
-    #[must_use]
     pub fn client(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint64 ib_quota = 4`
     #[inline]
-    #[must_use]
     pub fn ib_quota(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }

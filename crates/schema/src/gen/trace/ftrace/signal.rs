@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.SignalDeliverFtraceEvent`.
-#[derive(Debug)]
-pub struct SignalDeliverFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SignalDeliverFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SignalDeliverFtraceEvent`.
+    writer SignalDeliverFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SignalDeliverFtraceEvent`.
+    reader SignalDeliverFtraceEventReader;
 }
 
-impl<'w> SignalDeliverFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SignalDeliverFtraceEventWriter<'_> {
     /// `optional int32 code = 1`
     #[inline]
     pub fn code(&mut self, value: i32) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> SignalDeliverFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SignalDeliverFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SignalDeliverFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SignalDeliverFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SignalDeliverFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 code = 1`
     #[inline]
-    #[must_use]
     pub fn code(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint64 sa_flags = 2`
     #[inline]
-    #[must_use]
     pub fn sa_flags(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 sig = 3`
     #[inline]
-    #[must_use]
     pub fn sig(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -117,24 +63,14 @@ pub mod signal_deliver_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SignalGenerateFtraceEvent`.
-#[derive(Debug)]
-pub struct SignalGenerateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SignalGenerateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SignalGenerateFtraceEvent`.
+    writer SignalGenerateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SignalGenerateFtraceEvent`.
+    reader SignalGenerateFtraceEventReader;
 }
 
-impl<'w> SignalGenerateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SignalGenerateFtraceEventWriter<'_> {
     /// `optional int32 code = 1`
     #[inline]
     pub fn code(&mut self, value: i32) -> &mut Self {
@@ -178,86 +114,39 @@ impl<'w> SignalGenerateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SignalGenerateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SignalGenerateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SignalGenerateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SignalGenerateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 code = 1`
     #[inline]
-    #[must_use]
     pub fn code(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional string comm = 2`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional int32 group = 3`
     #[inline]
-    #[must_use]
     pub fn group(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 pid = 4`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 result = 5`
     #[inline]
-    #[must_use]
     pub fn result(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int32 sig = 6`
     #[inline]
-    #[must_use]
     pub fn sig(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.InetSockSetStateFtraceEvent`.
-#[derive(Debug)]
-pub struct InetSockSetStateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InetSockSetStateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InetSockSetStateFtraceEvent`.
+    writer InetSockSetStateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.InetSockSetStateFtraceEvent`.
+    reader InetSockSetStateFtraceEventReader;
 }
 
-impl<'w> InetSockSetStateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InetSockSetStateFtraceEventWriter<'_> {
     /// `optional uint32 daddr = 1`
     #[inline]
     pub fn daddr(&mut self, value: u32) -> &mut Self {
@@ -84,107 +74,57 @@ impl<'w> InetSockSetStateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InetSockSetStateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InetSockSetStateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InetSockSetStateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InetSockSetStateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 daddr = 1`
     #[inline]
-    #[must_use]
     pub fn daddr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 dport = 2`
     #[inline]
-    #[must_use]
     pub fn dport(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 family = 3`
     #[inline]
-    #[must_use]
     pub fn family(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int32 newstate = 4`
     #[inline]
-    #[must_use]
     pub fn newstate(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 oldstate = 5`
     #[inline]
-    #[must_use]
     pub fn oldstate(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional uint32 protocol = 6`
     #[inline]
-    #[must_use]
     pub fn protocol(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 saddr = 7`
     #[inline]
-    #[must_use]
     pub fn saddr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint64 skaddr = 8`
     #[inline]
-    #[must_use]
     pub fn skaddr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
 
     /// `optional uint32 sport = 9`
     #[inline]
-    #[must_use]
     pub fn sport(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }

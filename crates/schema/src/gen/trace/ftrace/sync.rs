@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.SyncPtFtraceEvent`.
-#[derive(Debug)]
-pub struct SyncPtFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SyncPtFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SyncPtFtraceEvent`.
+    writer SyncPtFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SyncPtFtraceEvent`.
+    reader SyncPtFtraceEventReader;
 }
 
-impl<'w> SyncPtFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SyncPtFtraceEventWriter<'_> {
     /// `optional string timeline = 1`
     #[inline]
     pub fn timeline(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> SyncPtFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SyncPtFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SyncPtFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SyncPtFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SyncPtFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string timeline = 1`
     #[inline]
-    #[must_use]
     pub fn timeline(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional string value = 2`
     #[inline]
-    #[must_use]
     pub fn value(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
@@ -102,24 +49,14 @@ pub mod sync_pt_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SyncTimelineFtraceEvent`.
-#[derive(Debug)]
-pub struct SyncTimelineFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SyncTimelineFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SyncTimelineFtraceEvent`.
+    writer SyncTimelineFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SyncTimelineFtraceEvent`.
+    reader SyncTimelineFtraceEventReader;
 }
 
-impl<'w> SyncTimelineFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SyncTimelineFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -135,58 +72,15 @@ impl<'w> SyncTimelineFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SyncTimelineFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SyncTimelineFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SyncTimelineFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SyncTimelineFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional string value = 2`
     #[inline]
-    #[must_use]
     pub fn value(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
@@ -202,24 +96,14 @@ pub mod sync_timeline_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SyncWaitFtraceEvent`.
-#[derive(Debug)]
-pub struct SyncWaitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SyncWaitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SyncWaitFtraceEvent`.
+    writer SyncWaitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SyncWaitFtraceEvent`.
+    reader SyncWaitFtraceEventReader;
 }
 
-impl<'w> SyncWaitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SyncWaitFtraceEventWriter<'_> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -242,65 +126,21 @@ impl<'w> SyncWaitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SyncWaitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SyncWaitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SyncWaitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SyncWaitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string name = 1`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 status = 2`
     #[inline]
-    #[must_use]
     pub fn status(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint32 begin = 3`
     #[inline]
-    #[must_use]
     pub fn begin(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.RssStatThrottledFtraceEvent`.
-#[derive(Debug)]
-pub struct RssStatThrottledFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for RssStatThrottledFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.RssStatThrottledFtraceEvent`.
+    writer RssStatThrottledFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.RssStatThrottledFtraceEvent`.
+    reader RssStatThrottledFtraceEventReader;
 }
 
-impl<'w> RssStatThrottledFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl RssStatThrottledFtraceEventWriter<'_> {
     /// `optional uint32 curr = 1`
     #[inline]
     pub fn curr(&mut self, value: u32) -> &mut Self {
@@ -49,72 +39,27 @@ impl<'w> RssStatThrottledFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.RssStatThrottledFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RssStatThrottledFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for RssStatThrottledFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> RssStatThrottledFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 curr = 1`
     #[inline]
-    #[must_use]
     pub fn curr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional int32 member = 2`
     #[inline]
-    #[must_use]
     pub fn member(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint32 mm_id = 3`
     #[inline]
-    #[must_use]
     pub fn mm_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional int64 size = 4`
     #[inline]
-    #[must_use]
     pub fn size(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
@@ -132,24 +77,14 @@ pub mod rss_stat_throttled_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SuspendResumeMinimalFtraceEvent`.
-#[derive(Debug)]
-pub struct SuspendResumeMinimalFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SuspendResumeMinimalFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SuspendResumeMinimalFtraceEvent`.
+    writer SuspendResumeMinimalFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.SuspendResumeMinimalFtraceEvent`.
+    reader SuspendResumeMinimalFtraceEventReader;
 }
 
-impl<'w> SuspendResumeMinimalFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SuspendResumeMinimalFtraceEventWriter<'_> {
     /// `optional uint32 start = 1`
     #[inline]
     pub fn start(&mut self, value: u32) -> &mut Self {
@@ -158,51 +93,9 @@ impl<'w> SuspendResumeMinimalFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SuspendResumeMinimalFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SuspendResumeMinimalFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SuspendResumeMinimalFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SuspendResumeMinimalFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 start = 1`
     #[inline]
-    #[must_use]
     pub fn start(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TaskNewtaskFtraceEvent`.
-#[derive(Debug)]
-pub struct TaskNewtaskFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TaskNewtaskFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TaskNewtaskFtraceEvent`.
+    writer TaskNewtaskFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TaskNewtaskFtraceEvent`.
+    reader TaskNewtaskFtraceEventReader;
 }
 
-impl<'w> TaskNewtaskFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TaskNewtaskFtraceEventWriter<'_> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&mut self, value: i32) -> &mut Self {
@@ -49,72 +39,27 @@ impl<'w> TaskNewtaskFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TaskNewtaskFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TaskNewtaskFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TaskNewtaskFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TaskNewtaskFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 pid = 1`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional string comm = 2`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional uint64 clone_flags = 3`
     #[inline]
-    #[must_use]
     pub fn clone_flags(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional int32 oom_score_adj = 4`
     #[inline]
-    #[must_use]
     pub fn oom_score_adj(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
@@ -132,24 +77,14 @@ pub mod task_newtask_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TaskRenameFtraceEvent`.
-#[derive(Debug)]
-pub struct TaskRenameFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TaskRenameFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TaskRenameFtraceEvent`.
+    writer TaskRenameFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TaskRenameFtraceEvent`.
+    reader TaskRenameFtraceEventReader;
 }
 
-impl<'w> TaskRenameFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TaskRenameFtraceEventWriter<'_> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&mut self, value: i32) -> &mut Self {
@@ -179,72 +114,27 @@ impl<'w> TaskRenameFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TaskRenameFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TaskRenameFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TaskRenameFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TaskRenameFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 pid = 1`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional string oldcomm = 2`
     #[inline]
-    #[must_use]
     pub fn oldcomm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional string newcomm = 3`
     #[inline]
-    #[must_use]
     pub fn newcomm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional int32 oom_score_adj = 4`
     #[inline]
-    #[must_use]
     pub fn oom_score_adj(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TcpRetransmitSkbFtraceEvent`.
-#[derive(Debug)]
-pub struct TcpRetransmitSkbFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TcpRetransmitSkbFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TcpRetransmitSkbFtraceEvent`.
+    writer TcpRetransmitSkbFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TcpRetransmitSkbFtraceEvent`.
+    reader TcpRetransmitSkbFtraceEventReader;
 }
 
-impl<'w> TcpRetransmitSkbFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TcpRetransmitSkbFtraceEventWriter<'_> {
     /// `optional uint32 daddr = 1`
     #[inline]
     pub fn daddr(&mut self, value: u32) -> &mut Self {
@@ -70,93 +60,45 @@ impl<'w> TcpRetransmitSkbFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TcpRetransmitSkbFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TcpRetransmitSkbFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TcpRetransmitSkbFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TcpRetransmitSkbFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 daddr = 1`
     #[inline]
-    #[must_use]
     pub fn daddr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 dport = 2`
     #[inline]
-    #[must_use]
     pub fn dport(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 saddr = 3`
     #[inline]
-    #[must_use]
     pub fn saddr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint64 skaddr = 4`
     #[inline]
-    #[must_use]
     pub fn skaddr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 skbaddr = 5`
     #[inline]
-    #[must_use]
     pub fn skbaddr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint32 sport = 6`
     #[inline]
-    #[must_use]
     pub fn sport(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional int32 state = 7`
     #[inline]
-    #[must_use]
     pub fn state(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ThermalTemperatureFtraceEvent`.
-#[derive(Debug)]
-pub struct ThermalTemperatureFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ThermalTemperatureFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ThermalTemperatureFtraceEvent`.
+    writer ThermalTemperatureFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.ThermalTemperatureFtraceEvent`.
+    reader ThermalTemperatureFtraceEventReader;
 }
 
-impl<'w> ThermalTemperatureFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ThermalTemperatureFtraceEventWriter<'_> {
     /// `optional int32 id = 1`
     #[inline]
     pub fn id(&mut self, value: i32) -> &mut Self {
@@ -49,72 +39,27 @@ impl<'w> ThermalTemperatureFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ThermalTemperatureFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ThermalTemperatureFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ThermalTemperatureFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ThermalTemperatureFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 temp = 2`
     #[inline]
-    #[must_use]
     pub fn temp(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 temp_prev = 3`
     #[inline]
-    #[must_use]
     pub fn temp_prev(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional string thermal_zone = 4`
     #[inline]
-    #[must_use]
     pub fn thermal_zone(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
@@ -132,24 +77,14 @@ pub mod thermal_temperature_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CdevUpdateFtraceEvent`.
-#[derive(Debug)]
-pub struct CdevUpdateFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CdevUpdateFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CdevUpdateFtraceEvent`.
+    writer CdevUpdateFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.CdevUpdateFtraceEvent`.
+    reader CdevUpdateFtraceEventReader;
 }
 
-impl<'w> CdevUpdateFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CdevUpdateFtraceEventWriter<'_> {
     /// `optional uint64 target = 1`
     #[inline]
     pub fn target(&mut self, value: u64) -> &mut Self {
@@ -165,58 +100,15 @@ impl<'w> CdevUpdateFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CdevUpdateFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CdevUpdateFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CdevUpdateFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CdevUpdateFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 target = 1`
     #[inline]
-    #[must_use]
     pub fn target(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional string type = 2`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ThermalExynosAcpmBulkFtraceEvent`.
-#[derive(Debug)]
-pub struct ThermalExynosAcpmBulkFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ThermalExynosAcpmBulkFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ThermalExynosAcpmBulkFtraceEvent`.
+    writer ThermalExynosAcpmBulkFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.ThermalExynosAcpmBulkFtraceEvent`.
+    reader ThermalExynosAcpmBulkFtraceEventReader;
 }
 
-impl<'w> ThermalExynosAcpmBulkFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ThermalExynosAcpmBulkFtraceEventWriter<'_> {
     /// `optional uint32 tz_id = 1`
     #[inline]
     pub fn tz_id(&mut self, value: u32) -> &mut Self {
@@ -98,121 +88,69 @@ impl<'w> ThermalExynosAcpmBulkFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ThermalExynosAcpmBulkFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ThermalExynosAcpmBulkFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ThermalExynosAcpmBulkFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ThermalExynosAcpmBulkFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 tz_id = 1`
     #[inline]
-    #[must_use]
     pub fn tz_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 current_temp = 2`
     #[inline]
-    #[must_use]
     pub fn current_temp(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 ctrl_temp = 3`
     #[inline]
-    #[must_use]
     pub fn ctrl_temp(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 cdev_state = 4`
     #[inline]
-    #[must_use]
     pub fn cdev_state(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 pid_et_p = 5`
     #[inline]
-    #[must_use]
     pub fn pid_et_p(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int32 pid_power_range = 6`
     #[inline]
-    #[must_use]
     pub fn pid_power_range(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional int32 pid_p = 7`
     #[inline]
-    #[must_use]
     pub fn pid_p(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
 
     /// `optional int32 pid_i = 8`
     #[inline]
-    #[must_use]
     pub fn pid_i(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
 
     /// `optional int32 k_p = 9`
     #[inline]
-    #[must_use]
     pub fn k_p(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 9)
     }
 
     /// `optional int32 k_i = 10`
     #[inline]
-    #[must_use]
     pub fn k_i(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 10)
     }
 
     /// `optional uint64 timestamp = 11`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 11)
     }
@@ -237,24 +175,14 @@ pub mod thermal_exynos_acpm_bulk_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ThermalExynosAcpmHighOverheadFtraceEvent`.
-#[derive(Debug)]
-pub struct ThermalExynosAcpmHighOverheadFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ThermalExynosAcpmHighOverheadFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ThermalExynosAcpmHighOverheadFtraceEvent`.
+    writer ThermalExynosAcpmHighOverheadFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.ThermalExynosAcpmHighOverheadFtraceEvent`.
+    reader ThermalExynosAcpmHighOverheadFtraceEventReader;
 }
 
-impl<'w> ThermalExynosAcpmHighOverheadFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ThermalExynosAcpmHighOverheadFtraceEventWriter<'_> {
     /// `optional int32 tz_id = 1`
     #[inline]
     pub fn tz_id(&mut self, value: i32) -> &mut Self {
@@ -305,93 +233,45 @@ impl<'w> ThermalExynosAcpmHighOverheadFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ThermalExynosAcpmHighOverheadFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ThermalExynosAcpmHighOverheadFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ThermalExynosAcpmHighOverheadFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ThermalExynosAcpmHighOverheadFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 tz_id = 1`
     #[inline]
-    #[must_use]
     pub fn tz_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional uint32 current_temp = 2`
     #[inline]
-    #[must_use]
     pub fn current_temp(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 ctrl_temp = 3`
     #[inline]
-    #[must_use]
     pub fn ctrl_temp(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 cdev_state = 4`
     #[inline]
-    #[must_use]
     pub fn cdev_state(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 pid_et_p = 5`
     #[inline]
-    #[must_use]
     pub fn pid_et_p(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional int32 k_p = 6`
     #[inline]
-    #[must_use]
     pub fn k_p(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional int32 k_i = 7`
     #[inline]
-    #[must_use]
     pub fn k_i(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.HrtimerStartFtraceEvent`.
-#[derive(Debug)]
-pub struct HrtimerStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HrtimerStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HrtimerStartFtraceEvent`.
+    writer HrtimerStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.HrtimerStartFtraceEvent`.
+    reader HrtimerStartFtraceEventReader;
 }
 
-impl<'w> HrtimerStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl HrtimerStartFtraceEventWriter<'_> {
     /// `optional uint64 hrtimer = 1`
     #[inline]
     pub fn hrtimer(&mut self, value: u64) -> &mut Self {
@@ -56,79 +46,33 @@ impl<'w> HrtimerStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.HrtimerStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HrtimerStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HrtimerStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> HrtimerStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 hrtimer = 1`
     #[inline]
-    #[must_use]
     pub fn hrtimer(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 function = 2`
     #[inline]
-    #[must_use]
     pub fn function(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int64 expires = 3`
     #[inline]
-    #[must_use]
     pub fn expires(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional int64 softexpires = 4`
     #[inline]
-    #[must_use]
     pub fn softexpires(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
 
     /// `optional uint32 mode = 5`
     #[inline]
-    #[must_use]
     pub fn mode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -147,24 +91,14 @@ pub mod hrtimer_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.HrtimerCancelFtraceEvent`.
-#[derive(Debug)]
-pub struct HrtimerCancelFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HrtimerCancelFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HrtimerCancelFtraceEvent`.
+    writer HrtimerCancelFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.HrtimerCancelFtraceEvent`.
+    reader HrtimerCancelFtraceEventReader;
 }
 
-impl<'w> HrtimerCancelFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl HrtimerCancelFtraceEventWriter<'_> {
     /// `optional uint64 hrtimer = 1`
     #[inline]
     pub fn hrtimer(&mut self, value: u64) -> &mut Self {
@@ -173,51 +107,9 @@ impl<'w> HrtimerCancelFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.HrtimerCancelFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HrtimerCancelFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HrtimerCancelFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> HrtimerCancelFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 hrtimer = 1`
     #[inline]
-    #[must_use]
     pub fn hrtimer(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
@@ -232,24 +124,14 @@ pub mod hrtimer_cancel_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.HrtimerExpireEntryFtraceEvent`.
-#[derive(Debug)]
-pub struct HrtimerExpireEntryFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HrtimerExpireEntryFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HrtimerExpireEntryFtraceEvent`.
+    writer HrtimerExpireEntryFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.HrtimerExpireEntryFtraceEvent`.
+    reader HrtimerExpireEntryFtraceEventReader;
 }
 
-impl<'w> HrtimerExpireEntryFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl HrtimerExpireEntryFtraceEventWriter<'_> {
     /// `optional uint64 hrtimer = 1`
     #[inline]
     pub fn hrtimer(&mut self, value: u64) -> &mut Self {
@@ -272,65 +154,21 @@ impl<'w> HrtimerExpireEntryFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.HrtimerExpireEntryFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HrtimerExpireEntryFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HrtimerExpireEntryFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> HrtimerExpireEntryFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 hrtimer = 1`
     #[inline]
-    #[must_use]
     pub fn hrtimer(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int64 now = 2`
     #[inline]
-    #[must_use]
     pub fn now(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
 
     /// `optional uint64 function = 3`
     #[inline]
-    #[must_use]
     pub fn function(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -347,24 +185,14 @@ pub mod hrtimer_expire_entry_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.HrtimerExpireExitFtraceEvent`.
-#[derive(Debug)]
-pub struct HrtimerExpireExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HrtimerExpireExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HrtimerExpireExitFtraceEvent`.
+    writer HrtimerExpireExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.HrtimerExpireExitFtraceEvent`.
+    reader HrtimerExpireExitFtraceEventReader;
 }
 
-impl<'w> HrtimerExpireExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl HrtimerExpireExitFtraceEventWriter<'_> {
     /// `optional uint64 hrtimer = 1`
     #[inline]
     pub fn hrtimer(&mut self, value: u64) -> &mut Self {
@@ -373,51 +201,9 @@ impl<'w> HrtimerExpireExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.HrtimerExpireExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HrtimerExpireExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HrtimerExpireExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> HrtimerExpireExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 hrtimer = 1`
     #[inline]
-    #[must_use]
     pub fn hrtimer(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
@@ -432,24 +218,14 @@ pub mod hrtimer_expire_exit_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TimerStartFtraceEvent`.
-#[derive(Debug)]
-pub struct TimerStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TimerStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TimerStartFtraceEvent`.
+    writer TimerStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TimerStartFtraceEvent`.
+    reader TimerStartFtraceEventReader;
 }
 
-impl<'w> TimerStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TimerStartFtraceEventWriter<'_> {
     /// `optional uint64 timer = 1`
     #[inline]
     pub fn timer(&mut self, value: u64) -> &mut Self {
@@ -500,93 +276,45 @@ impl<'w> TimerStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TimerStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TimerStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TimerStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TimerStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 timer = 1`
     #[inline]
-    #[must_use]
     pub fn timer(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 function = 2`
     #[inline]
-    #[must_use]
     pub fn function(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 expires = 3`
     #[inline]
-    #[must_use]
     pub fn expires(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 now = 4`
     #[inline]
-    #[must_use]
     pub fn now(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 deferrable = 5`
     #[inline]
-    #[must_use]
     pub fn deferrable(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 flags = 6`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint64 bucket_expiry = 7`
     #[inline]
-    #[must_use]
     pub fn bucket_expiry(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
@@ -607,24 +335,14 @@ pub mod timer_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TimerCancelFtraceEvent`.
-#[derive(Debug)]
-pub struct TimerCancelFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TimerCancelFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TimerCancelFtraceEvent`.
+    writer TimerCancelFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TimerCancelFtraceEvent`.
+    reader TimerCancelFtraceEventReader;
 }
 
-impl<'w> TimerCancelFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TimerCancelFtraceEventWriter<'_> {
     /// `optional uint64 timer = 1`
     #[inline]
     pub fn timer(&mut self, value: u64) -> &mut Self {
@@ -633,51 +351,9 @@ impl<'w> TimerCancelFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TimerCancelFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TimerCancelFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TimerCancelFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TimerCancelFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 timer = 1`
     #[inline]
-    #[must_use]
     pub fn timer(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
@@ -692,24 +368,14 @@ pub mod timer_cancel_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TimerExpireEntryFtraceEvent`.
-#[derive(Debug)]
-pub struct TimerExpireEntryFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TimerExpireEntryFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TimerExpireEntryFtraceEvent`.
+    writer TimerExpireEntryFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TimerExpireEntryFtraceEvent`.
+    reader TimerExpireEntryFtraceEventReader;
 }
 
-impl<'w> TimerExpireEntryFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TimerExpireEntryFtraceEventWriter<'_> {
     /// `optional uint64 timer = 1`
     #[inline]
     pub fn timer(&mut self, value: u64) -> &mut Self {
@@ -739,72 +405,27 @@ impl<'w> TimerExpireEntryFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TimerExpireEntryFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TimerExpireEntryFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TimerExpireEntryFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TimerExpireEntryFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 timer = 1`
     #[inline]
-    #[must_use]
     pub fn timer(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 now = 2`
     #[inline]
-    #[must_use]
     pub fn now(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 function = 3`
     #[inline]
-    #[must_use]
     pub fn function(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 baseclk = 4`
     #[inline]
-    #[must_use]
     pub fn baseclk(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -822,24 +443,14 @@ pub mod timer_expire_entry_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TimerExpireExitFtraceEvent`.
-#[derive(Debug)]
-pub struct TimerExpireExitFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TimerExpireExitFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TimerExpireExitFtraceEvent`.
+    writer TimerExpireExitFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TimerExpireExitFtraceEvent`.
+    reader TimerExpireExitFtraceEventReader;
 }
 
-impl<'w> TimerExpireExitFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TimerExpireExitFtraceEventWriter<'_> {
     /// `optional uint64 timer = 1`
     #[inline]
     pub fn timer(&mut self, value: u64) -> &mut Self {
@@ -848,51 +459,9 @@ impl<'w> TimerExpireExitFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TimerExpireExitFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TimerExpireExitFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TimerExpireExitFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TimerExpireExitFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 timer = 1`
     #[inline]
-    #[must_use]
     pub fn timer(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }

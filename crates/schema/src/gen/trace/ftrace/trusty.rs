@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TrustySmcFtraceEvent`.
-#[derive(Debug)]
-pub struct TrustySmcFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrustySmcFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrustySmcFtraceEvent`.
+    writer TrustySmcFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrustySmcFtraceEvent`.
+    reader TrustySmcFtraceEventReader;
 }
 
-impl<'w> TrustySmcFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrustySmcFtraceEventWriter<'_> {
     /// `optional uint64 r0 = 1`
     #[inline]
     pub fn r0(&mut self, value: u64) -> &mut Self {
@@ -49,72 +39,27 @@ impl<'w> TrustySmcFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrustySmcFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrustySmcFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrustySmcFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrustySmcFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 r0 = 1`
     #[inline]
-    #[must_use]
     pub fn r0(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 r1 = 2`
     #[inline]
-    #[must_use]
     pub fn r1(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 r2 = 3`
     #[inline]
-    #[must_use]
     pub fn r2(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 r3 = 4`
     #[inline]
-    #[must_use]
     pub fn r3(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -132,24 +77,14 @@ pub mod trusty_smc_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrustySmcDoneFtraceEvent`.
-#[derive(Debug)]
-pub struct TrustySmcDoneFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrustySmcDoneFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrustySmcDoneFtraceEvent`.
+    writer TrustySmcDoneFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrustySmcDoneFtraceEvent`.
+    reader TrustySmcDoneFtraceEventReader;
 }
 
-impl<'w> TrustySmcDoneFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrustySmcDoneFtraceEventWriter<'_> {
     /// `optional uint64 ret = 1`
     #[inline]
     pub fn ret(&mut self, value: u64) -> &mut Self {
@@ -158,51 +93,9 @@ impl<'w> TrustySmcDoneFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrustySmcDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrustySmcDoneFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrustySmcDoneFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrustySmcDoneFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 ret = 1`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
@@ -217,24 +110,14 @@ pub mod trusty_smc_done_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrustyStdCall32FtraceEvent`.
-#[derive(Debug)]
-pub struct TrustyStdCall32FtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrustyStdCall32FtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrustyStdCall32FtraceEvent`.
+    writer TrustyStdCall32FtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrustyStdCall32FtraceEvent`.
+    reader TrustyStdCall32FtraceEventReader;
 }
 
-impl<'w> TrustyStdCall32FtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrustyStdCall32FtraceEventWriter<'_> {
     /// `optional uint64 r0 = 1`
     #[inline]
     pub fn r0(&mut self, value: u64) -> &mut Self {
@@ -264,72 +147,27 @@ impl<'w> TrustyStdCall32FtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrustyStdCall32FtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrustyStdCall32FtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrustyStdCall32FtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrustyStdCall32FtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 r0 = 1`
     #[inline]
-    #[must_use]
     pub fn r0(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 r1 = 2`
     #[inline]
-    #[must_use]
     pub fn r1(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 r2 = 3`
     #[inline]
-    #[must_use]
     pub fn r2(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 r3 = 4`
     #[inline]
-    #[must_use]
     pub fn r3(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -347,24 +185,14 @@ pub mod trusty_std_call32_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrustyStdCall32DoneFtraceEvent`.
-#[derive(Debug)]
-pub struct TrustyStdCall32DoneFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrustyStdCall32DoneFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrustyStdCall32DoneFtraceEvent`.
+    writer TrustyStdCall32DoneFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrustyStdCall32DoneFtraceEvent`.
+    reader TrustyStdCall32DoneFtraceEventReader;
 }
 
-impl<'w> TrustyStdCall32DoneFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrustyStdCall32DoneFtraceEventWriter<'_> {
     /// `optional int64 ret = 1`
     #[inline]
     pub fn ret(&mut self, value: i64) -> &mut Self {
@@ -373,51 +201,9 @@ impl<'w> TrustyStdCall32DoneFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrustyStdCall32DoneFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrustyStdCall32DoneFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrustyStdCall32DoneFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrustyStdCall32DoneFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int64 ret = 1`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 1)
     }
@@ -432,24 +218,14 @@ pub mod trusty_std_call32_done_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrustyShareMemoryFtraceEvent`.
-#[derive(Debug)]
-pub struct TrustyShareMemoryFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrustyShareMemoryFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrustyShareMemoryFtraceEvent`.
+    writer TrustyShareMemoryFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrustyShareMemoryFtraceEvent`.
+    reader TrustyShareMemoryFtraceEventReader;
 }
 
-impl<'w> TrustyShareMemoryFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrustyShareMemoryFtraceEventWriter<'_> {
     /// `optional uint64 len = 1`
     #[inline]
     pub fn len(&mut self, value: u64) -> &mut Self {
@@ -472,65 +248,21 @@ impl<'w> TrustyShareMemoryFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrustyShareMemoryFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrustyShareMemoryFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrustyShareMemoryFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrustyShareMemoryFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 len = 1`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 lend = 2`
     #[inline]
-    #[must_use]
     pub fn lend(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 nents = 3`
     #[inline]
-    #[must_use]
     pub fn nents(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -547,24 +279,14 @@ pub mod trusty_share_memory_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrustyShareMemoryDoneFtraceEvent`.
-#[derive(Debug)]
-pub struct TrustyShareMemoryDoneFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrustyShareMemoryDoneFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrustyShareMemoryDoneFtraceEvent`.
+    writer TrustyShareMemoryDoneFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrustyShareMemoryDoneFtraceEvent`.
+    reader TrustyShareMemoryDoneFtraceEventReader;
 }
 
-impl<'w> TrustyShareMemoryDoneFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrustyShareMemoryDoneFtraceEventWriter<'_> {
     /// `optional uint64 handle = 1`
     #[inline]
     pub fn handle(&mut self, value: u64) -> &mut Self {
@@ -601,79 +323,33 @@ impl<'w> TrustyShareMemoryDoneFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrustyShareMemoryDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrustyShareMemoryDoneFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrustyShareMemoryDoneFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrustyShareMemoryDoneFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 handle = 1`
     #[inline]
-    #[must_use]
     pub fn handle(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 len = 2`
     #[inline]
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 lend = 3`
     #[inline]
-    #[must_use]
     pub fn lend(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 nents = 4`
     #[inline]
-    #[must_use]
     pub fn nents(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 ret = 5`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -692,24 +368,14 @@ pub mod trusty_share_memory_done_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrustyReclaimMemoryFtraceEvent`.
-#[derive(Debug)]
-pub struct TrustyReclaimMemoryFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrustyReclaimMemoryFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrustyReclaimMemoryFtraceEvent`.
+    writer TrustyReclaimMemoryFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrustyReclaimMemoryFtraceEvent`.
+    reader TrustyReclaimMemoryFtraceEventReader;
 }
 
-impl<'w> TrustyReclaimMemoryFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrustyReclaimMemoryFtraceEventWriter<'_> {
     /// `optional uint64 id = 1`
     #[inline]
     pub fn id(&mut self, value: u64) -> &mut Self {
@@ -718,51 +384,9 @@ impl<'w> TrustyReclaimMemoryFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrustyReclaimMemoryFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrustyReclaimMemoryFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrustyReclaimMemoryFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrustyReclaimMemoryFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
@@ -777,24 +401,14 @@ pub mod trusty_reclaim_memory_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrustyReclaimMemoryDoneFtraceEvent`.
-#[derive(Debug)]
-pub struct TrustyReclaimMemoryDoneFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrustyReclaimMemoryDoneFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrustyReclaimMemoryDoneFtraceEvent`.
+    writer TrustyReclaimMemoryDoneFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrustyReclaimMemoryDoneFtraceEvent`.
+    reader TrustyReclaimMemoryDoneFtraceEventReader;
 }
 
-impl<'w> TrustyReclaimMemoryDoneFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrustyReclaimMemoryDoneFtraceEventWriter<'_> {
     /// `optional uint64 id = 1`
     #[inline]
     pub fn id(&mut self, value: u64) -> &mut Self {
@@ -810,58 +424,15 @@ impl<'w> TrustyReclaimMemoryDoneFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrustyReclaimMemoryDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrustyReclaimMemoryDoneFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrustyReclaimMemoryDoneFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrustyReclaimMemoryDoneFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 id = 1`
     #[inline]
-    #[must_use]
     pub fn id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int32 ret = 2`
     #[inline]
-    #[must_use]
     pub fn ret(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
@@ -877,24 +448,14 @@ pub mod trusty_reclaim_memory_done_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrustyIrqFtraceEvent`.
-#[derive(Debug)]
-pub struct TrustyIrqFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrustyIrqFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrustyIrqFtraceEvent`.
+    writer TrustyIrqFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrustyIrqFtraceEvent`.
+    reader TrustyIrqFtraceEventReader;
 }
 
-impl<'w> TrustyIrqFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrustyIrqFtraceEventWriter<'_> {
     /// `optional int32 irq = 1`
     #[inline]
     pub fn irq(&mut self, value: i32) -> &mut Self {
@@ -903,51 +464,9 @@ impl<'w> TrustyIrqFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrustyIrqFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrustyIrqFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrustyIrqFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrustyIrqFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 irq = 1`
     #[inline]
-    #[must_use]
     pub fn irq(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
@@ -962,24 +481,14 @@ pub mod trusty_irq_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrustyIpcHandleEventFtraceEvent`.
-#[derive(Debug)]
-pub struct TrustyIpcHandleEventFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrustyIpcHandleEventFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrustyIpcHandleEventFtraceEvent`.
+    writer TrustyIpcHandleEventFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrustyIpcHandleEventFtraceEvent`.
+    reader TrustyIpcHandleEventFtraceEventReader;
 }
 
-impl<'w> TrustyIpcHandleEventFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrustyIpcHandleEventFtraceEventWriter<'_> {
     /// `optional uint32 chan = 1`
     #[inline]
     pub fn chan(&mut self, value: u32) -> &mut Self {
@@ -1002,65 +511,21 @@ impl<'w> TrustyIpcHandleEventFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrustyIpcHandleEventFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrustyIpcHandleEventFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrustyIpcHandleEventFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrustyIpcHandleEventFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 chan = 1`
     #[inline]
-    #[must_use]
     pub fn chan(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 event_id = 2`
     #[inline]
-    #[must_use]
     pub fn event_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional string srv_name = 3`
     #[inline]
-    #[must_use]
     pub fn srv_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
@@ -1077,24 +542,14 @@ pub mod trusty_ipc_handle_event_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrustyIpcConnectFtraceEvent`.
-#[derive(Debug)]
-pub struct TrustyIpcConnectFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrustyIpcConnectFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrustyIpcConnectFtraceEvent`.
+    writer TrustyIpcConnectFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrustyIpcConnectFtraceEvent`.
+    reader TrustyIpcConnectFtraceEventReader;
 }
 
-impl<'w> TrustyIpcConnectFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrustyIpcConnectFtraceEventWriter<'_> {
     /// `optional uint32 chan = 1`
     #[inline]
     pub fn chan(&mut self, value: u32) -> &mut Self {
@@ -1117,65 +572,21 @@ impl<'w> TrustyIpcConnectFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrustyIpcConnectFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrustyIpcConnectFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrustyIpcConnectFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrustyIpcConnectFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 chan = 1`
     #[inline]
-    #[must_use]
     pub fn chan(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional string port = 2`
     #[inline]
-    #[must_use]
     pub fn port(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional int32 state = 3`
     #[inline]
-    #[must_use]
     pub fn state(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -1192,24 +603,14 @@ pub mod trusty_ipc_connect_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrustyIpcConnectEndFtraceEvent`.
-#[derive(Debug)]
-pub struct TrustyIpcConnectEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrustyIpcConnectEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrustyIpcConnectEndFtraceEvent`.
+    writer TrustyIpcConnectEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrustyIpcConnectEndFtraceEvent`.
+    reader TrustyIpcConnectEndFtraceEventReader;
 }
 
-impl<'w> TrustyIpcConnectEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrustyIpcConnectEndFtraceEventWriter<'_> {
     /// `optional uint32 chan = 1`
     #[inline]
     pub fn chan(&mut self, value: u32) -> &mut Self {
@@ -1232,65 +633,21 @@ impl<'w> TrustyIpcConnectEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrustyIpcConnectEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrustyIpcConnectEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrustyIpcConnectEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrustyIpcConnectEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 chan = 1`
     #[inline]
-    #[must_use]
     pub fn chan(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional int32 err = 2`
     #[inline]
-    #[must_use]
     pub fn err(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 state = 3`
     #[inline]
-    #[must_use]
     pub fn state(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -1307,24 +664,14 @@ pub mod trusty_ipc_connect_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrustyIpcWriteFtraceEvent`.
-#[derive(Debug)]
-pub struct TrustyIpcWriteFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrustyIpcWriteFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrustyIpcWriteFtraceEvent`.
+    writer TrustyIpcWriteFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrustyIpcWriteFtraceEvent`.
+    reader TrustyIpcWriteFtraceEventReader;
 }
 
-impl<'w> TrustyIpcWriteFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrustyIpcWriteFtraceEventWriter<'_> {
     /// `optional uint64 buf_id = 1`
     #[inline]
     pub fn buf_id(&mut self, value: u64) -> &mut Self {
@@ -1368,86 +715,39 @@ impl<'w> TrustyIpcWriteFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrustyIpcWriteFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrustyIpcWriteFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrustyIpcWriteFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrustyIpcWriteFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 buf_id = 1`
     #[inline]
-    #[must_use]
     pub fn buf_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 chan = 2`
     #[inline]
-    #[must_use]
     pub fn chan(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 kind_shm = 3`
     #[inline]
-    #[must_use]
     pub fn kind_shm(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 len_or_err = 4`
     #[inline]
-    #[must_use]
     pub fn len_or_err(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional uint64 shm_cnt = 5`
     #[inline]
-    #[must_use]
     pub fn shm_cnt(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional string srv_name = 6`
     #[inline]
-    #[must_use]
     pub fn srv_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
@@ -1467,24 +767,14 @@ pub mod trusty_ipc_write_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrustyIpcPollFtraceEvent`.
-#[derive(Debug)]
-pub struct TrustyIpcPollFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrustyIpcPollFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrustyIpcPollFtraceEvent`.
+    writer TrustyIpcPollFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrustyIpcPollFtraceEvent`.
+    reader TrustyIpcPollFtraceEventReader;
 }
 
-impl<'w> TrustyIpcPollFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrustyIpcPollFtraceEventWriter<'_> {
     /// `optional uint32 chan = 1`
     #[inline]
     pub fn chan(&mut self, value: u32) -> &mut Self {
@@ -1507,65 +797,21 @@ impl<'w> TrustyIpcPollFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrustyIpcPollFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrustyIpcPollFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrustyIpcPollFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrustyIpcPollFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 chan = 1`
     #[inline]
-    #[must_use]
     pub fn chan(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 poll_mask = 2`
     #[inline]
-    #[must_use]
     pub fn poll_mask(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional string srv_name = 3`
     #[inline]
-    #[must_use]
     pub fn srv_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
@@ -1582,24 +828,14 @@ pub mod trusty_ipc_poll_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrustyIpcReadFtraceEvent`.
-#[derive(Debug)]
-pub struct TrustyIpcReadFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrustyIpcReadFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrustyIpcReadFtraceEvent`.
+    writer TrustyIpcReadFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrustyIpcReadFtraceEvent`.
+    reader TrustyIpcReadFtraceEventReader;
 }
 
-impl<'w> TrustyIpcReadFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrustyIpcReadFtraceEventWriter<'_> {
     /// `optional uint32 chan = 1`
     #[inline]
     pub fn chan(&mut self, value: u32) -> &mut Self {
@@ -1615,58 +851,15 @@ impl<'w> TrustyIpcReadFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrustyIpcReadFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrustyIpcReadFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrustyIpcReadFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrustyIpcReadFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 chan = 1`
     #[inline]
-    #[must_use]
     pub fn chan(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional string srv_name = 2`
     #[inline]
-    #[must_use]
     pub fn srv_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
@@ -1682,24 +875,14 @@ pub mod trusty_ipc_read_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrustyIpcReadEndFtraceEvent`.
-#[derive(Debug)]
-pub struct TrustyIpcReadEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrustyIpcReadEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrustyIpcReadEndFtraceEvent`.
+    writer TrustyIpcReadEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrustyIpcReadEndFtraceEvent`.
+    reader TrustyIpcReadEndFtraceEventReader;
 }
 
-impl<'w> TrustyIpcReadEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrustyIpcReadEndFtraceEventWriter<'_> {
     /// `optional uint64 buf_id = 1`
     #[inline]
     pub fn buf_id(&mut self, value: u64) -> &mut Self {
@@ -1736,79 +919,33 @@ impl<'w> TrustyIpcReadEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrustyIpcReadEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrustyIpcReadEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrustyIpcReadEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrustyIpcReadEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 buf_id = 1`
     #[inline]
-    #[must_use]
     pub fn buf_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 chan = 2`
     #[inline]
-    #[must_use]
     pub fn chan(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 len_or_err = 3`
     #[inline]
-    #[must_use]
     pub fn len_or_err(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint64 shm_cnt = 4`
     #[inline]
-    #[must_use]
     pub fn shm_cnt(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional string srv_name = 5`
     #[inline]
-    #[must_use]
     pub fn srv_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
@@ -1827,24 +964,14 @@ pub mod trusty_ipc_read_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrustyIpcRxFtraceEvent`.
-#[derive(Debug)]
-pub struct TrustyIpcRxFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrustyIpcRxFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrustyIpcRxFtraceEvent`.
+    writer TrustyIpcRxFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrustyIpcRxFtraceEvent`.
+    reader TrustyIpcRxFtraceEventReader;
 }
 
-impl<'w> TrustyIpcRxFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrustyIpcRxFtraceEventWriter<'_> {
     /// `optional uint64 buf_id = 1`
     #[inline]
     pub fn buf_id(&mut self, value: u64) -> &mut Self {
@@ -1867,65 +994,21 @@ impl<'w> TrustyIpcRxFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrustyIpcRxFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrustyIpcRxFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrustyIpcRxFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrustyIpcRxFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 buf_id = 1`
     #[inline]
-    #[must_use]
     pub fn buf_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint32 chan = 2`
     #[inline]
-    #[must_use]
     pub fn chan(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional string srv_name = 3`
     #[inline]
-    #[must_use]
     pub fn srv_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
@@ -1942,24 +1025,14 @@ pub mod trusty_ipc_rx_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrustyEnqueueNopFtraceEvent`.
-#[derive(Debug)]
-pub struct TrustyEnqueueNopFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrustyEnqueueNopFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrustyEnqueueNopFtraceEvent`.
+    writer TrustyEnqueueNopFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrustyEnqueueNopFtraceEvent`.
+    reader TrustyEnqueueNopFtraceEventReader;
 }
 
-impl<'w> TrustyEnqueueNopFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrustyEnqueueNopFtraceEventWriter<'_> {
     /// `optional uint32 arg1 = 1`
     #[inline]
     pub fn arg1(&mut self, value: u32) -> &mut Self {
@@ -1982,65 +1055,21 @@ impl<'w> TrustyEnqueueNopFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrustyEnqueueNopFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrustyEnqueueNopFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrustyEnqueueNopFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrustyEnqueueNopFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 arg1 = 1`
     #[inline]
-    #[must_use]
     pub fn arg1(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 arg2 = 2`
     #[inline]
-    #[must_use]
     pub fn arg2(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 arg3 = 3`
     #[inline]
-    #[must_use]
     pub fn arg3(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }

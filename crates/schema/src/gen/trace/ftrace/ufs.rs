@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.UfshcdCommandFtraceEvent`.
-#[derive(Debug)]
-pub struct UfshcdCommandFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for UfshcdCommandFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.UfshcdCommandFtraceEvent`.
+    writer UfshcdCommandFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.UfshcdCommandFtraceEvent`.
+    reader UfshcdCommandFtraceEventReader;
 }
 
-impl<'w> UfshcdCommandFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl UfshcdCommandFtraceEventWriter<'_> {
     /// `optional string dev_name = 1`
     #[inline]
     pub fn dev_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -91,114 +81,63 @@ impl<'w> UfshcdCommandFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.UfshcdCommandFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct UfshcdCommandFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for UfshcdCommandFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> UfshcdCommandFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string dev_name = 1`
     #[inline]
-    #[must_use]
     pub fn dev_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint32 doorbell = 2`
     #[inline]
-    #[must_use]
     pub fn doorbell(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 intr = 3`
     #[inline]
-    #[must_use]
     pub fn intr(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint64 lba = 4`
     #[inline]
-    #[must_use]
     pub fn lba(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint32 opcode = 5`
     #[inline]
-    #[must_use]
     pub fn opcode(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional string str = 6`
     #[inline]
-    #[must_use]
     pub fn str(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
 
     /// `optional uint32 tag = 7`
     #[inline]
-    #[must_use]
     pub fn tag(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional int32 transfer_len = 8`
     #[inline]
-    #[must_use]
     pub fn transfer_len(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 8)
     }
 
     /// `optional uint32 group_id = 9`
     #[inline]
-    #[must_use]
     pub fn group_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 str_t = 10`
     #[inline]
-    #[must_use]
     pub fn str_t(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
@@ -222,24 +161,14 @@ pub mod ufshcd_command_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.UfshcdClkGatingFtraceEvent`.
-#[derive(Debug)]
-pub struct UfshcdClkGatingFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for UfshcdClkGatingFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.UfshcdClkGatingFtraceEvent`.
+    writer UfshcdClkGatingFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.UfshcdClkGatingFtraceEvent`.
+    reader UfshcdClkGatingFtraceEventReader;
 }
 
-impl<'w> UfshcdClkGatingFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl UfshcdClkGatingFtraceEventWriter<'_> {
     /// `optional string dev_name = 1`
     #[inline]
     pub fn dev_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -255,58 +184,15 @@ impl<'w> UfshcdClkGatingFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.UfshcdClkGatingFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct UfshcdClkGatingFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for UfshcdClkGatingFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> UfshcdClkGatingFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string dev_name = 1`
     #[inline]
-    #[must_use]
     pub fn dev_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int32 state = 2`
     #[inline]
-    #[must_use]
     pub fn state(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.V4l2QbufFtraceEvent`.
-#[derive(Debug)]
-pub struct V4l2QbufFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for V4l2QbufFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.V4l2QbufFtraceEvent`.
+    writer V4l2QbufFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.V4l2QbufFtraceEvent`.
+    reader V4l2QbufFtraceEventReader;
 }
 
-impl<'w> V4l2QbufFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl V4l2QbufFtraceEventWriter<'_> {
     /// `optional uint32 bytesused = 1`
     #[inline]
     pub fn bytesused(&mut self, value: u32) -> &mut Self {
@@ -147,170 +137,111 @@ impl<'w> V4l2QbufFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.V4l2QbufFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct V4l2QbufFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for V4l2QbufFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> V4l2QbufFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 bytesused = 1`
     #[inline]
-    #[must_use]
     pub fn bytesused(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 field = 2`
     #[inline]
-    #[must_use]
     pub fn field(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 flags = 3`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 index = 4`
     #[inline]
-    #[must_use]
     pub fn index(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 minor = 5`
     #[inline]
-    #[must_use]
     pub fn minor(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional uint32 sequence = 6`
     #[inline]
-    #[must_use]
     pub fn sequence(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 timecode_flags = 7`
     #[inline]
-    #[must_use]
     pub fn timecode_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 timecode_frames = 8`
     #[inline]
-    #[must_use]
     pub fn timecode_frames(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 timecode_hours = 9`
     #[inline]
-    #[must_use]
     pub fn timecode_hours(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 timecode_minutes = 10`
     #[inline]
-    #[must_use]
     pub fn timecode_minutes(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint32 timecode_seconds = 11`
     #[inline]
-    #[must_use]
     pub fn timecode_seconds(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional uint32 timecode_type = 12`
     #[inline]
-    #[must_use]
     pub fn timecode_type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 12)
     }
 
     /// `optional uint32 timecode_userbits0 = 13`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits0(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 13)
     }
 
     /// `optional uint32 timecode_userbits1 = 14`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits1(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 14)
     }
 
     /// `optional uint32 timecode_userbits2 = 15`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits2(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 15)
     }
 
     /// `optional uint32 timecode_userbits3 = 16`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits3(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 16)
     }
 
     /// `optional int64 timestamp = 17`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 17)
     }
 
     /// `optional uint32 type = 18`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 18)
     }
@@ -342,24 +273,14 @@ pub mod v4l2_qbuf_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.V4l2DqbufFtraceEvent`.
-#[derive(Debug)]
-pub struct V4l2DqbufFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for V4l2DqbufFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.V4l2DqbufFtraceEvent`.
+    writer V4l2DqbufFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.V4l2DqbufFtraceEvent`.
+    reader V4l2DqbufFtraceEventReader;
 }
 
-impl<'w> V4l2DqbufFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl V4l2DqbufFtraceEventWriter<'_> {
     /// `optional uint32 bytesused = 1`
     #[inline]
     pub fn bytesused(&mut self, value: u32) -> &mut Self {
@@ -487,170 +408,111 @@ impl<'w> V4l2DqbufFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.V4l2DqbufFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct V4l2DqbufFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for V4l2DqbufFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> V4l2DqbufFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 bytesused = 1`
     #[inline]
-    #[must_use]
     pub fn bytesused(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 field = 2`
     #[inline]
-    #[must_use]
     pub fn field(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 flags = 3`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 index = 4`
     #[inline]
-    #[must_use]
     pub fn index(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional int32 minor = 5`
     #[inline]
-    #[must_use]
     pub fn minor(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional uint32 sequence = 6`
     #[inline]
-    #[must_use]
     pub fn sequence(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 timecode_flags = 7`
     #[inline]
-    #[must_use]
     pub fn timecode_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 timecode_frames = 8`
     #[inline]
-    #[must_use]
     pub fn timecode_frames(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 timecode_hours = 9`
     #[inline]
-    #[must_use]
     pub fn timecode_hours(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 timecode_minutes = 10`
     #[inline]
-    #[must_use]
     pub fn timecode_minutes(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint32 timecode_seconds = 11`
     #[inline]
-    #[must_use]
     pub fn timecode_seconds(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional uint32 timecode_type = 12`
     #[inline]
-    #[must_use]
     pub fn timecode_type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 12)
     }
 
     /// `optional uint32 timecode_userbits0 = 13`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits0(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 13)
     }
 
     /// `optional uint32 timecode_userbits1 = 14`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits1(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 14)
     }
 
     /// `optional uint32 timecode_userbits2 = 15`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits2(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 15)
     }
 
     /// `optional uint32 timecode_userbits3 = 16`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits3(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 16)
     }
 
     /// `optional int64 timestamp = 17`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 17)
     }
 
     /// `optional uint32 type = 18`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 18)
     }
@@ -682,24 +544,14 @@ pub mod v4l2_dqbuf_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Vb2V4l2BufQueueFtraceEvent`.
-#[derive(Debug)]
-pub struct Vb2V4l2BufQueueFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Vb2V4l2BufQueueFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Vb2V4l2BufQueueFtraceEvent`.
+    writer Vb2V4l2BufQueueFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Vb2V4l2BufQueueFtraceEvent`.
+    reader Vb2V4l2BufQueueFtraceEventReader;
 }
 
-impl<'w> Vb2V4l2BufQueueFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Vb2V4l2BufQueueFtraceEventWriter<'_> {
     /// `optional uint32 field = 1`
     #[inline]
     pub fn field(&mut self, value: u32) -> &mut Self {
@@ -806,149 +658,93 @@ impl<'w> Vb2V4l2BufQueueFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Vb2V4l2BufQueueFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Vb2V4l2BufQueueFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Vb2V4l2BufQueueFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Vb2V4l2BufQueueFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 field = 1`
     #[inline]
-    #[must_use]
     pub fn field(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 flags = 2`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 minor = 3`
     #[inline]
-    #[must_use]
     pub fn minor(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint32 sequence = 4`
     #[inline]
-    #[must_use]
     pub fn sequence(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 timecode_flags = 5`
     #[inline]
-    #[must_use]
     pub fn timecode_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 timecode_frames = 6`
     #[inline]
-    #[must_use]
     pub fn timecode_frames(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 timecode_hours = 7`
     #[inline]
-    #[must_use]
     pub fn timecode_hours(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 timecode_minutes = 8`
     #[inline]
-    #[must_use]
     pub fn timecode_minutes(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 timecode_seconds = 9`
     #[inline]
-    #[must_use]
     pub fn timecode_seconds(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 timecode_type = 10`
     #[inline]
-    #[must_use]
     pub fn timecode_type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint32 timecode_userbits0 = 11`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits0(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional uint32 timecode_userbits1 = 12`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits1(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 12)
     }
 
     /// `optional uint32 timecode_userbits2 = 13`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits2(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 13)
     }
 
     /// `optional uint32 timecode_userbits3 = 14`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits3(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 14)
     }
 
     /// `optional int64 timestamp = 15`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 15)
     }
@@ -977,24 +773,14 @@ pub mod vb2_v4l2_buf_queue_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Vb2V4l2BufDoneFtraceEvent`.
-#[derive(Debug)]
-pub struct Vb2V4l2BufDoneFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Vb2V4l2BufDoneFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Vb2V4l2BufDoneFtraceEvent`.
+    writer Vb2V4l2BufDoneFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Vb2V4l2BufDoneFtraceEvent`.
+    reader Vb2V4l2BufDoneFtraceEventReader;
 }
 
-impl<'w> Vb2V4l2BufDoneFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Vb2V4l2BufDoneFtraceEventWriter<'_> {
     /// `optional uint32 field = 1`
     #[inline]
     pub fn field(&mut self, value: u32) -> &mut Self {
@@ -1101,149 +887,93 @@ impl<'w> Vb2V4l2BufDoneFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Vb2V4l2BufDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Vb2V4l2BufDoneFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Vb2V4l2BufDoneFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Vb2V4l2BufDoneFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 field = 1`
     #[inline]
-    #[must_use]
     pub fn field(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 flags = 2`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 minor = 3`
     #[inline]
-    #[must_use]
     pub fn minor(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint32 sequence = 4`
     #[inline]
-    #[must_use]
     pub fn sequence(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 timecode_flags = 5`
     #[inline]
-    #[must_use]
     pub fn timecode_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 timecode_frames = 6`
     #[inline]
-    #[must_use]
     pub fn timecode_frames(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 timecode_hours = 7`
     #[inline]
-    #[must_use]
     pub fn timecode_hours(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 timecode_minutes = 8`
     #[inline]
-    #[must_use]
     pub fn timecode_minutes(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 timecode_seconds = 9`
     #[inline]
-    #[must_use]
     pub fn timecode_seconds(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 timecode_type = 10`
     #[inline]
-    #[must_use]
     pub fn timecode_type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint32 timecode_userbits0 = 11`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits0(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional uint32 timecode_userbits1 = 12`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits1(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 12)
     }
 
     /// `optional uint32 timecode_userbits2 = 13`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits2(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 13)
     }
 
     /// `optional uint32 timecode_userbits3 = 14`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits3(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 14)
     }
 
     /// `optional int64 timestamp = 15`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 15)
     }
@@ -1272,24 +1002,14 @@ pub mod vb2_v4l2_buf_done_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Vb2V4l2QbufFtraceEvent`.
-#[derive(Debug)]
-pub struct Vb2V4l2QbufFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Vb2V4l2QbufFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Vb2V4l2QbufFtraceEvent`.
+    writer Vb2V4l2QbufFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Vb2V4l2QbufFtraceEvent`.
+    reader Vb2V4l2QbufFtraceEventReader;
 }
 
-impl<'w> Vb2V4l2QbufFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Vb2V4l2QbufFtraceEventWriter<'_> {
     /// `optional uint32 field = 1`
     #[inline]
     pub fn field(&mut self, value: u32) -> &mut Self {
@@ -1396,149 +1116,93 @@ impl<'w> Vb2V4l2QbufFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Vb2V4l2QbufFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Vb2V4l2QbufFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Vb2V4l2QbufFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Vb2V4l2QbufFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 field = 1`
     #[inline]
-    #[must_use]
     pub fn field(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 flags = 2`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 minor = 3`
     #[inline]
-    #[must_use]
     pub fn minor(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint32 sequence = 4`
     #[inline]
-    #[must_use]
     pub fn sequence(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 timecode_flags = 5`
     #[inline]
-    #[must_use]
     pub fn timecode_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 timecode_frames = 6`
     #[inline]
-    #[must_use]
     pub fn timecode_frames(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 timecode_hours = 7`
     #[inline]
-    #[must_use]
     pub fn timecode_hours(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 timecode_minutes = 8`
     #[inline]
-    #[must_use]
     pub fn timecode_minutes(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 timecode_seconds = 9`
     #[inline]
-    #[must_use]
     pub fn timecode_seconds(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 timecode_type = 10`
     #[inline]
-    #[must_use]
     pub fn timecode_type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint32 timecode_userbits0 = 11`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits0(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional uint32 timecode_userbits1 = 12`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits1(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 12)
     }
 
     /// `optional uint32 timecode_userbits2 = 13`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits2(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 13)
     }
 
     /// `optional uint32 timecode_userbits3 = 14`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits3(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 14)
     }
 
     /// `optional int64 timestamp = 15`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 15)
     }
@@ -1567,24 +1231,14 @@ pub mod vb2_v4l2_qbuf_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Vb2V4l2DqbufFtraceEvent`.
-#[derive(Debug)]
-pub struct Vb2V4l2DqbufFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for Vb2V4l2DqbufFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Vb2V4l2DqbufFtraceEvent`.
+    writer Vb2V4l2DqbufFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.Vb2V4l2DqbufFtraceEvent`.
+    reader Vb2V4l2DqbufFtraceEventReader;
 }
 
-impl<'w> Vb2V4l2DqbufFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl Vb2V4l2DqbufFtraceEventWriter<'_> {
     /// `optional uint32 field = 1`
     #[inline]
     pub fn field(&mut self, value: u32) -> &mut Self {
@@ -1691,149 +1345,93 @@ impl<'w> Vb2V4l2DqbufFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Vb2V4l2DqbufFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Vb2V4l2DqbufFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for Vb2V4l2DqbufFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> Vb2V4l2DqbufFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 field = 1`
     #[inline]
-    #[must_use]
     pub fn field(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 flags = 2`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional int32 minor = 3`
     #[inline]
-    #[must_use]
     pub fn minor(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional uint32 sequence = 4`
     #[inline]
-    #[must_use]
     pub fn sequence(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 timecode_flags = 5`
     #[inline]
-    #[must_use]
     pub fn timecode_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 timecode_frames = 6`
     #[inline]
-    #[must_use]
     pub fn timecode_frames(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 timecode_hours = 7`
     #[inline]
-    #[must_use]
     pub fn timecode_hours(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 timecode_minutes = 8`
     #[inline]
-    #[must_use]
     pub fn timecode_minutes(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 timecode_seconds = 9`
     #[inline]
-    #[must_use]
     pub fn timecode_seconds(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
 
     /// `optional uint32 timecode_type = 10`
     #[inline]
-    #[must_use]
     pub fn timecode_type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint32 timecode_userbits0 = 11`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits0(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
 
     /// `optional uint32 timecode_userbits1 = 12`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits1(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 12)
     }
 
     /// `optional uint32 timecode_userbits2 = 13`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits2(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 13)
     }
 
     /// `optional uint32 timecode_userbits3 = 14`
     #[inline]
-    #[must_use]
     pub fn timecode_userbits3(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 14)
     }
 
     /// `optional int64 timestamp = 15`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 15)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.VirtioGpuCmdQueueFtraceEvent`.
-#[derive(Debug)]
-pub struct VirtioGpuCmdQueueFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for VirtioGpuCmdQueueFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.VirtioGpuCmdQueueFtraceEvent`.
+    writer VirtioGpuCmdQueueFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.VirtioGpuCmdQueueFtraceEvent`.
+    reader VirtioGpuCmdQueueFtraceEventReader;
 }
 
-impl<'w> VirtioGpuCmdQueueFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl VirtioGpuCmdQueueFtraceEventWriter<'_> {
     /// `optional uint32 ctx_id = 1`
     #[inline]
     pub fn ctx_id(&mut self, value: u32) -> &mut Self {
@@ -84,107 +74,57 @@ impl<'w> VirtioGpuCmdQueueFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.VirtioGpuCmdQueueFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct VirtioGpuCmdQueueFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for VirtioGpuCmdQueueFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> VirtioGpuCmdQueueFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 ctx_id = 1`
     #[inline]
-    #[must_use]
     pub fn ctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional int32 dev = 2`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint64 fence_id = 3`
     #[inline]
-    #[must_use]
     pub fn fence_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 flags = 4`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional string name = 5`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
 
     /// `optional uint32 num_free = 6`
     #[inline]
-    #[must_use]
     pub fn num_free(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 seqno = 7`
     #[inline]
-    #[must_use]
     pub fn seqno(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 type = 8`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 vq = 9`
     #[inline]
-    #[must_use]
     pub fn vq(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }
@@ -207,24 +147,14 @@ pub mod virtio_gpu_cmd_queue_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.VirtioGpuCmdResponseFtraceEvent`.
-#[derive(Debug)]
-pub struct VirtioGpuCmdResponseFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for VirtioGpuCmdResponseFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.VirtioGpuCmdResponseFtraceEvent`.
+    writer VirtioGpuCmdResponseFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.VirtioGpuCmdResponseFtraceEvent`.
+    reader VirtioGpuCmdResponseFtraceEventReader;
 }
 
-impl<'w> VirtioGpuCmdResponseFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl VirtioGpuCmdResponseFtraceEventWriter<'_> {
     /// `optional uint32 ctx_id = 1`
     #[inline]
     pub fn ctx_id(&mut self, value: u32) -> &mut Self {
@@ -289,107 +219,57 @@ impl<'w> VirtioGpuCmdResponseFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.VirtioGpuCmdResponseFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct VirtioGpuCmdResponseFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for VirtioGpuCmdResponseFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> VirtioGpuCmdResponseFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 ctx_id = 1`
     #[inline]
-    #[must_use]
     pub fn ctx_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional int32 dev = 2`
     #[inline]
-    #[must_use]
     pub fn dev(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint64 fence_id = 3`
     #[inline]
-    #[must_use]
     pub fn fence_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint32 flags = 4`
     #[inline]
-    #[must_use]
     pub fn flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional string name = 5`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
 
     /// `optional uint32 num_free = 6`
     #[inline]
-    #[must_use]
     pub fn num_free(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `optional uint32 seqno = 7`
     #[inline]
-    #[must_use]
     pub fn seqno(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 7)
     }
 
     /// `optional uint32 type = 8`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 8)
     }
 
     /// `optional uint32 vq = 9`
     #[inline]
-    #[must_use]
     pub fn vq(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 9)
     }

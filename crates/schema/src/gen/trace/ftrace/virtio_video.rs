@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.VirtioVideoCmdFtraceEvent`.
-#[derive(Debug)]
-pub struct VirtioVideoCmdFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for VirtioVideoCmdFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.VirtioVideoCmdFtraceEvent`.
+    writer VirtioVideoCmdFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.VirtioVideoCmdFtraceEvent`.
+    reader VirtioVideoCmdFtraceEventReader;
 }
 
-impl<'w> VirtioVideoCmdFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl VirtioVideoCmdFtraceEventWriter<'_> {
     /// `optional uint32 stream_id = 1`
     #[inline]
     pub fn stream_id(&mut self, value: u32) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> VirtioVideoCmdFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.VirtioVideoCmdFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct VirtioVideoCmdFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for VirtioVideoCmdFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> VirtioVideoCmdFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 stream_id = 1`
     #[inline]
-    #[must_use]
     pub fn stream_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 type = 2`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -102,24 +49,14 @@ pub mod virtio_video_cmd_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.VirtioVideoCmdDoneFtraceEvent`.
-#[derive(Debug)]
-pub struct VirtioVideoCmdDoneFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for VirtioVideoCmdDoneFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.VirtioVideoCmdDoneFtraceEvent`.
+    writer VirtioVideoCmdDoneFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.VirtioVideoCmdDoneFtraceEvent`.
+    reader VirtioVideoCmdDoneFtraceEventReader;
 }
 
-impl<'w> VirtioVideoCmdDoneFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl VirtioVideoCmdDoneFtraceEventWriter<'_> {
     /// `optional uint32 stream_id = 1`
     #[inline]
     pub fn stream_id(&mut self, value: u32) -> &mut Self {
@@ -135,58 +72,15 @@ impl<'w> VirtioVideoCmdDoneFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.VirtioVideoCmdDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct VirtioVideoCmdDoneFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for VirtioVideoCmdDoneFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> VirtioVideoCmdDoneFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 stream_id = 1`
     #[inline]
-    #[must_use]
     pub fn stream_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 type = 2`
     #[inline]
-    #[must_use]
     pub fn r#type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -202,24 +96,14 @@ pub mod virtio_video_cmd_done_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.VirtioVideoResourceQueueFtraceEvent`.
-#[derive(Debug)]
-pub struct VirtioVideoResourceQueueFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for VirtioVideoResourceQueueFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.VirtioVideoResourceQueueFtraceEvent`.
+    writer VirtioVideoResourceQueueFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.VirtioVideoResourceQueueFtraceEvent`.
+    reader VirtioVideoResourceQueueFtraceEventReader;
 }
 
-impl<'w> VirtioVideoResourceQueueFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl VirtioVideoResourceQueueFtraceEventWriter<'_> {
     /// `optional uint32 data_size0 = 1`
     #[inline]
     pub fn data_size0(&mut self, value: u32) -> &mut Self {
@@ -277,100 +161,51 @@ impl<'w> VirtioVideoResourceQueueFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.VirtioVideoResourceQueueFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct VirtioVideoResourceQueueFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for VirtioVideoResourceQueueFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> VirtioVideoResourceQueueFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 data_size0 = 1`
     #[inline]
-    #[must_use]
     pub fn data_size0(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 data_size1 = 2`
     #[inline]
-    #[must_use]
     pub fn data_size1(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 data_size2 = 3`
     #[inline]
-    #[must_use]
     pub fn data_size2(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 data_size3 = 4`
     #[inline]
-    #[must_use]
     pub fn data_size3(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 queue_type = 5`
     #[inline]
-    #[must_use]
     pub fn queue_type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional int32 resource_id = 6`
     #[inline]
-    #[must_use]
     pub fn resource_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional int32 stream_id = 7`
     #[inline]
-    #[must_use]
     pub fn stream_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
 
     /// `optional uint64 timestamp = 8`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
@@ -392,24 +227,14 @@ pub mod virtio_video_resource_queue_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent`.
-#[derive(Debug)]
-pub struct VirtioVideoResourceQueueDoneFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for VirtioVideoResourceQueueDoneFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent`.
+    writer VirtioVideoResourceQueueDoneFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent`.
+    reader VirtioVideoResourceQueueDoneFtraceEventReader;
 }
 
-impl<'w> VirtioVideoResourceQueueDoneFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl VirtioVideoResourceQueueDoneFtraceEventWriter<'_> {
     /// `optional uint32 data_size0 = 1`
     #[inline]
     pub fn data_size0(&mut self, value: u32) -> &mut Self {
@@ -467,100 +292,51 @@ impl<'w> VirtioVideoResourceQueueDoneFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct VirtioVideoResourceQueueDoneFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for VirtioVideoResourceQueueDoneFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> VirtioVideoResourceQueueDoneFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 data_size0 = 1`
     #[inline]
-    #[must_use]
     pub fn data_size0(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 data_size1 = 2`
     #[inline]
-    #[must_use]
     pub fn data_size1(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 data_size2 = 3`
     #[inline]
-    #[must_use]
     pub fn data_size2(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 data_size3 = 4`
     #[inline]
-    #[must_use]
     pub fn data_size3(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 queue_type = 5`
     #[inline]
-    #[must_use]
     pub fn queue_type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional int32 resource_id = 6`
     #[inline]
-    #[must_use]
     pub fn resource_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 6)
     }
 
     /// `optional int32 stream_id = 7`
     #[inline]
-    #[must_use]
     pub fn stream_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
 
     /// `optional uint64 timestamp = 8`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent`.
-#[derive(Debug)]
-pub struct MmVmscanDirectReclaimBeginFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmVmscanDirectReclaimBeginFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent`.
+    writer MmVmscanDirectReclaimBeginFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent`.
+    reader MmVmscanDirectReclaimBeginFtraceEventReader;
 }
 
-impl<'w> MmVmscanDirectReclaimBeginFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmVmscanDirectReclaimBeginFtraceEventWriter<'_> {
     /// `optional int32 order = 1`
     #[inline]
     pub fn order(&mut self, value: i32) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> MmVmscanDirectReclaimBeginFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmVmscanDirectReclaimBeginFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmVmscanDirectReclaimBeginFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmVmscanDirectReclaimBeginFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 order = 1`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 may_writepage = 2`
     #[inline]
-    #[must_use]
     pub fn may_writepage(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint32 gfp_flags = 3`
     #[inline]
-    #[must_use]
     pub fn gfp_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -117,24 +63,14 @@ pub mod mm_vmscan_direct_reclaim_begin_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent`.
-#[derive(Debug)]
-pub struct MmVmscanDirectReclaimEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmVmscanDirectReclaimEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent`.
+    writer MmVmscanDirectReclaimEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent`.
+    reader MmVmscanDirectReclaimEndFtraceEventReader;
 }
 
-impl<'w> MmVmscanDirectReclaimEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmVmscanDirectReclaimEndFtraceEventWriter<'_> {
     /// `optional uint64 nr_reclaimed = 1`
     #[inline]
     pub fn nr_reclaimed(&mut self, value: u64) -> &mut Self {
@@ -143,51 +79,9 @@ impl<'w> MmVmscanDirectReclaimEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmVmscanDirectReclaimEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmVmscanDirectReclaimEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmVmscanDirectReclaimEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 nr_reclaimed = 1`
     #[inline]
-    #[must_use]
     pub fn nr_reclaimed(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
@@ -202,24 +96,14 @@ pub mod mm_vmscan_direct_reclaim_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmVmscanKswapdWakeFtraceEvent`.
-#[derive(Debug)]
-pub struct MmVmscanKswapdWakeFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmVmscanKswapdWakeFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmVmscanKswapdWakeFtraceEvent`.
+    writer MmVmscanKswapdWakeFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmVmscanKswapdWakeFtraceEvent`.
+    reader MmVmscanKswapdWakeFtraceEventReader;
 }
 
-impl<'w> MmVmscanKswapdWakeFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmVmscanKswapdWakeFtraceEventWriter<'_> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&mut self, value: i32) -> &mut Self {
@@ -242,65 +126,21 @@ impl<'w> MmVmscanKswapdWakeFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmVmscanKswapdWakeFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmVmscanKswapdWakeFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmVmscanKswapdWakeFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmVmscanKswapdWakeFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 nid = 1`
     #[inline]
-    #[must_use]
     pub fn nid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 order = 2`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 zid = 3`
     #[inline]
-    #[must_use]
     pub fn zid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -317,24 +157,14 @@ pub mod mm_vmscan_kswapd_wake_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmVmscanKswapdSleepFtraceEvent`.
-#[derive(Debug)]
-pub struct MmVmscanKswapdSleepFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmVmscanKswapdSleepFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmVmscanKswapdSleepFtraceEvent`.
+    writer MmVmscanKswapdSleepFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmVmscanKswapdSleepFtraceEvent`.
+    reader MmVmscanKswapdSleepFtraceEventReader;
 }
 
-impl<'w> MmVmscanKswapdSleepFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmVmscanKswapdSleepFtraceEventWriter<'_> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&mut self, value: i32) -> &mut Self {
@@ -343,51 +173,9 @@ impl<'w> MmVmscanKswapdSleepFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmVmscanKswapdSleepFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmVmscanKswapdSleepFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmVmscanKswapdSleepFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmVmscanKswapdSleepFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 nid = 1`
     #[inline]
-    #[must_use]
     pub fn nid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
@@ -402,24 +190,14 @@ pub mod mm_vmscan_kswapd_sleep_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmShrinkSlabStartFtraceEvent`.
-#[derive(Debug)]
-pub struct MmShrinkSlabStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmShrinkSlabStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmShrinkSlabStartFtraceEvent`.
+    writer MmShrinkSlabStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmShrinkSlabStartFtraceEvent`.
+    reader MmShrinkSlabStartFtraceEventReader;
 }
 
-impl<'w> MmShrinkSlabStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmShrinkSlabStartFtraceEventWriter<'_> {
     /// `optional uint64 cache_items = 1`
     #[inline]
     pub fn cache_items(&mut self, value: u64) -> &mut Self {
@@ -498,121 +276,69 @@ impl<'w> MmShrinkSlabStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmShrinkSlabStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmShrinkSlabStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmShrinkSlabStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmShrinkSlabStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 cache_items = 1`
     #[inline]
-    #[must_use]
     pub fn cache_items(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 delta = 2`
     #[inline]
-    #[must_use]
     pub fn delta(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint32 gfp_flags = 3`
     #[inline]
-    #[must_use]
     pub fn gfp_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint64 lru_pgs = 4`
     #[inline]
-    #[must_use]
     pub fn lru_pgs(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional int64 nr_objects_to_shrink = 5`
     #[inline]
-    #[must_use]
     pub fn nr_objects_to_shrink(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }
 
     /// `optional uint64 pgs_scanned = 6`
     #[inline]
-    #[must_use]
     pub fn pgs_scanned(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional uint64 shr = 7`
     #[inline]
-    #[must_use]
     pub fn shr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional uint64 shrink = 8`
     #[inline]
-    #[must_use]
     pub fn shrink(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
 
     /// `optional uint64 total_scan = 9`
     #[inline]
-    #[must_use]
     pub fn total_scan(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 9)
     }
 
     /// `optional int32 nid = 10`
     #[inline]
-    #[must_use]
     pub fn nid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 10)
     }
 
     /// `optional int32 priority = 11`
     #[inline]
-    #[must_use]
     pub fn priority(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 11)
     }
@@ -637,24 +363,14 @@ pub mod mm_shrink_slab_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmShrinkSlabEndFtraceEvent`.
-#[derive(Debug)]
-pub struct MmShrinkSlabEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmShrinkSlabEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmShrinkSlabEndFtraceEvent`.
+    writer MmShrinkSlabEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmShrinkSlabEndFtraceEvent`.
+    reader MmShrinkSlabEndFtraceEventReader;
 }
 
-impl<'w> MmShrinkSlabEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmShrinkSlabEndFtraceEventWriter<'_> {
     /// `optional int64 new_scan = 1`
     #[inline]
     pub fn new_scan(&mut self, value: i64) -> &mut Self {
@@ -705,93 +421,45 @@ impl<'w> MmShrinkSlabEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmShrinkSlabEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmShrinkSlabEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmShrinkSlabEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmShrinkSlabEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int64 new_scan = 1`
     #[inline]
-    #[must_use]
     pub fn new_scan(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 1)
     }
 
     /// `optional int32 retval = 2`
     #[inline]
-    #[must_use]
     pub fn retval(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint64 shr = 3`
     #[inline]
-    #[must_use]
     pub fn shr(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 shrink = 4`
     #[inline]
-    #[must_use]
     pub fn shrink(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional int64 total_scan = 5`
     #[inline]
-    #[must_use]
     pub fn total_scan(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }
 
     /// `optional int64 unused_scan = 6`
     #[inline]
-    #[must_use]
     pub fn unused_scan(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 6)
     }
 
     /// `optional int32 nid = 7`
     #[inline]
-    #[must_use]
     pub fn nid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 7)
     }
@@ -812,24 +480,14 @@ pub mod mm_shrink_slab_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent`.
-#[derive(Debug)]
-pub struct MmVmscanMemcgReclaimBeginFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmVmscanMemcgReclaimBeginFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent`.
+    writer MmVmscanMemcgReclaimBeginFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent`.
+    reader MmVmscanMemcgReclaimBeginFtraceEventReader;
 }
 
-impl<'w> MmVmscanMemcgReclaimBeginFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmVmscanMemcgReclaimBeginFtraceEventWriter<'_> {
     /// `optional int32 order = 1`
     #[inline]
     pub fn order(&mut self, value: i32) -> &mut Self {
@@ -852,65 +510,21 @@ impl<'w> MmVmscanMemcgReclaimBeginFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmVmscanMemcgReclaimBeginFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmVmscanMemcgReclaimBeginFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmVmscanMemcgReclaimBeginFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 order = 1`
     #[inline]
-    #[must_use]
     pub fn order(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 may_writepage = 2`
     #[inline]
-    #[must_use]
     pub fn may_writepage(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional uint64 gfp_flags = 3`
     #[inline]
-    #[must_use]
     pub fn gfp_flags(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -927,24 +541,14 @@ pub mod mm_vmscan_memcg_reclaim_begin_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent`.
-#[derive(Debug)]
-pub struct MmVmscanMemcgReclaimEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MmVmscanMemcgReclaimEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent`.
+    writer MmVmscanMemcgReclaimEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent`.
+    reader MmVmscanMemcgReclaimEndFtraceEventReader;
 }
 
-impl<'w> MmVmscanMemcgReclaimEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MmVmscanMemcgReclaimEndFtraceEventWriter<'_> {
     /// `optional uint64 nr_reclaimed = 1`
     #[inline]
     pub fn nr_reclaimed(&mut self, value: u64) -> &mut Self {
@@ -953,51 +557,9 @@ impl<'w> MmVmscanMemcgReclaimEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MmVmscanMemcgReclaimEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MmVmscanMemcgReclaimEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MmVmscanMemcgReclaimEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 nr_reclaimed = 1`
     #[inline]
-    #[must_use]
     pub fn nr_reclaimed(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.WorkqueueActivateWorkFtraceEvent`.
-#[derive(Debug)]
-pub struct WorkqueueActivateWorkFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for WorkqueueActivateWorkFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.WorkqueueActivateWorkFtraceEvent`.
+    writer WorkqueueActivateWorkFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.WorkqueueActivateWorkFtraceEvent`.
+    reader WorkqueueActivateWorkFtraceEventReader;
 }
 
-impl<'w> WorkqueueActivateWorkFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl WorkqueueActivateWorkFtraceEventWriter<'_> {
     /// `optional uint64 work = 1`
     #[inline]
     pub fn work(&mut self, value: u64) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> WorkqueueActivateWorkFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.WorkqueueActivateWorkFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct WorkqueueActivateWorkFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for WorkqueueActivateWorkFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> WorkqueueActivateWorkFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 work = 1`
     #[inline]
-    #[must_use]
     pub fn work(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 function = 2`
     #[inline]
-    #[must_use]
     pub fn function(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -102,24 +49,14 @@ pub mod workqueue_activate_work_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.WorkqueueExecuteEndFtraceEvent`.
-#[derive(Debug)]
-pub struct WorkqueueExecuteEndFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for WorkqueueExecuteEndFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.WorkqueueExecuteEndFtraceEvent`.
+    writer WorkqueueExecuteEndFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.WorkqueueExecuteEndFtraceEvent`.
+    reader WorkqueueExecuteEndFtraceEventReader;
 }
 
-impl<'w> WorkqueueExecuteEndFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl WorkqueueExecuteEndFtraceEventWriter<'_> {
     /// `optional uint64 work = 1`
     #[inline]
     pub fn work(&mut self, value: u64) -> &mut Self {
@@ -135,58 +72,15 @@ impl<'w> WorkqueueExecuteEndFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.WorkqueueExecuteEndFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct WorkqueueExecuteEndFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for WorkqueueExecuteEndFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> WorkqueueExecuteEndFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 work = 1`
     #[inline]
-    #[must_use]
     pub fn work(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 function = 2`
     #[inline]
-    #[must_use]
     pub fn function(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -202,24 +96,14 @@ pub mod workqueue_execute_end_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.WorkqueueExecuteStartFtraceEvent`.
-#[derive(Debug)]
-pub struct WorkqueueExecuteStartFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for WorkqueueExecuteStartFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.WorkqueueExecuteStartFtraceEvent`.
+    writer WorkqueueExecuteStartFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.WorkqueueExecuteStartFtraceEvent`.
+    reader WorkqueueExecuteStartFtraceEventReader;
 }
 
-impl<'w> WorkqueueExecuteStartFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl WorkqueueExecuteStartFtraceEventWriter<'_> {
     /// `optional uint64 work = 1`
     #[inline]
     pub fn work(&mut self, value: u64) -> &mut Self {
@@ -235,58 +119,15 @@ impl<'w> WorkqueueExecuteStartFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.WorkqueueExecuteStartFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct WorkqueueExecuteStartFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for WorkqueueExecuteStartFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> WorkqueueExecuteStartFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 work = 1`
     #[inline]
-    #[must_use]
     pub fn work(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 function = 2`
     #[inline]
-    #[must_use]
     pub fn function(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -302,24 +143,14 @@ pub mod workqueue_execute_start_ftrace_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.WorkqueueQueueWorkFtraceEvent`.
-#[derive(Debug)]
-pub struct WorkqueueQueueWorkFtraceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for WorkqueueQueueWorkFtraceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.WorkqueueQueueWorkFtraceEvent`.
+    writer WorkqueueQueueWorkFtraceEventWriter;
+    /// The fields of an encoded `perfetto.protos.WorkqueueQueueWorkFtraceEvent`.
+    reader WorkqueueQueueWorkFtraceEventReader;
 }
 
-impl<'w> WorkqueueQueueWorkFtraceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl WorkqueueQueueWorkFtraceEventWriter<'_> {
     /// `optional uint64 work = 1`
     #[inline]
     pub fn work(&mut self, value: u64) -> &mut Self {
@@ -356,79 +187,33 @@ impl<'w> WorkqueueQueueWorkFtraceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.WorkqueueQueueWorkFtraceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct WorkqueueQueueWorkFtraceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for WorkqueueQueueWorkFtraceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> WorkqueueQueueWorkFtraceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 work = 1`
     #[inline]
-    #[must_use]
     pub fn work(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 function = 2`
     #[inline]
-    #[must_use]
     pub fn function(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 req_cpu = 4`
     #[inline]
-    #[must_use]
     pub fn req_cpu(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional int32 cpu = 5`
     #[inline]
-    #[must_use]
     pub fn cpu(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional string workqueue = 6`
     #[inline]
-    #[must_use]
     pub fn workqueue(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }

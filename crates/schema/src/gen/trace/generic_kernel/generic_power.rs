@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.GenericKernelCpuFrequencyEvent`.
-#[derive(Debug)]
-pub struct GenericKernelCpuFrequencyEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GenericKernelCpuFrequencyEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GenericKernelCpuFrequencyEvent`.
+    writer GenericKernelCpuFrequencyEventWriter;
+    /// The fields of an encoded `perfetto.protos.GenericKernelCpuFrequencyEvent`.
+    reader GenericKernelCpuFrequencyEventReader;
 }
 
-impl<'w> GenericKernelCpuFrequencyEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GenericKernelCpuFrequencyEventWriter<'_> {
     /// `optional int32 cpu = 1`
     #[inline]
     pub fn cpu(&mut self, value: i32) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> GenericKernelCpuFrequencyEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GenericKernelCpuFrequencyEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GenericKernelCpuFrequencyEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GenericKernelCpuFrequencyEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GenericKernelCpuFrequencyEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 cpu = 1`
     #[inline]
-    #[must_use]
     pub fn cpu(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int64 freq_hz = 2`
     #[inline]
-    #[must_use]
     pub fn freq_hz(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.GenericKernelTaskStateEvent`.
-#[derive(Debug)]
-pub struct GenericKernelTaskStateEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GenericKernelTaskStateEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GenericKernelTaskStateEvent`.
+    writer GenericKernelTaskStateEventWriter;
+    /// The fields of an encoded `perfetto.protos.GenericKernelTaskStateEvent`.
+    reader GenericKernelTaskStateEventReader;
 }
 
-impl<'w> GenericKernelTaskStateEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GenericKernelTaskStateEventWriter<'_> {
     /// `optional int32 cpu = 1`
     #[inline]
     pub fn cpu(&mut self, value: i32) -> &mut Self {
@@ -43,7 +33,7 @@ impl<'w> GenericKernelTaskStateEventWriter<'w> {
 
     /// `optional TaskStateEnum state = 4`
     #[inline]
-    pub fn state(&mut self, value: crate::generic_kernel_task_state_event::TaskStateEnum) -> &mut Self {
+    pub fn state(&mut self, value: generic_kernel_task_state_event::TaskStateEnum) -> &mut Self {
         self.0.int(4, i64::from(value.0));
         self
     }
@@ -56,79 +46,33 @@ impl<'w> GenericKernelTaskStateEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GenericKernelTaskStateEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GenericKernelTaskStateEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GenericKernelTaskStateEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GenericKernelTaskStateEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 cpu = 1`
     #[inline]
-    #[must_use]
     pub fn cpu(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional string comm = 2`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional int64 tid = 3`
     #[inline]
-    #[must_use]
     pub fn tid(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional TaskStateEnum state = 4`
     #[inline]
-    #[must_use]
-    pub fn state(&self) -> Option<crate::generic_kernel_task_state_event::TaskStateEnum> {
+    pub fn state(&self) -> Option<generic_kernel_task_state_event::TaskStateEnum> {
         pz::last::<pz::kind::Enum<_>>(self.0, 4)
     }
 
     /// `optional int32 prio = 5`
     #[inline]
-    #[must_use]
     pub fn prio(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
@@ -148,87 +92,30 @@ pub mod generic_kernel_task_state_event {
         pub const PRIO: u32 = 5;
     }
 
-    /// Enumeration `perfetto.protos.GenericKernelTaskStateEvent.TaskStateEnum`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct TaskStateEnum(pub i32);
-
-    #[allow(missing_docs)]
-    impl TaskStateEnum {
-        pub const TASK_STATE_UNKNOWN: Self = Self(0);
-        pub const TASK_STATE_CREATED: Self = Self(1);
-        pub const TASK_STATE_RUNNABLE: Self = Self(2);
-        pub const TASK_STATE_RUNNING: Self = Self(3);
-        pub const TASK_STATE_INTERRUPTIBLE_SLEEP: Self = Self(4);
-        pub const TASK_STATE_UNINTERRUPTIBLE_SLEEP: Self = Self(5);
-        pub const TASK_STATE_STOPPED: Self = Self(6);
-        pub const TASK_STATE_DEAD: Self = Self(7);
-        pub const TASK_STATE_DESTROYED: Self = Self(8);
-    }
-
-    impl TaskStateEnum {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::TASK_STATE_UNKNOWN => "TASK_STATE_UNKNOWN",
-                Self::TASK_STATE_CREATED => "TASK_STATE_CREATED",
-                Self::TASK_STATE_RUNNABLE => "TASK_STATE_RUNNABLE",
-                Self::TASK_STATE_RUNNING => "TASK_STATE_RUNNING",
-                Self::TASK_STATE_INTERRUPTIBLE_SLEEP => "TASK_STATE_INTERRUPTIBLE_SLEEP",
-                Self::TASK_STATE_UNINTERRUPTIBLE_SLEEP => "TASK_STATE_UNINTERRUPTIBLE_SLEEP",
-                Self::TASK_STATE_STOPPED => "TASK_STATE_STOPPED",
-                Self::TASK_STATE_DEAD => "TASK_STATE_DEAD",
-                Self::TASK_STATE_DESTROYED => "TASK_STATE_DESTROYED",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for TaskStateEnum {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for TaskStateEnum {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<TaskStateEnum> for i32 {
-        #[inline]
-        fn from(value: TaskStateEnum) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for TaskStateEnum {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.GenericKernelTaskStateEvent.TaskStateEnum`; numbers without a name are values too.
+        enum TaskStateEnum, default 0 {
+            TASK_STATE_UNKNOWN = 0, "TASK_STATE_UNKNOWN";
+            TASK_STATE_CREATED = 1, "TASK_STATE_CREATED";
+            TASK_STATE_RUNNABLE = 2, "TASK_STATE_RUNNABLE";
+            TASK_STATE_RUNNING = 3, "TASK_STATE_RUNNING";
+            TASK_STATE_INTERRUPTIBLE_SLEEP = 4, "TASK_STATE_INTERRUPTIBLE_SLEEP";
+            TASK_STATE_UNINTERRUPTIBLE_SLEEP = 5, "TASK_STATE_UNINTERRUPTIBLE_SLEEP";
+            TASK_STATE_STOPPED = 6, "TASK_STATE_STOPPED";
+            TASK_STATE_DEAD = 7, "TASK_STATE_DEAD";
+            TASK_STATE_DESTROYED = 8, "TASK_STATE_DESTROYED";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.GenericKernelTaskRenameEvent`.
-#[derive(Debug)]
-pub struct GenericKernelTaskRenameEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GenericKernelTaskRenameEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GenericKernelTaskRenameEvent`.
+    writer GenericKernelTaskRenameEventWriter;
+    /// The fields of an encoded `perfetto.protos.GenericKernelTaskRenameEvent`.
+    reader GenericKernelTaskRenameEventReader;
 }
 
-impl<'w> GenericKernelTaskRenameEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GenericKernelTaskRenameEventWriter<'_> {
     /// `optional int64 tid = 1`
     #[inline]
     pub fn tid(&mut self, value: i64) -> &mut Self {
@@ -244,58 +131,15 @@ impl<'w> GenericKernelTaskRenameEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GenericKernelTaskRenameEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GenericKernelTaskRenameEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GenericKernelTaskRenameEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GenericKernelTaskRenameEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int64 tid = 1`
     #[inline]
-    #[must_use]
     pub fn tid(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 1)
     }
 
     /// `optional string comm = 2`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
@@ -311,88 +155,37 @@ pub mod generic_kernel_task_rename_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.GenericKernelProcessTree`.
-#[derive(Debug)]
-pub struct GenericKernelProcessTreeWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GenericKernelProcessTreeWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GenericKernelProcessTree`.
+    writer GenericKernelProcessTreeWriter;
+    /// The fields of an encoded `perfetto.protos.GenericKernelProcessTree`.
+    reader GenericKernelProcessTreeReader;
 }
 
-impl<'w> GenericKernelProcessTreeWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GenericKernelProcessTreeWriter<'_> {
     /// `repeated Process processes = 1`
     #[inline]
-    pub fn processes(&mut self) -> crate::generic_kernel_process_tree::ProcessWriter<'_> {
+    pub fn processes(&mut self) -> generic_kernel_process_tree::ProcessWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `repeated Thread threads = 2`
     #[inline]
-    pub fn threads(&mut self) -> crate::generic_kernel_process_tree::ThreadWriter<'_> {
+    pub fn threads(&mut self) -> generic_kernel_process_tree::ThreadWriter<'_> {
         self.0.begin(2).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GenericKernelProcessTree`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GenericKernelProcessTreeReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GenericKernelProcessTreeReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GenericKernelProcessTreeReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated Process processes = 1`
     #[inline]
-    pub fn processes(&self) -> pz::Messages<'a, crate::generic_kernel_process_tree::ProcessReader<'a>> {
+    pub fn processes(&self) -> pz::Messages<'a, generic_kernel_process_tree::ProcessReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `repeated Thread threads = 2`
     #[inline]
-    pub fn threads(&self) -> pz::Messages<'a, crate::generic_kernel_process_tree::ThreadReader<'a>> {
+    pub fn threads(&self) -> pz::Messages<'a, generic_kernel_process_tree::ThreadReader<'a>> {
         pz::messages(self.0, 2)
     }
 }
@@ -408,24 +201,14 @@ pub mod generic_kernel_process_tree {
         pub const THREADS: u32 = 2;
     }
 
-    /// Appends the fields of a `perfetto.protos.GenericKernelProcessTree.Thread`.
-    #[derive(Debug)]
-    pub struct ThreadWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ThreadWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GenericKernelProcessTree.Thread`.
+        writer ThreadWriter;
+        /// The fields of an encoded `perfetto.protos.GenericKernelProcessTree.Thread`.
+        reader ThreadReader;
     }
 
-    impl<'w> ThreadWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ThreadWriter<'_> {
         /// `optional int64 tid = 1`
         #[inline]
         pub fn tid(&mut self, value: i64) -> &mut Self {
@@ -462,79 +245,33 @@ pub mod generic_kernel_process_tree {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GenericKernelProcessTree.Thread`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ThreadReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ThreadReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ThreadReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional int64 tid = 1`
         #[inline]
-        #[must_use]
         pub fn tid(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 1)
         }
 
         /// `optional int64 pid = 2`
         #[inline]
-        #[must_use]
         pub fn pid(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 2)
         }
 
         /// `optional string comm = 3`
         #[inline]
-        #[must_use]
         pub fn comm(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }
 
         /// `optional bool is_main_thread = 4`
         #[inline]
-        #[must_use]
         pub fn is_main_thread(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 4)
         }
 
         /// `optional bool is_idle = 5`
         #[inline]
-        #[must_use]
         pub fn is_idle(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 5)
         }
@@ -553,24 +290,14 @@ pub mod generic_kernel_process_tree {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.GenericKernelProcessTree.Process`.
-    #[derive(Debug)]
-    pub struct ProcessWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ProcessWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GenericKernelProcessTree.Process`.
+        writer ProcessWriter;
+        /// The fields of an encoded `perfetto.protos.GenericKernelProcessTree.Process`.
+        reader ProcessReader;
     }
 
-    impl<'w> ProcessWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ProcessWriter<'_> {
         /// `optional int64 pid = 1`
         #[inline]
         pub fn pid(&mut self, value: i64) -> &mut Self {
@@ -593,65 +320,21 @@ pub mod generic_kernel_process_tree {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GenericKernelProcessTree.Process`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ProcessReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ProcessReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ProcessReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional int64 pid = 1`
         #[inline]
-        #[must_use]
         pub fn pid(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 1)
         }
 
         /// `optional int64 ppid = 2`
         #[inline]
-        #[must_use]
         pub fn ppid(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 2)
         }
 
         /// `optional string cmdline = 3`
         #[inline]
-        #[must_use]
         pub fn cmdline(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }

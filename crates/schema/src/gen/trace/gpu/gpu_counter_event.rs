@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.GpuCounterEvent`.
-#[derive(Debug)]
-pub struct GpuCounterEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GpuCounterEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GpuCounterEvent`.
+    writer GpuCounterEventWriter;
+    /// The fields of an encoded `perfetto.protos.GpuCounterEvent`.
+    reader GpuCounterEventReader;
 }
 
-impl<'w> GpuCounterEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GpuCounterEventWriter<'_> {
     /// `GpuCounterDescriptor counter_descriptor = 1`, one of `desc`
     #[inline]
     pub fn counter_descriptor(&mut self) -> crate::GpuCounterDescriptorWriter<'_> {
@@ -28,7 +18,7 @@ impl<'w> GpuCounterEventWriter<'w> {
 
     /// `repeated GpuCounter counters = 2`
     #[inline]
-    pub fn counters(&mut self) -> crate::gpu_counter_event::GpuCounterWriter<'_> {
+    pub fn counters(&mut self) -> gpu_counter_event::GpuCounterWriter<'_> {
         self.0.begin(2).into()
     }
 
@@ -47,71 +37,27 @@ impl<'w> GpuCounterEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GpuCounterEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GpuCounterEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GpuCounterEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GpuCounterEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `GpuCounterDescriptor counter_descriptor = 1`, one of `desc`
     #[inline]
-    #[must_use]
     pub fn counter_descriptor(&self) -> Option<crate::GpuCounterDescriptorReader<'a>> {
         pz::last_message(self.0, 1)
     }
 
     /// `repeated GpuCounter counters = 2`
     #[inline]
-    pub fn counters(&self) -> pz::Messages<'a, crate::gpu_counter_event::GpuCounterReader<'a>> {
+    pub fn counters(&self) -> pz::Messages<'a, gpu_counter_event::GpuCounterReader<'a>> {
         pz::messages(self.0, 2)
     }
 
     /// `optional int32 gpu_id = 3`
     #[inline]
-    #[must_use]
     pub fn gpu_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `uint64 counter_descriptor_iid = 4`, one of `desc`
     #[inline]
-    #[must_use]
     pub fn counter_descriptor_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -130,24 +76,14 @@ pub mod gpu_counter_event {
         pub const COUNTER_DESCRIPTOR_IID: u32 = 4;
     }
 
-    /// Appends the fields of a `perfetto.protos.GpuCounterEvent.GpuCounter`.
-    #[derive(Debug)]
-    pub struct GpuCounterWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for GpuCounterWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GpuCounterEvent.GpuCounter`.
+        writer GpuCounterWriter;
+        /// The fields of an encoded `perfetto.protos.GpuCounterEvent.GpuCounter`.
+        reader GpuCounterReader;
     }
 
-    impl<'w> GpuCounterWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl GpuCounterWriter<'_> {
         /// `optional uint32 counter_id = 1`
         #[inline]
         pub fn counter_id(&mut self, value: u32) -> &mut Self {
@@ -170,65 +106,21 @@ pub mod gpu_counter_event {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GpuCounterEvent.GpuCounter`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct GpuCounterReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for GpuCounterReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> GpuCounterReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 counter_id = 1`
         #[inline]
-        #[must_use]
         pub fn counter_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `int64 int_value = 2`, one of `value`
         #[inline]
-        #[must_use]
         pub fn int_value(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 2)
         }
 
         /// `double double_value = 3`, one of `value`
         #[inline]
-        #[must_use]
         pub fn double_value(&self) -> Option<f64> {
             pz::last::<pz::kind::Double>(self.0, 3)
         }
@@ -246,24 +138,14 @@ pub mod gpu_counter_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.InternedGpuCounterDescriptor`.
-#[derive(Debug)]
-pub struct InternedGpuCounterDescriptorWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InternedGpuCounterDescriptorWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InternedGpuCounterDescriptor`.
+    writer InternedGpuCounterDescriptorWriter;
+    /// The fields of an encoded `perfetto.protos.InternedGpuCounterDescriptor`.
+    reader InternedGpuCounterDescriptorReader;
 }
 
-impl<'w> InternedGpuCounterDescriptorWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InternedGpuCounterDescriptorWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -285,65 +167,21 @@ impl<'w> InternedGpuCounterDescriptorWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InternedGpuCounterDescriptor`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InternedGpuCounterDescriptorReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InternedGpuCounterDescriptorReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InternedGpuCounterDescriptorReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional GpuCounterDescriptor counter_descriptor = 2`
     #[inline]
-    #[must_use]
     pub fn counter_descriptor(&self) -> Option<crate::GpuCounterDescriptorReader<'a>> {
         pz::last_message(self.0, 2)
     }
 
     /// `optional int32 gpu_id = 3`
     #[inline]
-    #[must_use]
     pub fn gpu_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }

@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.GpuLog`.
-#[derive(Debug)]
-pub struct GpuLogWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GpuLogWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GpuLog`.
+    writer GpuLogWriter;
+    /// The fields of an encoded `perfetto.protos.GpuLog`.
+    reader GpuLogReader;
 }
 
-impl<'w> GpuLogWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GpuLogWriter<'_> {
     /// `optional Severity severity = 1`
     #[inline]
-    pub fn severity(&mut self, value: crate::gpu_log::Severity) -> &mut Self {
+    pub fn severity(&mut self, value: gpu_log::Severity) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
@@ -42,65 +32,21 @@ impl<'w> GpuLogWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GpuLog`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GpuLogReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GpuLogReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GpuLogReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional Severity severity = 1`
     #[inline]
-    #[must_use]
-    pub fn severity(&self) -> Option<crate::gpu_log::Severity> {
+    pub fn severity(&self) -> Option<gpu_log::Severity> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `optional string tag = 2`
     #[inline]
-    #[must_use]
     pub fn tag(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional string log_message = 3`
     #[inline]
-    #[must_use]
     pub fn log_message(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
@@ -118,59 +64,15 @@ pub mod gpu_log {
         pub const LOG_MESSAGE: u32 = 3;
     }
 
-    /// Enumeration `perfetto.protos.GpuLog.Severity`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Severity(pub i32);
-
-    #[allow(missing_docs)]
-    impl Severity {
-        pub const LOG_SEVERITY_UNSPECIFIED: Self = Self(0);
-        pub const LOG_SEVERITY_VERBOSE: Self = Self(1);
-        pub const LOG_SEVERITY_DEBUG: Self = Self(2);
-        pub const LOG_SEVERITY_INFO: Self = Self(3);
-        pub const LOG_SEVERITY_WARNING: Self = Self(4);
-        pub const LOG_SEVERITY_ERROR: Self = Self(5);
-    }
-
-    impl Severity {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::LOG_SEVERITY_UNSPECIFIED => "LOG_SEVERITY_UNSPECIFIED",
-                Self::LOG_SEVERITY_VERBOSE => "LOG_SEVERITY_VERBOSE",
-                Self::LOG_SEVERITY_DEBUG => "LOG_SEVERITY_DEBUG",
-                Self::LOG_SEVERITY_INFO => "LOG_SEVERITY_INFO",
-                Self::LOG_SEVERITY_WARNING => "LOG_SEVERITY_WARNING",
-                Self::LOG_SEVERITY_ERROR => "LOG_SEVERITY_ERROR",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for Severity {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for Severity {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Severity> for i32 {
-        #[inline]
-        fn from(value: Severity) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Severity {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.GpuLog.Severity`; numbers without a name are values too.
+        enum Severity, default 0 {
+            LOG_SEVERITY_UNSPECIFIED = 0, "LOG_SEVERITY_UNSPECIFIED";
+            LOG_SEVERITY_VERBOSE = 1, "LOG_SEVERITY_VERBOSE";
+            LOG_SEVERITY_DEBUG = 2, "LOG_SEVERITY_DEBUG";
+            LOG_SEVERITY_INFO = 3, "LOG_SEVERITY_INFO";
+            LOG_SEVERITY_WARNING = 4, "LOG_SEVERITY_WARNING";
+            LOG_SEVERITY_ERROR = 5, "LOG_SEVERITY_ERROR";
         }
     }
 }

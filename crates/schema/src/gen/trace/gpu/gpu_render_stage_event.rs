@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.GpuRenderStageEvent`.
-#[derive(Debug)]
-pub struct GpuRenderStageEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GpuRenderStageEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GpuRenderStageEvent`.
+    writer GpuRenderStageEventWriter;
+    /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent`.
+    reader GpuRenderStageEventReader;
 }
 
-impl<'w> GpuRenderStageEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GpuRenderStageEventWriter<'_> {
     /// `optional uint64 event_id = 1`
     #[inline]
     pub fn event_id(&mut self, value: u64) -> &mut Self {
@@ -57,13 +47,13 @@ impl<'w> GpuRenderStageEventWriter<'w> {
 
     /// `repeated ExtraData extra_data = 6`
     #[inline]
-    pub fn extra_data(&mut self) -> crate::gpu_render_stage_event::ExtraDataWriter<'_> {
+    pub fn extra_data(&mut self) -> gpu_render_stage_event::ExtraDataWriter<'_> {
         self.0.begin(6).into()
     }
 
     /// `optional Specifications specifications = 7`, deprecated
     #[inline]
-    pub fn specifications(&mut self) -> crate::gpu_render_stage_event::SpecificationsWriter<'_> {
+    pub fn specifications(&mut self) -> gpu_render_stage_event::SpecificationsWriter<'_> {
         self.0.begin(7).into()
     }
 
@@ -160,146 +150,92 @@ impl<'w> GpuRenderStageEventWriter<'w> {
 
     /// `optional ComputeKernelLaunch launch = 21`
     #[inline]
-    pub fn launch(&mut self) -> crate::gpu_render_stage_event::ComputeKernelLaunchWriter<'_> {
+    pub fn launch(&mut self) -> gpu_render_stage_event::ComputeKernelLaunchWriter<'_> {
         self.0.begin(21).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GpuRenderStageEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GpuRenderStageEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GpuRenderStageEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GpuRenderStageEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 event_id = 1`
     #[inline]
-    #[must_use]
     pub fn event_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 duration = 2`
     #[inline]
-    #[must_use]
     pub fn duration(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional int32 hw_queue_id = 3`, deprecated
     #[inline]
-    #[must_use]
     pub fn hw_queue_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional int32 stage_id = 4`, deprecated
     #[inline]
-    #[must_use]
     pub fn stage_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional uint64 context = 5`
     #[inline]
-    #[must_use]
     pub fn context(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `repeated ExtraData extra_data = 6`
     #[inline]
-    pub fn extra_data(&self) -> pz::Messages<'a, crate::gpu_render_stage_event::ExtraDataReader<'a>> {
+    pub fn extra_data(&self) -> pz::Messages<'a, gpu_render_stage_event::ExtraDataReader<'a>> {
         pz::messages(self.0, 6)
     }
 
     /// `optional Specifications specifications = 7`, deprecated
     #[inline]
-    #[must_use]
-    pub fn specifications(&self) -> Option<crate::gpu_render_stage_event::SpecificationsReader<'a>> {
+    pub fn specifications(&self) -> Option<gpu_render_stage_event::SpecificationsReader<'a>> {
         pz::last_message(self.0, 7)
     }
 
     /// `optional uint64 render_target_handle = 8`
     #[inline]
-    #[must_use]
     pub fn render_target_handle(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
 
     /// `optional uint64 render_pass_handle = 9`
     #[inline]
-    #[must_use]
     pub fn render_pass_handle(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 9)
     }
 
     /// `optional uint32 submission_id = 10`
     #[inline]
-    #[must_use]
     pub fn submission_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional int32 gpu_id = 11`
     #[inline]
-    #[must_use]
     pub fn gpu_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 11)
     }
 
     /// `optional uint64 command_buffer_handle = 12`
     #[inline]
-    #[must_use]
     pub fn command_buffer_handle(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 12)
     }
 
     /// `optional uint64 hw_queue_iid = 13`
     #[inline]
-    #[must_use]
     pub fn hw_queue_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 13)
     }
 
     /// `optional uint64 stage_iid = 14`
     #[inline]
-    #[must_use]
     pub fn stage_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 14)
     }
@@ -312,14 +248,12 @@ impl<'a> GpuRenderStageEventReader<'a> {
 
     /// `optional uint64 render_pass_instance_id = 16`
     #[inline]
-    #[must_use]
     pub fn render_pass_instance_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 16)
     }
 
     /// `string name = 17`, one of `name_field`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 17)
     }
@@ -332,22 +266,19 @@ impl<'a> GpuRenderStageEventReader<'a> {
 
     /// `optional uint64 kernel_iid = 19`
     #[inline]
-    #[must_use]
     pub fn kernel_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 19)
     }
 
     /// `uint64 name_iid = 20`, one of `name_field`
     #[inline]
-    #[must_use]
     pub fn name_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 20)
     }
 
     /// `optional ComputeKernelLaunch launch = 21`
     #[inline]
-    #[must_use]
-    pub fn launch(&self) -> Option<crate::gpu_render_stage_event::ComputeKernelLaunchReader<'a>> {
+    pub fn launch(&self) -> Option<gpu_render_stage_event::ComputeKernelLaunchReader<'a>> {
         pz::last_message(self.0, 21)
     }
 }
@@ -382,24 +313,14 @@ pub mod gpu_render_stage_event {
         pub const LAUNCH: u32 = 21;
     }
 
-    /// Appends the fields of a `perfetto.protos.GpuRenderStageEvent.ExtraData`.
-    #[derive(Debug)]
-    pub struct ExtraDataWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ExtraDataWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GpuRenderStageEvent.ExtraData`.
+        writer ExtraDataWriter;
+        /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.ExtraData`.
+        reader ExtraDataReader;
     }
 
-    impl<'w> ExtraDataWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ExtraDataWriter<'_> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -415,58 +336,15 @@ pub mod gpu_render_stage_event {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.ExtraData`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ExtraDataReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ExtraDataReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ExtraDataReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string name = 1`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional string value = 2`
         #[inline]
-        #[must_use]
         pub fn value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
@@ -482,24 +360,14 @@ pub mod gpu_render_stage_event {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.GpuRenderStageEvent.Dim3`.
-    #[derive(Debug)]
-    pub struct Dim3Writer<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for Dim3Writer<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GpuRenderStageEvent.Dim3`.
+        writer Dim3Writer;
+        /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.Dim3`.
+        reader Dim3Reader;
     }
 
-    impl<'w> Dim3Writer<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl Dim3Writer<'_> {
         /// `optional uint32 x = 1`
         #[inline]
         pub fn x(&mut self, value: u32) -> &mut Self {
@@ -522,65 +390,21 @@ pub mod gpu_render_stage_event {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.Dim3`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct Dim3Reader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for Dim3Reader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> Dim3Reader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 x = 1`
         #[inline]
-        #[must_use]
         pub fn x(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional uint32 y = 2`
         #[inline]
-        #[must_use]
         pub fn y(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 2)
         }
 
         /// `optional uint32 z = 3`
         #[inline]
-        #[must_use]
         pub fn z(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 3)
         }
@@ -597,24 +421,14 @@ pub mod gpu_render_stage_event {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.GpuRenderStageEvent.ExtraComputeArg`.
-    #[derive(Debug)]
-    pub struct ExtraComputeArgWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ExtraComputeArgWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GpuRenderStageEvent.ExtraComputeArg`.
+        writer ExtraComputeArgWriter;
+        /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.ExtraComputeArg`.
+        reader ExtraComputeArgReader;
     }
 
-    impl<'w> ExtraComputeArgWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ExtraComputeArgWriter<'_> {
         /// `uint64 name_iid = 1`, one of `name_field`
         #[inline]
         pub fn name_iid(&mut self, value: u64) -> &mut Self {
@@ -665,93 +479,45 @@ pub mod gpu_render_stage_event {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.ExtraComputeArg`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ExtraComputeArgReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ExtraComputeArgReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ExtraComputeArgReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `uint64 name_iid = 1`, one of `name_field`
         #[inline]
-        #[must_use]
         pub fn name_iid(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `string name = 2`, one of `name_field`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
 
         /// `int64 int_value = 3`, one of `value`
         #[inline]
-        #[must_use]
         pub fn int_value(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 3)
         }
 
         /// `uint64 uint_value = 4`, one of `value`
         #[inline]
-        #[must_use]
         pub fn uint_value(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 4)
         }
 
         /// `double double_value = 5`, one of `value`
         #[inline]
-        #[must_use]
         pub fn double_value(&self) -> Option<f64> {
             pz::last::<pz::kind::Double>(self.0, 5)
         }
 
         /// `string string_value = 6`, one of `value`
         #[inline]
-        #[must_use]
         pub fn string_value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 6)
         }
 
         /// `uint64 string_value_iid = 7`, one of `value`
         #[inline]
-        #[must_use]
         pub fn string_value_iid(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 7)
         }
@@ -772,102 +538,49 @@ pub mod gpu_render_stage_event {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch`.
-    #[derive(Debug)]
-    pub struct ComputeKernelLaunchWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ComputeKernelLaunchWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch`.
+        writer ComputeKernelLaunchWriter;
+        /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch`.
+        reader ComputeKernelLaunchReader;
     }
 
-    impl<'w> ComputeKernelLaunchWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ComputeKernelLaunchWriter<'_> {
         /// `optional Dim3 grid_size = 1`
         #[inline]
-        pub fn grid_size(&mut self) -> crate::gpu_render_stage_event::Dim3Writer<'_> {
+        pub fn grid_size(&mut self) -> Dim3Writer<'_> {
             self.0.begin(1).into()
         }
 
         /// `optional Dim3 workgroup_size = 2`
         #[inline]
-        pub fn workgroup_size(&mut self) -> crate::gpu_render_stage_event::Dim3Writer<'_> {
+        pub fn workgroup_size(&mut self) -> Dim3Writer<'_> {
             self.0.begin(2).into()
         }
 
         /// `repeated ExtraComputeArg args = 3`
         #[inline]
-        pub fn args(&mut self) -> crate::gpu_render_stage_event::ExtraComputeArgWriter<'_> {
+        pub fn args(&mut self) -> ExtraComputeArgWriter<'_> {
             self.0.begin(3).into()
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ComputeKernelLaunchReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ComputeKernelLaunchReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ComputeKernelLaunchReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional Dim3 grid_size = 1`
         #[inline]
-        #[must_use]
-        pub fn grid_size(&self) -> Option<crate::gpu_render_stage_event::Dim3Reader<'a>> {
+        pub fn grid_size(&self) -> Option<Dim3Reader<'a>> {
             pz::last_message(self.0, 1)
         }
 
         /// `optional Dim3 workgroup_size = 2`
         #[inline]
-        #[must_use]
-        pub fn workgroup_size(&self) -> Option<crate::gpu_render_stage_event::Dim3Reader<'a>> {
+        pub fn workgroup_size(&self) -> Option<Dim3Reader<'a>> {
             pz::last_message(self.0, 2)
         }
 
         /// `repeated ExtraComputeArg args = 3`
         #[inline]
-        pub fn args(&self) -> pz::Messages<'a, crate::gpu_render_stage_event::ExtraComputeArgReader<'a>> {
+        pub fn args(&self) -> pz::Messages<'a, ExtraComputeArgReader<'a>> {
             pz::messages(self.0, 3)
         }
     }
@@ -883,103 +596,49 @@ pub mod gpu_render_stage_event {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.GpuRenderStageEvent.Specifications`.
-    #[derive(Debug)]
-    pub struct SpecificationsWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for SpecificationsWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GpuRenderStageEvent.Specifications`.
+        writer SpecificationsWriter;
+        /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.Specifications`.
+        reader SpecificationsReader;
     }
 
-    impl<'w> SpecificationsWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl SpecificationsWriter<'_> {
         /// `optional ContextSpec context_spec = 1`
         #[inline]
-        pub fn context_spec(&mut self) -> crate::gpu_render_stage_event::specifications::ContextSpecWriter<'_> {
+        pub fn context_spec(&mut self) -> specifications::ContextSpecWriter<'_> {
             self.0.begin(1).into()
         }
 
         /// `repeated Description hw_queue = 2`
         #[inline]
-        pub fn hw_queue(&mut self) -> crate::gpu_render_stage_event::specifications::DescriptionWriter<'_> {
+        pub fn hw_queue(&mut self) -> specifications::DescriptionWriter<'_> {
             self.0.begin(2).into()
         }
 
         /// `repeated Description stage = 3`
         #[inline]
-        pub fn stage(&mut self) -> crate::gpu_render_stage_event::specifications::DescriptionWriter<'_> {
+        pub fn stage(&mut self) -> specifications::DescriptionWriter<'_> {
             self.0.begin(3).into()
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.Specifications`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct SpecificationsReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for SpecificationsReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> SpecificationsReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional ContextSpec context_spec = 1`
         #[inline]
-        #[must_use]
-        pub fn context_spec(&self) -> Option<crate::gpu_render_stage_event::specifications::ContextSpecReader<'a>> {
+        pub fn context_spec(&self) -> Option<specifications::ContextSpecReader<'a>> {
             pz::last_message(self.0, 1)
         }
 
         /// `repeated Description hw_queue = 2`
         #[inline]
-        pub fn hw_queue(
-            &self,
-        ) -> pz::Messages<'a, crate::gpu_render_stage_event::specifications::DescriptionReader<'a>> {
+        pub fn hw_queue(&self) -> pz::Messages<'a, specifications::DescriptionReader<'a>> {
             pz::messages(self.0, 2)
         }
 
         /// `repeated Description stage = 3`
         #[inline]
-        pub fn stage(&self) -> pz::Messages<'a, crate::gpu_render_stage_event::specifications::DescriptionReader<'a>> {
+        pub fn stage(&self) -> pz::Messages<'a, specifications::DescriptionReader<'a>> {
             pz::messages(self.0, 3)
         }
     }
@@ -996,24 +655,14 @@ pub mod gpu_render_stage_event {
             pub const STAGE: u32 = 3;
         }
 
-        /// Appends the fields of a `perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec`.
-        #[derive(Debug)]
-        pub struct ContextSpecWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for ContextSpecWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec`.
+            writer ContextSpecWriter;
+            /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec`.
+            reader ContextSpecReader;
         }
 
-        impl<'w> ContextSpecWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl ContextSpecWriter<'_> {
             /// `optional uint64 context = 1`
             #[inline]
             pub fn context(&mut self, value: u64) -> &mut Self {
@@ -1029,58 +678,15 @@ pub mod gpu_render_stage_event {
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct ContextSpecReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for ContextSpecReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> ContextSpecReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional uint64 context = 1`
             #[inline]
-            #[must_use]
             pub fn context(&self) -> Option<u64> {
                 pz::last::<pz::kind::Uint64>(self.0, 1)
             }
 
             /// `optional int32 pid = 2`
             #[inline]
-            #[must_use]
             pub fn pid(&self) -> Option<i32> {
                 pz::last::<pz::kind::Int32>(self.0, 2)
             }
@@ -1096,24 +702,14 @@ pub mod gpu_render_stage_event {
             }
         }
 
-        /// Appends the fields of a `perfetto.protos.GpuRenderStageEvent.Specifications.Description`.
-        #[derive(Debug)]
-        pub struct DescriptionWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for DescriptionWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.GpuRenderStageEvent.Specifications.Description`.
+            writer DescriptionWriter;
+            /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.Specifications.Description`.
+            reader DescriptionReader;
         }
 
-        impl<'w> DescriptionWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl DescriptionWriter<'_> {
             /// `optional string name = 1`
             #[inline]
             pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1129,58 +725,15 @@ pub mod gpu_render_stage_event {
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.Specifications.Description`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct DescriptionReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for DescriptionReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> DescriptionReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional string name = 1`
             #[inline]
-            #[must_use]
             pub fn name(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 1)
             }
 
             /// `optional string description = 2`
             #[inline]
-            #[must_use]
             pub fn description(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 2)
             }
@@ -1198,24 +751,14 @@ pub mod gpu_render_stage_event {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.InternedGraphicsContext`.
-#[derive(Debug)]
-pub struct InternedGraphicsContextWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InternedGraphicsContextWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InternedGraphicsContext`.
+    writer InternedGraphicsContextWriter;
+    /// The fields of an encoded `perfetto.protos.InternedGraphicsContext`.
+    reader InternedGraphicsContextReader;
 }
 
-impl<'w> InternedGraphicsContextWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InternedGraphicsContextWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -1232,72 +775,28 @@ impl<'w> InternedGraphicsContextWriter<'w> {
 
     /// `optional Api api = 3`
     #[inline]
-    pub fn api(&mut self, value: crate::interned_graphics_context::Api) -> &mut Self {
+    pub fn api(&mut self, value: interned_graphics_context::Api) -> &mut Self {
         self.0.int(3, i64::from(value.0));
         self
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InternedGraphicsContext`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InternedGraphicsContextReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InternedGraphicsContextReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InternedGraphicsContextReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional Api api = 3`
     #[inline]
-    #[must_use]
-    pub fn api(&self) -> Option<crate::interned_graphics_context::Api> {
+    pub fn api(&self) -> Option<interned_graphics_context::Api> {
         pz::last::<pz::kind::Enum<_>>(self.0, 3)
     }
 }
@@ -1314,81 +813,27 @@ pub mod interned_graphics_context {
         pub const API: u32 = 3;
     }
 
-    /// Enumeration `perfetto.protos.InternedGraphicsContext.Api`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Api(pub i32);
-
-    #[allow(missing_docs)]
-    impl Api {
-        pub const UNDEFINED: Self = Self(0);
-        pub const OPEN_GL: Self = Self(1);
-        pub const VULKAN: Self = Self(2);
-        pub const OPEN_CL: Self = Self(3);
-        pub const CUDA: Self = Self(4);
-        pub const HIP: Self = Self(5);
-    }
-
-    impl Api {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::UNDEFINED => "UNDEFINED",
-                Self::OPEN_GL => "OPEN_GL",
-                Self::VULKAN => "VULKAN",
-                Self::OPEN_CL => "OPEN_CL",
-                Self::CUDA => "CUDA",
-                Self::HIP => "HIP",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for Api {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for Api {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Api> for i32 {
-        #[inline]
-        fn from(value: Api) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Api {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.InternedGraphicsContext.Api`; numbers without a name are values too.
+        enum Api, default 0 {
+            UNDEFINED = 0, "UNDEFINED";
+            OPEN_GL = 1, "OPEN_GL";
+            VULKAN = 2, "VULKAN";
+            OPEN_CL = 3, "OPEN_CL";
+            CUDA = 4, "CUDA";
+            HIP = 5, "HIP";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.InternedGpuRenderStageSpecification`.
-#[derive(Debug)]
-pub struct InternedGpuRenderStageSpecificationWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InternedGpuRenderStageSpecificationWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InternedGpuRenderStageSpecification`.
+    writer InternedGpuRenderStageSpecificationWriter;
+    /// The fields of an encoded `perfetto.protos.InternedGpuRenderStageSpecification`.
+    reader InternedGpuRenderStageSpecificationReader;
 }
 
-impl<'w> InternedGpuRenderStageSpecificationWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InternedGpuRenderStageSpecificationWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -1412,82 +857,34 @@ impl<'w> InternedGpuRenderStageSpecificationWriter<'w> {
 
     /// `optional RenderStageCategory category = 4`
     #[inline]
-    pub fn category(
-        &mut self,
-        value: crate::interned_gpu_render_stage_specification::RenderStageCategory,
-    ) -> &mut Self {
+    pub fn category(&mut self, value: interned_gpu_render_stage_specification::RenderStageCategory) -> &mut Self {
         self.0.int(4, i64::from(value.0));
         self
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InternedGpuRenderStageSpecification`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InternedGpuRenderStageSpecificationReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InternedGpuRenderStageSpecificationReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InternedGpuRenderStageSpecificationReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional string name = 2`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional string description = 3`
     #[inline]
-    #[must_use]
     pub fn description(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional RenderStageCategory category = 4`
     #[inline]
-    #[must_use]
-    pub fn category(&self) -> Option<crate::interned_gpu_render_stage_specification::RenderStageCategory> {
+    pub fn category(&self) -> Option<interned_gpu_render_stage_specification::RenderStageCategory> {
         pz::last::<pz::kind::Enum<_>>(self.0, 4)
     }
 }
@@ -1505,75 +902,24 @@ pub mod interned_gpu_render_stage_specification {
         pub const CATEGORY: u32 = 4;
     }
 
-    /// Enumeration `perfetto.protos.InternedGpuRenderStageSpecification.RenderStageCategory`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct RenderStageCategory(pub i32);
-
-    #[allow(missing_docs)]
-    impl RenderStageCategory {
-        pub const OTHER: Self = Self(0);
-        pub const GRAPHICS: Self = Self(1);
-        pub const COMPUTE: Self = Self(2);
-    }
-
-    impl RenderStageCategory {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::OTHER => "OTHER",
-                Self::GRAPHICS => "GRAPHICS",
-                Self::COMPUTE => "COMPUTE",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for RenderStageCategory {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for RenderStageCategory {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<RenderStageCategory> for i32 {
-        #[inline]
-        fn from(value: RenderStageCategory) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for RenderStageCategory {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.InternedGpuRenderStageSpecification.RenderStageCategory`; numbers without a name are values too.
+        enum RenderStageCategory, default 0 {
+            OTHER = 0, "OTHER";
+            GRAPHICS = 1, "GRAPHICS";
+            COMPUTE = 2, "COMPUTE";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.InternedComputeKernel`.
-#[derive(Debug)]
-pub struct InternedComputeKernelWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InternedComputeKernelWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InternedComputeKernel`.
+    writer InternedComputeKernelWriter;
+    /// The fields of an encoded `perfetto.protos.InternedComputeKernel`.
+    reader InternedComputeKernelReader;
 }
 
-impl<'w> InternedComputeKernelWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InternedComputeKernelWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -1604,84 +950,39 @@ impl<'w> InternedComputeKernelWriter<'w> {
 
     /// `repeated ExtraComputeArg args = 5`
     #[inline]
-    pub fn args(&mut self) -> crate::gpu_render_stage_event::ExtraComputeArgWriter<'_> {
+    pub fn args(&mut self) -> gpu_render_stage_event::ExtraComputeArgWriter<'_> {
         self.0.begin(5).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InternedComputeKernel`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InternedComputeKernelReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InternedComputeKernelReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InternedComputeKernelReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional string name = 2`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional string demangled_name = 3`
     #[inline]
-    #[must_use]
     pub fn demangled_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional string arch = 4`
     #[inline]
-    #[must_use]
     pub fn arch(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `repeated ExtraComputeArg args = 5`
     #[inline]
-    pub fn args(&self) -> pz::Messages<'a, crate::gpu_render_stage_event::ExtraComputeArgReader<'a>> {
+    pub fn args(&self) -> pz::Messages<'a, gpu_render_stage_event::ExtraComputeArgReader<'a>> {
         pz::messages(self.0, 5)
     }
 }
@@ -1699,24 +1000,14 @@ pub mod interned_compute_kernel {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.InternedComputeArgName`.
-#[derive(Debug)]
-pub struct InternedComputeArgNameWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InternedComputeArgNameWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InternedComputeArgName`.
+    writer InternedComputeArgNameWriter;
+    /// The fields of an encoded `perfetto.protos.InternedComputeArgName`.
+    reader InternedComputeArgNameReader;
 }
 
-impl<'w> InternedComputeArgNameWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InternedComputeArgNameWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -1732,58 +1023,15 @@ impl<'w> InternedComputeArgNameWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InternedComputeArgName`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InternedComputeArgNameReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InternedComputeArgNameReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InternedComputeArgNameReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional string name = 2`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }

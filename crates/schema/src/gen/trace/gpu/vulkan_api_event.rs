@@ -2,90 +2,37 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.VulkanApiEvent`.
-#[derive(Debug)]
-pub struct VulkanApiEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for VulkanApiEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.VulkanApiEvent`.
+    writer VulkanApiEventWriter;
+    /// The fields of an encoded `perfetto.protos.VulkanApiEvent`.
+    reader VulkanApiEventReader;
 }
 
-impl<'w> VulkanApiEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl VulkanApiEventWriter<'_> {
     /// `VkDebugUtilsObjectName vk_debug_utils_object_name = 1`, one of `event`
     #[inline]
-    pub fn vk_debug_utils_object_name(&mut self) -> crate::vulkan_api_event::VkDebugUtilsObjectNameWriter<'_> {
+    pub fn vk_debug_utils_object_name(&mut self) -> vulkan_api_event::VkDebugUtilsObjectNameWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `VkQueueSubmit vk_queue_submit = 2`, one of `event`
     #[inline]
-    pub fn vk_queue_submit(&mut self) -> crate::vulkan_api_event::VkQueueSubmitWriter<'_> {
+    pub fn vk_queue_submit(&mut self) -> vulkan_api_event::VkQueueSubmitWriter<'_> {
         self.0.begin(2).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.VulkanApiEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct VulkanApiEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for VulkanApiEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> VulkanApiEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `VkDebugUtilsObjectName vk_debug_utils_object_name = 1`, one of `event`
     #[inline]
-    #[must_use]
-    pub fn vk_debug_utils_object_name(&self) -> Option<crate::vulkan_api_event::VkDebugUtilsObjectNameReader<'a>> {
+    pub fn vk_debug_utils_object_name(&self) -> Option<vulkan_api_event::VkDebugUtilsObjectNameReader<'a>> {
         pz::last_message(self.0, 1)
     }
 
     /// `VkQueueSubmit vk_queue_submit = 2`, one of `event`
     #[inline]
-    #[must_use]
-    pub fn vk_queue_submit(&self) -> Option<crate::vulkan_api_event::VkQueueSubmitReader<'a>> {
+    pub fn vk_queue_submit(&self) -> Option<vulkan_api_event::VkQueueSubmitReader<'a>> {
         pz::last_message(self.0, 2)
     }
 }
@@ -101,24 +48,14 @@ pub mod vulkan_api_event {
         pub const VK_QUEUE_SUBMIT: u32 = 2;
     }
 
-    /// Appends the fields of a `perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName`.
-    #[derive(Debug)]
-    pub struct VkDebugUtilsObjectNameWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for VkDebugUtilsObjectNameWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName`.
+        writer VkDebugUtilsObjectNameWriter;
+        /// The fields of an encoded `perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName`.
+        reader VkDebugUtilsObjectNameReader;
     }
 
-    impl<'w> VkDebugUtilsObjectNameWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl VkDebugUtilsObjectNameWriter<'_> {
         /// `optional uint32 pid = 1`
         #[inline]
         pub fn pid(&mut self, value: u32) -> &mut Self {
@@ -155,79 +92,33 @@ pub mod vulkan_api_event {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct VkDebugUtilsObjectNameReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for VkDebugUtilsObjectNameReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> VkDebugUtilsObjectNameReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 pid = 1`
         #[inline]
-        #[must_use]
         pub fn pid(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional uint64 vk_device = 2`
         #[inline]
-        #[must_use]
         pub fn vk_device(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
 
         /// `optional int32 object_type = 3`
         #[inline]
-        #[must_use]
         pub fn object_type(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 3)
         }
 
         /// `optional uint64 object = 4`
         #[inline]
-        #[must_use]
         pub fn object(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 4)
         }
 
         /// `optional string object_name = 5`
         #[inline]
-        #[must_use]
         pub fn object_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 5)
         }
@@ -246,24 +137,14 @@ pub mod vulkan_api_event {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.VulkanApiEvent.VkQueueSubmit`.
-    #[derive(Debug)]
-    pub struct VkQueueSubmitWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for VkQueueSubmitWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.VulkanApiEvent.VkQueueSubmit`.
+        writer VkQueueSubmitWriter;
+        /// The fields of an encoded `perfetto.protos.VulkanApiEvent.VkQueueSubmit`.
+        reader VkQueueSubmitReader;
     }
 
-    impl<'w> VkQueueSubmitWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl VkQueueSubmitWriter<'_> {
         /// `optional uint64 duration_ns = 1`
         #[inline]
         pub fn duration_ns(&mut self, value: u64) -> &mut Self {
@@ -307,72 +188,27 @@ pub mod vulkan_api_event {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.VulkanApiEvent.VkQueueSubmit`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct VkQueueSubmitReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for VkQueueSubmitReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> VkQueueSubmitReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 duration_ns = 1`
         #[inline]
-        #[must_use]
         pub fn duration_ns(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional uint32 pid = 2`
         #[inline]
-        #[must_use]
         pub fn pid(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 2)
         }
 
         /// `optional uint32 tid = 3`
         #[inline]
-        #[must_use]
         pub fn tid(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 3)
         }
 
         /// `optional uint64 vk_queue = 4`
         #[inline]
-        #[must_use]
         pub fn vk_queue(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 4)
         }
@@ -385,7 +221,6 @@ pub mod vulkan_api_event {
 
         /// `optional uint32 submission_id = 6`
         #[inline]
-        #[must_use]
         pub fn submission_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 6)
         }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.VulkanMemoryEventAnnotation`.
-#[derive(Debug)]
-pub struct VulkanMemoryEventAnnotationWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for VulkanMemoryEventAnnotationWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.VulkanMemoryEventAnnotation`.
+    writer VulkanMemoryEventAnnotationWriter;
+    /// The fields of an encoded `perfetto.protos.VulkanMemoryEventAnnotation`.
+    reader VulkanMemoryEventAnnotationReader;
 }
 
-impl<'w> VulkanMemoryEventAnnotationWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl VulkanMemoryEventAnnotationWriter<'_> {
     /// `optional uint64 key_iid = 1`
     #[inline]
     pub fn key_iid(&mut self, value: u64) -> &mut Self {
@@ -49,72 +39,27 @@ impl<'w> VulkanMemoryEventAnnotationWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.VulkanMemoryEventAnnotation`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct VulkanMemoryEventAnnotationReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for VulkanMemoryEventAnnotationReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> VulkanMemoryEventAnnotationReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 key_iid = 1`
     #[inline]
-    #[must_use]
     pub fn key_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `int64 int_value = 2`, one of `value`
     #[inline]
-    #[must_use]
     pub fn int_value(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
 
     /// `double double_value = 3`, one of `value`
     #[inline]
-    #[must_use]
     pub fn double_value(&self) -> Option<f64> {
         pz::last::<pz::kind::Double>(self.0, 3)
     }
 
     /// `uint64 string_iid = 4`, one of `value`
     #[inline]
-    #[must_use]
     pub fn string_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
@@ -132,34 +77,24 @@ pub mod vulkan_memory_event_annotation {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.VulkanMemoryEvent`.
-#[derive(Debug)]
-pub struct VulkanMemoryEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for VulkanMemoryEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.VulkanMemoryEvent`.
+    writer VulkanMemoryEventWriter;
+    /// The fields of an encoded `perfetto.protos.VulkanMemoryEvent`.
+    reader VulkanMemoryEventReader;
 }
 
-impl<'w> VulkanMemoryEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl VulkanMemoryEventWriter<'_> {
     /// `optional Source source = 1`
     #[inline]
-    pub fn source(&mut self, value: crate::vulkan_memory_event::Source) -> &mut Self {
+    pub fn source(&mut self, value: vulkan_memory_event::Source) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
 
     /// `optional Operation operation = 2`
     #[inline]
-    pub fn operation(&mut self, value: crate::vulkan_memory_event::Operation) -> &mut Self {
+    pub fn operation(&mut self, value: vulkan_memory_event::Operation) -> &mut Self {
         self.0.int(2, i64::from(value.0));
         self
     }
@@ -201,14 +136,14 @@ impl<'w> VulkanMemoryEventWriter<'w> {
 
     /// `optional AllocationScope allocation_scope = 8`
     #[inline]
-    pub fn allocation_scope(&mut self, value: crate::vulkan_memory_event::AllocationScope) -> &mut Self {
+    pub fn allocation_scope(&mut self, value: vulkan_memory_event::AllocationScope) -> &mut Self {
         self.0.int(8, i64::from(value.0));
         self
     }
 
     /// `repeated VulkanMemoryEventAnnotation annotations = 9`
     #[inline]
-    pub fn annotations(&mut self) -> crate::VulkanMemoryEventAnnotationWriter<'_> {
+    pub fn annotations(&mut self) -> VulkanMemoryEventAnnotationWriter<'_> {
         self.0.begin(9).into()
     }
 
@@ -248,141 +183,87 @@ impl<'w> VulkanMemoryEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.VulkanMemoryEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct VulkanMemoryEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for VulkanMemoryEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> VulkanMemoryEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional Source source = 1`
     #[inline]
-    #[must_use]
-    pub fn source(&self) -> Option<crate::vulkan_memory_event::Source> {
+    pub fn source(&self) -> Option<vulkan_memory_event::Source> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `optional Operation operation = 2`
     #[inline]
-    #[must_use]
-    pub fn operation(&self) -> Option<crate::vulkan_memory_event::Operation> {
+    pub fn operation(&self) -> Option<vulkan_memory_event::Operation> {
         pz::last::<pz::kind::Enum<_>>(self.0, 2)
     }
 
     /// `optional int64 timestamp = 3`
     #[inline]
-    #[must_use]
     pub fn timestamp(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint32 pid = 4`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional fixed64 memory_address = 5`
     #[inline]
-    #[must_use]
     pub fn memory_address(&self) -> Option<u64> {
         pz::last::<pz::kind::Fixed64>(self.0, 5)
     }
 
     /// `optional uint64 memory_size = 6`
     #[inline]
-    #[must_use]
     pub fn memory_size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional uint64 caller_iid = 7`
     #[inline]
-    #[must_use]
     pub fn caller_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional AllocationScope allocation_scope = 8`
     #[inline]
-    #[must_use]
-    pub fn allocation_scope(&self) -> Option<crate::vulkan_memory_event::AllocationScope> {
+    pub fn allocation_scope(&self) -> Option<vulkan_memory_event::AllocationScope> {
         pz::last::<pz::kind::Enum<_>>(self.0, 8)
     }
 
     /// `repeated VulkanMemoryEventAnnotation annotations = 9`
     #[inline]
-    pub fn annotations(&self) -> pz::Messages<'a, crate::VulkanMemoryEventAnnotationReader<'a>> {
+    pub fn annotations(&self) -> pz::Messages<'a, VulkanMemoryEventAnnotationReader<'a>> {
         pz::messages(self.0, 9)
     }
 
     /// `optional fixed64 device = 16`
     #[inline]
-    #[must_use]
     pub fn device(&self) -> Option<u64> {
         pz::last::<pz::kind::Fixed64>(self.0, 16)
     }
 
     /// `optional fixed64 device_memory = 17`
     #[inline]
-    #[must_use]
     pub fn device_memory(&self) -> Option<u64> {
         pz::last::<pz::kind::Fixed64>(self.0, 17)
     }
 
     /// `optional uint32 memory_type = 18`
     #[inline]
-    #[must_use]
     pub fn memory_type(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 18)
     }
 
     /// `optional uint32 heap = 19`
     #[inline]
-    #[must_use]
     pub fn heap(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 19)
     }
 
     /// `optional fixed64 object_handle = 20`
     #[inline]
-    #[must_use]
     pub fn object_handle(&self) -> Option<u64> {
         pz::last::<pz::kind::Fixed64>(self.0, 20)
     }
@@ -411,171 +292,39 @@ pub mod vulkan_memory_event {
         pub const OBJECT_HANDLE: u32 = 20;
     }
 
-    /// Enumeration `perfetto.protos.VulkanMemoryEvent.Source`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Source(pub i32);
-
-    #[allow(missing_docs)]
-    impl Source {
-        pub const SOURCE_UNSPECIFIED: Self = Self(0);
-        pub const SOURCE_DRIVER: Self = Self(1);
-        pub const SOURCE_DEVICE: Self = Self(2);
-        pub const SOURCE_DEVICE_MEMORY: Self = Self(3);
-        pub const SOURCE_BUFFER: Self = Self(4);
-        pub const SOURCE_IMAGE: Self = Self(5);
-    }
-
-    impl Source {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::SOURCE_UNSPECIFIED => "SOURCE_UNSPECIFIED",
-                Self::SOURCE_DRIVER => "SOURCE_DRIVER",
-                Self::SOURCE_DEVICE => "SOURCE_DEVICE",
-                Self::SOURCE_DEVICE_MEMORY => "SOURCE_DEVICE_MEMORY",
-                Self::SOURCE_BUFFER => "SOURCE_BUFFER",
-                Self::SOURCE_IMAGE => "SOURCE_IMAGE",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.VulkanMemoryEvent.Source`; numbers without a name are values too.
+        enum Source, default 0 {
+            SOURCE_UNSPECIFIED = 0, "SOURCE_UNSPECIFIED";
+            SOURCE_DRIVER = 1, "SOURCE_DRIVER";
+            SOURCE_DEVICE = 2, "SOURCE_DEVICE";
+            SOURCE_DEVICE_MEMORY = 3, "SOURCE_DEVICE_MEMORY";
+            SOURCE_BUFFER = 4, "SOURCE_BUFFER";
+            SOURCE_IMAGE = 5, "SOURCE_IMAGE";
         }
     }
 
-    impl Default for Source {
-        fn default() -> Self {
-            Self(0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.VulkanMemoryEvent.Operation`; numbers without a name are values too.
+        enum Operation, default 0 {
+            OP_UNSPECIFIED = 0, "OP_UNSPECIFIED";
+            OP_CREATE = 1, "OP_CREATE";
+            OP_DESTROY = 2, "OP_DESTROY";
+            OP_BIND = 3, "OP_BIND";
+            OP_DESTROY_BOUND = 4, "OP_DESTROY_BOUND";
+            OP_ANNOTATIONS = 5, "OP_ANNOTATIONS";
         }
     }
 
-    impl From<i32> for Source {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Source> for i32 {
-        #[inline]
-        fn from(value: Source) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Source {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.VulkanMemoryEvent.Operation`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Operation(pub i32);
-
-    #[allow(missing_docs)]
-    impl Operation {
-        pub const OP_UNSPECIFIED: Self = Self(0);
-        pub const OP_CREATE: Self = Self(1);
-        pub const OP_DESTROY: Self = Self(2);
-        pub const OP_BIND: Self = Self(3);
-        pub const OP_DESTROY_BOUND: Self = Self(4);
-        pub const OP_ANNOTATIONS: Self = Self(5);
-    }
-
-    impl Operation {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::OP_UNSPECIFIED => "OP_UNSPECIFIED",
-                Self::OP_CREATE => "OP_CREATE",
-                Self::OP_DESTROY => "OP_DESTROY",
-                Self::OP_BIND => "OP_BIND",
-                Self::OP_DESTROY_BOUND => "OP_DESTROY_BOUND",
-                Self::OP_ANNOTATIONS => "OP_ANNOTATIONS",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for Operation {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for Operation {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Operation> for i32 {
-        #[inline]
-        fn from(value: Operation) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Operation {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.VulkanMemoryEvent.AllocationScope`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct AllocationScope(pub i32);
-
-    #[allow(missing_docs)]
-    impl AllocationScope {
-        pub const SCOPE_UNSPECIFIED: Self = Self(0);
-        pub const SCOPE_COMMAND: Self = Self(1);
-        pub const SCOPE_OBJECT: Self = Self(2);
-        pub const SCOPE_CACHE: Self = Self(3);
-        pub const SCOPE_DEVICE: Self = Self(4);
-        pub const SCOPE_INSTANCE: Self = Self(5);
-    }
-
-    impl AllocationScope {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::SCOPE_UNSPECIFIED => "SCOPE_UNSPECIFIED",
-                Self::SCOPE_COMMAND => "SCOPE_COMMAND",
-                Self::SCOPE_OBJECT => "SCOPE_OBJECT",
-                Self::SCOPE_CACHE => "SCOPE_CACHE",
-                Self::SCOPE_DEVICE => "SCOPE_DEVICE",
-                Self::SCOPE_INSTANCE => "SCOPE_INSTANCE",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for AllocationScope {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for AllocationScope {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<AllocationScope> for i32 {
-        #[inline]
-        fn from(value: AllocationScope) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for AllocationScope {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.VulkanMemoryEvent.AllocationScope`; numbers without a name are values too.
+        enum AllocationScope, default 0 {
+            SCOPE_UNSPECIFIED = 0, "SCOPE_UNSPECIFIED";
+            SCOPE_COMMAND = 1, "SCOPE_COMMAND";
+            SCOPE_OBJECT = 2, "SCOPE_OBJECT";
+            SCOPE_CACHE = 3, "SCOPE_CACHE";
+            SCOPE_DEVICE = 4, "SCOPE_DEVICE";
+            SCOPE_INSTANCE = 5, "SCOPE_INSTANCE";
         }
     }
 }

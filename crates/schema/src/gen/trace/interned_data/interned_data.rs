@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.InternedData`.
-#[derive(Debug)]
-pub struct InternedDataWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InternedDataWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InternedData`.
+    writer InternedDataWriter;
+    /// The fields of an encoded `perfetto.protos.InternedData`.
+    reader InternedDataReader;
 }
 
-impl<'w> InternedDataWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InternedDataWriter<'_> {
     /// `repeated EventCategory event_categories = 1`
     #[inline]
     pub fn event_categories(&mut self) -> crate::EventCategoryWriter<'_> {
@@ -207,48 +197,7 @@ impl<'w> InternedDataWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InternedData`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InternedDataReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InternedDataReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InternedDataReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated EventCategory event_categories = 1`
     #[inline]
     pub fn event_categories(&self) -> pz::Messages<'a, crate::EventCategoryReader<'a>> {

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.SystemdJournaldEvent`.
-#[derive(Debug)]
-pub struct SystemdJournaldEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SystemdJournaldEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SystemdJournaldEvent`.
+    writer SystemdJournaldEventWriter;
+    /// The fields of an encoded `perfetto.protos.SystemdJournaldEvent`.
+    reader SystemdJournaldEventReader;
 }
 
-impl<'w> SystemdJournaldEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SystemdJournaldEventWriter<'_> {
     /// `optional uint32 pid = 1`
     #[inline]
     pub fn pid(&mut self, value: u32) -> &mut Self {
@@ -119,142 +109,87 @@ impl<'w> SystemdJournaldEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SystemdJournaldEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SystemdJournaldEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SystemdJournaldEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SystemdJournaldEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 pid = 1`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 tid = 2`
     #[inline]
-    #[must_use]
     pub fn tid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 uid = 3`
     #[inline]
-    #[must_use]
     pub fn uid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 gid = 4`
     #[inline]
-    #[must_use]
     pub fn gid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 prio = 5`
     #[inline]
-    #[must_use]
     pub fn prio(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional string tag = 6`
     #[inline]
-    #[must_use]
     pub fn tag(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
 
     /// `optional string message = 7`
     #[inline]
-    #[must_use]
     pub fn message(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
 
     /// `optional string comm = 8`
     #[inline]
-    #[must_use]
     pub fn comm(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 8)
     }
 
     /// `optional string exe = 9`
     #[inline]
-    #[must_use]
     pub fn exe(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 9)
     }
 
     /// `optional string systemd_unit = 10`
     #[inline]
-    #[must_use]
     pub fn systemd_unit(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 10)
     }
 
     /// `optional string hostname = 11`
     #[inline]
-    #[must_use]
     pub fn hostname(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 11)
     }
 
     /// `optional string transport = 12`
     #[inline]
-    #[must_use]
     pub fn transport(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 12)
     }
 
     /// `optional uint64 num_total = 20`
     #[inline]
-    #[must_use]
     pub fn num_total(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 20)
     }
 
     /// `optional uint64 num_failed = 21`
     #[inline]
-    #[must_use]
     pub fn num_failed(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 21)
     }

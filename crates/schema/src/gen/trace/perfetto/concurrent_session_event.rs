@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ConcurrentSessionEvent`.
-#[derive(Debug)]
-pub struct ConcurrentSessionEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ConcurrentSessionEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ConcurrentSessionEvent`.
+    writer ConcurrentSessionEventWriter;
+    /// The fields of an encoded `perfetto.protos.ConcurrentSessionEvent`.
+    reader ConcurrentSessionEventReader;
 }
 
-impl<'w> ConcurrentSessionEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ConcurrentSessionEventWriter<'_> {
     /// `optional State state = 1`
     #[inline]
-    pub fn state(&mut self, value: crate::concurrent_session_event::State) -> &mut Self {
+    pub fn state(&mut self, value: concurrent_session_event::State) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
@@ -56,79 +46,33 @@ impl<'w> ConcurrentSessionEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ConcurrentSessionEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ConcurrentSessionEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ConcurrentSessionEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ConcurrentSessionEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional State state = 1`
     #[inline]
-    #[must_use]
-    pub fn state(&self) -> Option<crate::concurrent_session_event::State> {
+    pub fn state(&self) -> Option<concurrent_session_event::State> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `optional string session_name = 2`
     #[inline]
-    #[must_use]
     pub fn session_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional uint64 session_id = 3`
     #[inline]
-    #[must_use]
     pub fn session_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional int32 consumer_uid = 4`
     #[inline]
-    #[must_use]
     pub fn consumer_uid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional uint32 num_data_sources = 5`
     #[inline]
-    #[must_use]
     pub fn num_data_sources(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
@@ -138,7 +82,7 @@ impl<'a> ConcurrentSessionEventReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConcurrentSessionEvent {
     /// `optional State state = 1`
-    pub state: Option<crate::concurrent_session_event::State>,
+    pub state: Option<concurrent_session_event::State>,
     /// `optional string session_name = 2`
     pub session_name: Option<pz::ProtoString>,
     /// `optional uint64 session_id = 3`
@@ -191,59 +135,15 @@ pub mod concurrent_session_event {
         pub const NUM_DATA_SOURCES: u32 = 5;
     }
 
-    /// Enumeration `perfetto.protos.ConcurrentSessionEvent.State`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct State(pub i32);
-
-    #[allow(missing_docs)]
-    impl State {
-        pub const STATE_UNSPECIFIED: Self = Self(0);
-        pub const STATE_DISABLED: Self = Self(1);
-        pub const STATE_CONFIGURED: Self = Self(2);
-        pub const STATE_STARTED: Self = Self(3);
-        pub const STATE_DISABLING_WAITING_STOP_ACKS: Self = Self(4);
-        pub const STATE_CLONED_READ_ONLY: Self = Self(5);
-    }
-
-    impl State {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::STATE_UNSPECIFIED => "STATE_UNSPECIFIED",
-                Self::STATE_DISABLED => "STATE_DISABLED",
-                Self::STATE_CONFIGURED => "STATE_CONFIGURED",
-                Self::STATE_STARTED => "STATE_STARTED",
-                Self::STATE_DISABLING_WAITING_STOP_ACKS => "STATE_DISABLING_WAITING_STOP_ACKS",
-                Self::STATE_CLONED_READ_ONLY => "STATE_CLONED_READ_ONLY",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for State {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for State {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<State> for i32 {
-        #[inline]
-        fn from(value: State) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for State {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ConcurrentSessionEvent.State`; numbers without a name are values too.
+        enum State, default 0 {
+            STATE_UNSPECIFIED = 0, "STATE_UNSPECIFIED";
+            STATE_DISABLED = 1, "STATE_DISABLED";
+            STATE_CONFIGURED = 2, "STATE_CONFIGURED";
+            STATE_STARTED = 3, "STATE_STARTED";
+            STATE_DISABLING_WAITING_STOP_ACKS = 4, "STATE_DISABLING_WAITING_STOP_ACKS";
+            STATE_CLONED_READ_ONLY = 5, "STATE_CLONED_READ_ONLY";
         }
     }
 }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.PerfettoMetatrace`.
-#[derive(Debug)]
-pub struct PerfettoMetatraceWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PerfettoMetatraceWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PerfettoMetatrace`.
+    writer PerfettoMetatraceWriter;
+    /// The fields of an encoded `perfetto.protos.PerfettoMetatrace`.
+    reader PerfettoMetatraceReader;
 }
 
-impl<'w> PerfettoMetatraceWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PerfettoMetatraceWriter<'_> {
     /// `uint32 event_id = 1`, one of `record_type`
     #[inline]
     pub fn event_id(&mut self, value: u32) -> &mut Self {
@@ -64,7 +54,7 @@ impl<'w> PerfettoMetatraceWriter<'w> {
 
     /// `repeated Arg args = 7`
     #[inline]
-    pub fn args(&mut self) -> crate::perfetto_metatrace::ArgWriter<'_> {
+    pub fn args(&mut self) -> perfetto_metatrace::ArgWriter<'_> {
         self.0.begin(7).into()
     }
 
@@ -84,7 +74,7 @@ impl<'w> PerfettoMetatraceWriter<'w> {
 
     /// `repeated InternedString interned_strings = 10`
     #[inline]
-    pub fn interned_strings(&mut self) -> crate::perfetto_metatrace::InternedStringWriter<'_> {
+    pub fn interned_strings(&mut self) -> perfetto_metatrace::InternedStringWriter<'_> {
         self.0.begin(10).into()
     }
 
@@ -96,119 +86,69 @@ impl<'w> PerfettoMetatraceWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PerfettoMetatrace`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PerfettoMetatraceReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PerfettoMetatraceReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PerfettoMetatraceReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `uint32 event_id = 1`, one of `record_type`
     #[inline]
-    #[must_use]
     pub fn event_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `uint32 counter_id = 2`, one of `record_type`
     #[inline]
-    #[must_use]
     pub fn counter_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint64 event_duration_ns = 3`
     #[inline]
-    #[must_use]
     pub fn event_duration_ns(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional int32 counter_value = 4`
     #[inline]
-    #[must_use]
     pub fn counter_value(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 4)
     }
 
     /// `optional uint32 thread_id = 5`
     #[inline]
-    #[must_use]
     pub fn thread_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional bool has_overruns = 6`
     #[inline]
-    #[must_use]
     pub fn has_overruns(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 6)
     }
 
     /// `repeated Arg args = 7`
     #[inline]
-    pub fn args(&self) -> pz::Messages<'a, crate::perfetto_metatrace::ArgReader<'a>> {
+    pub fn args(&self) -> pz::Messages<'a, perfetto_metatrace::ArgReader<'a>> {
         pz::messages(self.0, 7)
     }
 
     /// `string event_name = 8`, one of `record_type`
     #[inline]
-    #[must_use]
     pub fn event_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 8)
     }
 
     /// `string counter_name = 9`, one of `record_type`
     #[inline]
-    #[must_use]
     pub fn counter_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 9)
     }
 
     /// `repeated InternedString interned_strings = 10`
     #[inline]
-    pub fn interned_strings(&self) -> pz::Messages<'a, crate::perfetto_metatrace::InternedStringReader<'a>> {
+    pub fn interned_strings(&self) -> pz::Messages<'a, perfetto_metatrace::InternedStringReader<'a>> {
         pz::messages(self.0, 10)
     }
 
     /// `uint64 event_name_iid = 11`, one of `record_type`
     #[inline]
-    #[must_use]
     pub fn event_name_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 11)
     }
@@ -234,24 +174,14 @@ pub mod perfetto_metatrace {
         pub const EVENT_NAME_IID: u32 = 11;
     }
 
-    /// Appends the fields of a `perfetto.protos.PerfettoMetatrace.Arg`.
-    #[derive(Debug)]
-    pub struct ArgWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ArgWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.PerfettoMetatrace.Arg`.
+        writer ArgWriter;
+        /// The fields of an encoded `perfetto.protos.PerfettoMetatrace.Arg`.
+        reader ArgReader;
     }
 
-    impl<'w> ArgWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ArgWriter<'_> {
         /// `string key = 1`, one of `key_or_interned_key`
         #[inline]
         pub fn key(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -281,72 +211,27 @@ pub mod perfetto_metatrace {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.PerfettoMetatrace.Arg`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ArgReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ArgReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ArgReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `string key = 1`, one of `key_or_interned_key`
         #[inline]
-        #[must_use]
         pub fn key(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `string value = 2`, one of `value_or_interned_value`
         #[inline]
-        #[must_use]
         pub fn value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
 
         /// `uint64 key_iid = 3`, one of `key_or_interned_key`
         #[inline]
-        #[must_use]
         pub fn key_iid(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 3)
         }
 
         /// `uint64 value_iid = 4`, one of `value_or_interned_value`
         #[inline]
-        #[must_use]
         pub fn value_iid(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 4)
         }
@@ -364,24 +249,14 @@ pub mod perfetto_metatrace {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.PerfettoMetatrace.InternedString`.
-    #[derive(Debug)]
-    pub struct InternedStringWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for InternedStringWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.PerfettoMetatrace.InternedString`.
+        writer InternedStringWriter;
+        /// The fields of an encoded `perfetto.protos.PerfettoMetatrace.InternedString`.
+        reader InternedStringReader;
     }
 
-    impl<'w> InternedStringWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl InternedStringWriter<'_> {
         /// `optional uint64 iid = 1`
         #[inline]
         pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -397,58 +272,15 @@ pub mod perfetto_metatrace {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.PerfettoMetatrace.InternedString`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct InternedStringReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for InternedStringReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> InternedStringReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 iid = 1`
         #[inline]
-        #[must_use]
         pub fn iid(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional string value = 2`
         #[inline]
-        #[must_use]
         pub fn value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }

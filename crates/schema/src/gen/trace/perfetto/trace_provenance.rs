@@ -2,76 +2,25 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TraceProvenance`.
-#[derive(Debug)]
-pub struct TraceProvenanceWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TraceProvenanceWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TraceProvenance`.
+    writer TraceProvenanceWriter;
+    /// The fields of an encoded `perfetto.protos.TraceProvenance`.
+    reader TraceProvenanceReader;
 }
 
-impl<'w> TraceProvenanceWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TraceProvenanceWriter<'_> {
     /// `repeated Buffer buffers = 2`
     #[inline]
-    pub fn buffers(&mut self) -> crate::trace_provenance::BufferWriter<'_> {
+    pub fn buffers(&mut self) -> trace_provenance::BufferWriter<'_> {
         self.0.begin(2).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TraceProvenance`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TraceProvenanceReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TraceProvenanceReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TraceProvenanceReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated Buffer buffers = 2`
     #[inline]
-    pub fn buffers(&self) -> pz::Messages<'a, crate::trace_provenance::BufferReader<'a>> {
+    pub fn buffers(&self) -> pz::Messages<'a, trace_provenance::BufferReader<'a>> {
         pz::messages(self.0, 2)
     }
 }
@@ -80,7 +29,7 @@ impl<'a> TraceProvenanceReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TraceProvenance {
     /// `repeated Buffer buffers = 2`
-    pub buffers: pz::rt::Vec<crate::trace_provenance::Buffer>,
+    pub buffers: pz::rt::Vec<trace_provenance::Buffer>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -113,24 +62,14 @@ pub mod trace_provenance {
         pub const BUFFERS: u32 = 2;
     }
 
-    /// Appends the fields of a `perfetto.protos.TraceProvenance.Sequence`.
-    #[derive(Debug)]
-    pub struct SequenceWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for SequenceWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceProvenance.Sequence`.
+        writer SequenceWriter;
+        /// The fields of an encoded `perfetto.protos.TraceProvenance.Sequence`.
+        reader SequenceReader;
     }
 
-    impl<'w> SequenceWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl SequenceWriter<'_> {
         /// `optional uint32 id = 1`
         #[inline]
         pub fn id(&mut self, value: u32) -> &mut Self {
@@ -146,58 +85,15 @@ pub mod trace_provenance {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceProvenance.Sequence`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct SequenceReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for SequenceReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> SequenceReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 id = 1`
         #[inline]
-        #[must_use]
         pub fn id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional int32 producer_id = 2`
         #[inline]
-        #[must_use]
         pub fn producer_id(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 2)
         }
@@ -244,76 +140,25 @@ pub mod trace_provenance {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TraceProvenance.Buffer`.
-    #[derive(Debug)]
-    pub struct BufferWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for BufferWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TraceProvenance.Buffer`.
+        writer BufferWriter;
+        /// The fields of an encoded `perfetto.protos.TraceProvenance.Buffer`.
+        reader BufferReader;
     }
 
-    impl<'w> BufferWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl BufferWriter<'_> {
         /// `repeated Sequence sequences = 1`
         #[inline]
-        pub fn sequences(&mut self) -> crate::trace_provenance::SequenceWriter<'_> {
+        pub fn sequences(&mut self) -> SequenceWriter<'_> {
             self.0.begin(1).into()
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TraceProvenance.Buffer`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct BufferReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for BufferReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> BufferReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `repeated Sequence sequences = 1`
         #[inline]
-        pub fn sequences(&self) -> pz::Messages<'a, crate::trace_provenance::SequenceReader<'a>> {
+        pub fn sequences(&self) -> pz::Messages<'a, SequenceReader<'a>> {
             pz::messages(self.0, 1)
         }
     }
@@ -322,7 +167,7 @@ pub mod trace_provenance {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Buffer {
         /// `repeated Sequence sequences = 1`
-        pub sequences: pz::rt::Vec<crate::trace_provenance::Sequence>,
+        pub sequences: pz::rt::Vec<Sequence>,
         /// Fields that the schema does not know, encoded.
         pub unknown_fields: pz::rt::Vec<u8>,
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TracingServiceEvent`.
-#[derive(Debug)]
-pub struct TracingServiceEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TracingServiceEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TracingServiceEvent`.
+    writer TracingServiceEventWriter;
+    /// The fields of an encoded `perfetto.protos.TracingServiceEvent`.
+    reader TracingServiceEventReader;
 }
 
-impl<'w> TracingServiceEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TracingServiceEventWriter<'_> {
     /// `bool all_data_sources_started = 1`, one of `event_type`
     #[inline]
     pub fn all_data_sources_started(&mut self, value: bool) -> &mut Self {
@@ -64,13 +54,13 @@ impl<'w> TracingServiceEventWriter<'w> {
 
     /// `DataSources slow_starting_data_sources = 7`, one of `event_type`
     #[inline]
-    pub fn slow_starting_data_sources(&mut self) -> crate::tracing_service_event::DataSourcesWriter<'_> {
+    pub fn slow_starting_data_sources(&mut self) -> tracing_service_event::DataSourcesWriter<'_> {
         self.0.begin(7).into()
     }
 
     /// `DataSources last_flush_slow_data_sources = 8`, one of `event_type`
     #[inline]
-    pub fn last_flush_slow_data_sources(&mut self) -> crate::tracing_service_event::DataSourcesWriter<'_> {
+    pub fn last_flush_slow_data_sources(&mut self) -> tracing_service_event::DataSourcesWriter<'_> {
         self.0.begin(8).into()
     }
 
@@ -96,121 +86,69 @@ impl<'w> TracingServiceEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TracingServiceEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TracingServiceEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TracingServiceEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TracingServiceEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `bool all_data_sources_started = 1`, one of `event_type`
     #[inline]
-    #[must_use]
     pub fn all_data_sources_started(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 1)
     }
 
     /// `bool tracing_started = 2`, one of `event_type`
     #[inline]
-    #[must_use]
     pub fn tracing_started(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
 
     /// `bool all_data_sources_flushed = 3`, one of `event_type`
     #[inline]
-    #[must_use]
     pub fn all_data_sources_flushed(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }
 
     /// `bool read_tracing_buffers_completed = 4`, one of `event_type`
     #[inline]
-    #[must_use]
     pub fn read_tracing_buffers_completed(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 4)
     }
 
     /// `bool tracing_disabled = 5`, one of `event_type`
     #[inline]
-    #[must_use]
     pub fn tracing_disabled(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 5)
     }
 
     /// `bool seized_for_bugreport = 6`, one of `event_type`
     #[inline]
-    #[must_use]
     pub fn seized_for_bugreport(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 6)
     }
 
     /// `DataSources slow_starting_data_sources = 7`, one of `event_type`
     #[inline]
-    #[must_use]
-    pub fn slow_starting_data_sources(&self) -> Option<crate::tracing_service_event::DataSourcesReader<'a>> {
+    pub fn slow_starting_data_sources(&self) -> Option<tracing_service_event::DataSourcesReader<'a>> {
         pz::last_message(self.0, 7)
     }
 
     /// `DataSources last_flush_slow_data_sources = 8`, one of `event_type`
     #[inline]
-    #[must_use]
-    pub fn last_flush_slow_data_sources(&self) -> Option<crate::tracing_service_event::DataSourcesReader<'a>> {
+    pub fn last_flush_slow_data_sources(&self) -> Option<tracing_service_event::DataSourcesReader<'a>> {
         pz::last_message(self.0, 8)
     }
 
     /// `bool flush_started = 9`, one of `event_type`
     #[inline]
-    #[must_use]
     pub fn flush_started(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 9)
     }
 
     /// `bool clone_started = 10`, one of `event_type`
     #[inline]
-    #[must_use]
     pub fn clone_started(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 10)
     }
 
     /// `uint32 buffer_cloned = 11`, one of `event_type`
     #[inline]
-    #[must_use]
     pub fn buffer_cloned(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 11)
     }
@@ -232,9 +170,9 @@ pub struct TracingServiceEvent {
     /// `bool seized_for_bugreport = 6`, one of `event_type`
     pub seized_for_bugreport: Option<bool>,
     /// `DataSources slow_starting_data_sources = 7`, one of `event_type`
-    pub slow_starting_data_sources: Option<crate::tracing_service_event::DataSources>,
+    pub slow_starting_data_sources: Option<tracing_service_event::DataSources>,
     /// `DataSources last_flush_slow_data_sources = 8`, one of `event_type`
-    pub last_flush_slow_data_sources: Option<crate::tracing_service_event::DataSources>,
+    pub last_flush_slow_data_sources: Option<tracing_service_event::DataSources>,
     /// `bool flush_started = 9`, one of `event_type`
     pub flush_started: Option<bool>,
     /// `bool clone_started = 10`, one of `event_type`
@@ -303,78 +241,25 @@ pub mod tracing_service_event {
         pub const BUFFER_CLONED: u32 = 11;
     }
 
-    /// Appends the fields of a `perfetto.protos.TracingServiceEvent.DataSources`.
-    #[derive(Debug)]
-    pub struct DataSourcesWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for DataSourcesWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TracingServiceEvent.DataSources`.
+        writer DataSourcesWriter;
+        /// The fields of an encoded `perfetto.protos.TracingServiceEvent.DataSources`.
+        reader DataSourcesReader;
     }
 
-    impl<'w> DataSourcesWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl DataSourcesWriter<'_> {
         /// `repeated DataSource data_source = 1`
         #[inline]
-        pub fn data_source(&mut self) -> crate::tracing_service_event::data_sources::DataSourceWriter<'_> {
+        pub fn data_source(&mut self) -> data_sources::DataSourceWriter<'_> {
             self.0.begin(1).into()
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TracingServiceEvent.DataSources`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct DataSourcesReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for DataSourcesReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> DataSourcesReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `repeated DataSource data_source = 1`
         #[inline]
-        pub fn data_source(
-            &self,
-        ) -> pz::Messages<'a, crate::tracing_service_event::data_sources::DataSourceReader<'a>> {
+        pub fn data_source(&self) -> pz::Messages<'a, data_sources::DataSourceReader<'a>> {
             pz::messages(self.0, 1)
         }
     }
@@ -383,7 +268,7 @@ pub mod tracing_service_event {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct DataSources {
         /// `repeated DataSource data_source = 1`
-        pub data_source: pz::rt::Vec<crate::tracing_service_event::data_sources::DataSource>,
+        pub data_source: pz::rt::Vec<data_sources::DataSource>,
         /// Fields that the schema does not know, encoded.
         pub unknown_fields: pz::rt::Vec<u8>,
     }
@@ -416,24 +301,14 @@ pub mod tracing_service_event {
             pub const DATA_SOURCE: u32 = 1;
         }
 
-        /// Appends the fields of a `perfetto.protos.TracingServiceEvent.DataSources.DataSource`.
-        #[derive(Debug)]
-        pub struct DataSourceWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for DataSourceWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.TracingServiceEvent.DataSources.DataSource`.
+            writer DataSourceWriter;
+            /// The fields of an encoded `perfetto.protos.TracingServiceEvent.DataSources.DataSource`.
+            reader DataSourceReader;
         }
 
-        impl<'w> DataSourceWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl DataSourceWriter<'_> {
             /// `optional string producer_name = 1`
             #[inline]
             pub fn producer_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -449,58 +324,15 @@ pub mod tracing_service_event {
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.TracingServiceEvent.DataSources.DataSource`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct DataSourceReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for DataSourceReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> DataSourceReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional string producer_name = 1`
             #[inline]
-            #[must_use]
             pub fn producer_name(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 1)
             }
 
             /// `optional string data_source_name = 2`
             #[inline]
-            #[must_use]
             pub fn data_source_name(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 2)
             }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.AndroidEnergyEstimationBreakdown`.
-#[derive(Debug)]
-pub struct AndroidEnergyEstimationBreakdownWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AndroidEnergyEstimationBreakdownWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AndroidEnergyEstimationBreakdown`.
+    writer AndroidEnergyEstimationBreakdownWriter;
+    /// The fields of an encoded `perfetto.protos.AndroidEnergyEstimationBreakdown`.
+    reader AndroidEnergyEstimationBreakdownReader;
 }
 
-impl<'w> AndroidEnergyEstimationBreakdownWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AndroidEnergyEstimationBreakdownWriter<'_> {
     /// `optional AndroidEnergyConsumerDescriptor energy_consumer_descriptor = 1`
     #[inline]
     pub fn energy_consumer_descriptor(&mut self) -> crate::AndroidEnergyConsumerDescriptorWriter<'_> {
@@ -42,70 +32,26 @@ impl<'w> AndroidEnergyEstimationBreakdownWriter<'w> {
 
     /// `repeated EnergyUidBreakdown per_uid_breakdown = 4`
     #[inline]
-    pub fn per_uid_breakdown(&mut self) -> crate::android_energy_estimation_breakdown::EnergyUidBreakdownWriter<'_> {
+    pub fn per_uid_breakdown(&mut self) -> android_energy_estimation_breakdown::EnergyUidBreakdownWriter<'_> {
         self.0.begin(4).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AndroidEnergyEstimationBreakdown`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AndroidEnergyEstimationBreakdownReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AndroidEnergyEstimationBreakdownReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AndroidEnergyEstimationBreakdownReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional AndroidEnergyConsumerDescriptor energy_consumer_descriptor = 1`
     #[inline]
-    #[must_use]
     pub fn energy_consumer_descriptor(&self) -> Option<crate::AndroidEnergyConsumerDescriptorReader<'a>> {
         pz::last_message(self.0, 1)
     }
 
     /// `optional int32 energy_consumer_id = 2`
     #[inline]
-    #[must_use]
     pub fn energy_consumer_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int64 energy_uws = 3`
     #[inline]
-    #[must_use]
     pub fn energy_uws(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
@@ -114,7 +60,7 @@ impl<'a> AndroidEnergyEstimationBreakdownReader<'a> {
     #[inline]
     pub fn per_uid_breakdown(
         &self,
-    ) -> pz::Messages<'a, crate::android_energy_estimation_breakdown::EnergyUidBreakdownReader<'a>> {
+    ) -> pz::Messages<'a, android_energy_estimation_breakdown::EnergyUidBreakdownReader<'a>> {
         pz::messages(self.0, 4)
     }
 }
@@ -132,24 +78,14 @@ pub mod android_energy_estimation_breakdown {
         pub const PER_UID_BREAKDOWN: u32 = 4;
     }
 
-    /// Appends the fields of a `perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown`.
-    #[derive(Debug)]
-    pub struct EnergyUidBreakdownWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for EnergyUidBreakdownWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown`.
+        writer EnergyUidBreakdownWriter;
+        /// The fields of an encoded `perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown`.
+        reader EnergyUidBreakdownReader;
     }
 
-    impl<'w> EnergyUidBreakdownWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl EnergyUidBreakdownWriter<'_> {
         /// `optional int32 uid = 1`
         #[inline]
         pub fn uid(&mut self, value: i32) -> &mut Self {
@@ -165,58 +101,15 @@ pub mod android_energy_estimation_breakdown {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct EnergyUidBreakdownReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for EnergyUidBreakdownReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> EnergyUidBreakdownReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional int32 uid = 1`
         #[inline]
-        #[must_use]
         pub fn uid(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 1)
         }
 
         /// `optional int64 energy_uws = 2`
         #[inline]
-        #[must_use]
         pub fn energy_uws(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 2)
         }

@@ -2,88 +2,37 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.EntityStateResidency`.
-#[derive(Debug)]
-pub struct EntityStateResidencyWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for EntityStateResidencyWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.EntityStateResidency`.
+    writer EntityStateResidencyWriter;
+    /// The fields of an encoded `perfetto.protos.EntityStateResidency`.
+    reader EntityStateResidencyReader;
 }
 
-impl<'w> EntityStateResidencyWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl EntityStateResidencyWriter<'_> {
     /// `repeated PowerEntityState power_entity_state = 1`
     #[inline]
-    pub fn power_entity_state(&mut self) -> crate::entity_state_residency::PowerEntityStateWriter<'_> {
+    pub fn power_entity_state(&mut self) -> entity_state_residency::PowerEntityStateWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `repeated StateResidency residency = 2`
     #[inline]
-    pub fn residency(&mut self) -> crate::entity_state_residency::StateResidencyWriter<'_> {
+    pub fn residency(&mut self) -> entity_state_residency::StateResidencyWriter<'_> {
         self.0.begin(2).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.EntityStateResidency`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct EntityStateResidencyReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for EntityStateResidencyReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> EntityStateResidencyReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated PowerEntityState power_entity_state = 1`
     #[inline]
-    pub fn power_entity_state(&self) -> pz::Messages<'a, crate::entity_state_residency::PowerEntityStateReader<'a>> {
+    pub fn power_entity_state(&self) -> pz::Messages<'a, entity_state_residency::PowerEntityStateReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `repeated StateResidency residency = 2`
     #[inline]
-    pub fn residency(&self) -> pz::Messages<'a, crate::entity_state_residency::StateResidencyReader<'a>> {
+    pub fn residency(&self) -> pz::Messages<'a, entity_state_residency::StateResidencyReader<'a>> {
         pz::messages(self.0, 2)
     }
 }
@@ -99,24 +48,14 @@ pub mod entity_state_residency {
         pub const RESIDENCY: u32 = 2;
     }
 
-    /// Appends the fields of a `perfetto.protos.EntityStateResidency.PowerEntityState`.
-    #[derive(Debug)]
-    pub struct PowerEntityStateWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for PowerEntityStateWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.EntityStateResidency.PowerEntityState`.
+        writer PowerEntityStateWriter;
+        /// The fields of an encoded `perfetto.protos.EntityStateResidency.PowerEntityState`.
+        reader PowerEntityStateReader;
     }
 
-    impl<'w> PowerEntityStateWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl PowerEntityStateWriter<'_> {
         /// `optional int32 entity_index = 1`
         #[inline]
         pub fn entity_index(&mut self, value: i32) -> &mut Self {
@@ -146,72 +85,27 @@ pub mod entity_state_residency {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.EntityStateResidency.PowerEntityState`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct PowerEntityStateReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for PowerEntityStateReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> PowerEntityStateReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional int32 entity_index = 1`
         #[inline]
-        #[must_use]
         pub fn entity_index(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 1)
         }
 
         /// `optional int32 state_index = 2`
         #[inline]
-        #[must_use]
         pub fn state_index(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 2)
         }
 
         /// `optional string entity_name = 3`
         #[inline]
-        #[must_use]
         pub fn entity_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }
 
         /// `optional string state_name = 4`
         #[inline]
-        #[must_use]
         pub fn state_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 4)
         }
@@ -229,24 +123,14 @@ pub mod entity_state_residency {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.EntityStateResidency.StateResidency`.
-    #[derive(Debug)]
-    pub struct StateResidencyWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for StateResidencyWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.EntityStateResidency.StateResidency`.
+        writer StateResidencyWriter;
+        /// The fields of an encoded `perfetto.protos.EntityStateResidency.StateResidency`.
+        reader StateResidencyReader;
     }
 
-    impl<'w> StateResidencyWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl StateResidencyWriter<'_> {
         /// `optional int32 entity_index = 1`
         #[inline]
         pub fn entity_index(&mut self, value: i32) -> &mut Self {
@@ -283,79 +167,33 @@ pub mod entity_state_residency {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.EntityStateResidency.StateResidency`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct StateResidencyReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for StateResidencyReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> StateResidencyReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional int32 entity_index = 1`
         #[inline]
-        #[must_use]
         pub fn entity_index(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 1)
         }
 
         /// `optional int32 state_index = 2`
         #[inline]
-        #[must_use]
         pub fn state_index(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 2)
         }
 
         /// `optional uint64 total_time_in_state_ms = 3`
         #[inline]
-        #[must_use]
         pub fn total_time_in_state_ms(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 3)
         }
 
         /// `optional uint64 total_state_entry_count = 4`
         #[inline]
-        #[must_use]
         pub fn total_state_entry_count(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 4)
         }
 
         /// `optional uint64 last_entry_timestamp_ms = 5`
         #[inline]
-        #[must_use]
         pub fn last_entry_timestamp_ms(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 5)
         }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.BatteryCounters`.
-#[derive(Debug)]
-pub struct BatteryCountersWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BatteryCountersWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BatteryCounters`.
+    writer BatteryCountersWriter;
+    /// The fields of an encoded `perfetto.protos.BatteryCounters`.
+    reader BatteryCountersReader;
 }
 
-impl<'w> BatteryCountersWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BatteryCountersWriter<'_> {
     /// `optional int64 charge_counter_uah = 1`
     #[inline]
     pub fn charge_counter_uah(&mut self, value: i64) -> &mut Self {
@@ -70,93 +60,45 @@ impl<'w> BatteryCountersWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BatteryCounters`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BatteryCountersReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BatteryCountersReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BatteryCountersReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int64 charge_counter_uah = 1`
     #[inline]
-    #[must_use]
     pub fn charge_counter_uah(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 1)
     }
 
     /// `optional float capacity_percent = 2`
     #[inline]
-    #[must_use]
     pub fn capacity_percent(&self) -> Option<f32> {
         pz::last::<pz::kind::Float>(self.0, 2)
     }
 
     /// `optional int64 current_ua = 3`
     #[inline]
-    #[must_use]
     pub fn current_ua(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional int64 current_avg_ua = 4`
     #[inline]
-    #[must_use]
     pub fn current_avg_ua(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
 
     /// `optional string name = 5`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
 
     /// `optional int64 energy_counter_uwh = 6`
     #[inline]
-    #[must_use]
     pub fn energy_counter_uwh(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 6)
     }
 
     /// `optional int64 voltage_uv = 7`
     #[inline]
-    #[must_use]
     pub fn voltage_uv(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 7)
     }

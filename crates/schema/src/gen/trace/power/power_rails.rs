@@ -2,33 +2,23 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.PowerRails`.
-#[derive(Debug)]
-pub struct PowerRailsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PowerRailsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PowerRails`.
+    writer PowerRailsWriter;
+    /// The fields of an encoded `perfetto.protos.PowerRails`.
+    reader PowerRailsReader;
 }
 
-impl<'w> PowerRailsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PowerRailsWriter<'_> {
     /// `repeated RailDescriptor rail_descriptor = 1`
     #[inline]
-    pub fn rail_descriptor(&mut self) -> crate::power_rails::RailDescriptorWriter<'_> {
+    pub fn rail_descriptor(&mut self) -> power_rails::RailDescriptorWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `repeated EnergyData energy_data = 2`
     #[inline]
-    pub fn energy_data(&mut self) -> crate::power_rails::EnergyDataWriter<'_> {
+    pub fn energy_data(&mut self) -> power_rails::EnergyDataWriter<'_> {
         self.0.begin(2).into()
     }
 
@@ -40,63 +30,21 @@ impl<'w> PowerRailsWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PowerRails`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PowerRailsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PowerRailsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PowerRailsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated RailDescriptor rail_descriptor = 1`
     #[inline]
-    pub fn rail_descriptor(&self) -> pz::Messages<'a, crate::power_rails::RailDescriptorReader<'a>> {
+    pub fn rail_descriptor(&self) -> pz::Messages<'a, power_rails::RailDescriptorReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `repeated EnergyData energy_data = 2`
     #[inline]
-    pub fn energy_data(&self) -> pz::Messages<'a, crate::power_rails::EnergyDataReader<'a>> {
+    pub fn energy_data(&self) -> pz::Messages<'a, power_rails::EnergyDataReader<'a>> {
         pz::messages(self.0, 2)
     }
 
     /// `optional uint64 session_uuid = 3`
     #[inline]
-    #[must_use]
     pub fn session_uuid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -114,24 +62,14 @@ pub mod power_rails {
         pub const SESSION_UUID: u32 = 3;
     }
 
-    /// Appends the fields of a `perfetto.protos.PowerRails.RailDescriptor`.
-    #[derive(Debug)]
-    pub struct RailDescriptorWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for RailDescriptorWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.PowerRails.RailDescriptor`.
+        writer RailDescriptorWriter;
+        /// The fields of an encoded `perfetto.protos.PowerRails.RailDescriptor`.
+        reader RailDescriptorReader;
     }
 
-    impl<'w> RailDescriptorWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl RailDescriptorWriter<'_> {
         /// `optional uint32 index = 1`
         #[inline]
         pub fn index(&mut self, value: u32) -> &mut Self {
@@ -161,72 +99,27 @@ pub mod power_rails {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.PowerRails.RailDescriptor`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct RailDescriptorReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for RailDescriptorReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> RailDescriptorReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 index = 1`
         #[inline]
-        #[must_use]
         pub fn index(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional string rail_name = 2`
         #[inline]
-        #[must_use]
         pub fn rail_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
 
         /// `optional string subsys_name = 3`
         #[inline]
-        #[must_use]
         pub fn subsys_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }
 
         /// `optional uint32 sampling_rate = 4`
         #[inline]
-        #[must_use]
         pub fn sampling_rate(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 4)
         }
@@ -244,24 +137,14 @@ pub mod power_rails {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.PowerRails.EnergyData`.
-    #[derive(Debug)]
-    pub struct EnergyDataWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for EnergyDataWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.PowerRails.EnergyData`.
+        writer EnergyDataWriter;
+        /// The fields of an encoded `perfetto.protos.PowerRails.EnergyData`.
+        reader EnergyDataReader;
     }
 
-    impl<'w> EnergyDataWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl EnergyDataWriter<'_> {
         /// `optional uint32 index = 1`
         #[inline]
         pub fn index(&mut self, value: u32) -> &mut Self {
@@ -284,65 +167,21 @@ pub mod power_rails {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.PowerRails.EnergyData`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct EnergyDataReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for EnergyDataReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> EnergyDataReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 index = 1`
         #[inline]
-        #[must_use]
         pub fn index(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional uint64 timestamp_ms = 2`
         #[inline]
-        #[must_use]
         pub fn timestamp_ms(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
 
         /// `optional uint64 energy = 3`
         #[inline]
-        #[must_use]
         pub fn energy(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 3)
         }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.JavaFrame`.
-#[derive(Debug)]
-pub struct JavaFrameWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for JavaFrameWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.JavaFrame`.
+    writer JavaFrameWriter;
+    /// The fields of an encoded `perfetto.protos.JavaFrame`.
+    reader JavaFrameReader;
 }
 
-impl<'w> JavaFrameWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl JavaFrameWriter<'_> {
     /// `optional string method_name = 1`
     #[inline]
     pub fn method_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> JavaFrameWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.JavaFrame`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct JavaFrameReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for JavaFrameReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> JavaFrameReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string method_name = 1`
     #[inline]
-    #[must_use]
     pub fn method_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional string source_file = 2`
     #[inline]
-    #[must_use]
     pub fn source_file(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional int32 line_number = 3`
     #[inline]
-    #[must_use]
     pub fn line_number(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -117,76 +63,25 @@ pub mod java_frame {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.JavaStack`.
-#[derive(Debug)]
-pub struct JavaStackWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for JavaStackWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.JavaStack`.
+    writer JavaStackWriter;
+    /// The fields of an encoded `perfetto.protos.JavaStack`.
+    reader JavaStackReader;
 }
 
-impl<'w> JavaStackWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl JavaStackWriter<'_> {
     /// `repeated JavaFrame frames = 1`
     #[inline]
-    pub fn frames(&mut self) -> crate::JavaFrameWriter<'_> {
+    pub fn frames(&mut self) -> JavaFrameWriter<'_> {
         self.0.begin(1).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.JavaStack`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct JavaStackReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for JavaStackReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> JavaStackReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated JavaFrame frames = 1`
     #[inline]
-    pub fn frames(&self) -> pz::Messages<'a, crate::JavaFrameReader<'a>> {
+    pub fn frames(&self) -> pz::Messages<'a, JavaFrameReader<'a>> {
         pz::messages(self.0, 1)
     }
 }
@@ -200,24 +95,14 @@ pub mod java_stack {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ArtProcessMetadata`.
-#[derive(Debug)]
-pub struct ArtProcessMetadataWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ArtProcessMetadataWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ArtProcessMetadata`.
+    writer ArtProcessMetadataWriter;
+    /// The fields of an encoded `perfetto.protos.ArtProcessMetadata`.
+    reader ArtProcessMetadataReader;
 }
 
-impl<'w> ArtProcessMetadataWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ArtProcessMetadataWriter<'_> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&mut self, value: i32) -> &mut Self {
@@ -269,7 +154,7 @@ impl<'w> ArtProcessMetadataWriter<'w> {
 
     /// `optional JavaStack oom_thread_java_stack = 8`
     #[inline]
-    pub fn oom_thread_java_stack(&mut self) -> crate::JavaStackWriter<'_> {
+    pub fn oom_thread_java_stack(&mut self) -> JavaStackWriter<'_> {
         self.0.begin(8).into()
     }
 
@@ -281,107 +166,57 @@ impl<'w> ArtProcessMetadataWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ArtProcessMetadata`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ArtProcessMetadataReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ArtProcessMetadataReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ArtProcessMetadataReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 pid = 1`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 uid = 2`
     #[inline]
-    #[must_use]
     pub fn uid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional string process_name = 3`
     #[inline]
-    #[must_use]
     pub fn process_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional string package_name = 4`
     #[inline]
-    #[must_use]
     pub fn package_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional uint64 oom_allocation_size = 5`
     #[inline]
-    #[must_use]
     pub fn oom_allocation_size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint64 oom_total_bytes_free = 6`
     #[inline]
-    #[must_use]
     pub fn oom_total_bytes_free(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional uint64 oom_free_bytes_until_oom = 7`
     #[inline]
-    #[must_use]
     pub fn oom_free_bytes_until_oom(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional JavaStack oom_thread_java_stack = 8`
     #[inline]
-    #[must_use]
-    pub fn oom_thread_java_stack(&self) -> Option<crate::JavaStackReader<'a>> {
+    pub fn oom_thread_java_stack(&self) -> Option<JavaStackReader<'a>> {
         pz::last_message(self.0, 8)
     }
 
     /// `optional string oom_error_msg = 9`
     #[inline]
-    #[must_use]
     pub fn oom_error_msg(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 9)
     }

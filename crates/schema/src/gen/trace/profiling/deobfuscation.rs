@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ObfuscatedMember`.
-#[derive(Debug)]
-pub struct ObfuscatedMemberWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ObfuscatedMemberWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ObfuscatedMember`.
+    writer ObfuscatedMemberWriter;
+    /// The fields of an encoded `perfetto.protos.ObfuscatedMember`.
+    reader ObfuscatedMemberReader;
 }
 
-impl<'w> ObfuscatedMemberWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ObfuscatedMemberWriter<'_> {
     /// `optional string obfuscated_name = 1`
     #[inline]
     pub fn obfuscated_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -63,86 +53,39 @@ impl<'w> ObfuscatedMemberWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ObfuscatedMember`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ObfuscatedMemberReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ObfuscatedMemberReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ObfuscatedMemberReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string obfuscated_name = 1`
     #[inline]
-    #[must_use]
     pub fn obfuscated_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional string deobfuscated_name = 2`
     #[inline]
-    #[must_use]
     pub fn deobfuscated_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional uint32 obfuscated_line_start = 3`
     #[inline]
-    #[must_use]
     pub fn obfuscated_line_start(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint32 obfuscated_line_end = 4`
     #[inline]
-    #[must_use]
     pub fn obfuscated_line_end(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }
 
     /// `optional uint32 source_line_start = 5`
     #[inline]
-    #[must_use]
     pub fn source_line_start(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 5)
     }
 
     /// `optional uint32 source_line_end = 6`
     #[inline]
-    #[must_use]
     pub fn source_line_end(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
@@ -162,24 +105,14 @@ pub mod obfuscated_member {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ObfuscatedClass`.
-#[derive(Debug)]
-pub struct ObfuscatedClassWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ObfuscatedClassWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ObfuscatedClass`.
+    writer ObfuscatedClassWriter;
+    /// The fields of an encoded `perfetto.protos.ObfuscatedClass`.
+    reader ObfuscatedClassReader;
 }
 
-impl<'w> ObfuscatedClassWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ObfuscatedClassWriter<'_> {
     /// `optional string obfuscated_name = 1`
     #[inline]
     pub fn obfuscated_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -196,82 +129,39 @@ impl<'w> ObfuscatedClassWriter<'w> {
 
     /// `repeated ObfuscatedMember obfuscated_members = 3`
     #[inline]
-    pub fn obfuscated_members(&mut self) -> crate::ObfuscatedMemberWriter<'_> {
+    pub fn obfuscated_members(&mut self) -> ObfuscatedMemberWriter<'_> {
         self.0.begin(3).into()
     }
 
     /// `repeated ObfuscatedMember obfuscated_methods = 4`
     #[inline]
-    pub fn obfuscated_methods(&mut self) -> crate::ObfuscatedMemberWriter<'_> {
+    pub fn obfuscated_methods(&mut self) -> ObfuscatedMemberWriter<'_> {
         self.0.begin(4).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ObfuscatedClass`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ObfuscatedClassReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ObfuscatedClassReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ObfuscatedClassReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string obfuscated_name = 1`
     #[inline]
-    #[must_use]
     pub fn obfuscated_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional string deobfuscated_name = 2`
     #[inline]
-    #[must_use]
     pub fn deobfuscated_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `repeated ObfuscatedMember obfuscated_members = 3`
     #[inline]
-    pub fn obfuscated_members(&self) -> pz::Messages<'a, crate::ObfuscatedMemberReader<'a>> {
+    pub fn obfuscated_members(&self) -> pz::Messages<'a, ObfuscatedMemberReader<'a>> {
         pz::messages(self.0, 3)
     }
 
     /// `repeated ObfuscatedMember obfuscated_methods = 4`
     #[inline]
-    pub fn obfuscated_methods(&self) -> pz::Messages<'a, crate::ObfuscatedMemberReader<'a>> {
+    pub fn obfuscated_methods(&self) -> pz::Messages<'a, ObfuscatedMemberReader<'a>> {
         pz::messages(self.0, 4)
     }
 }
@@ -288,24 +178,14 @@ pub mod obfuscated_class {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DeobfuscationMapping`.
-#[derive(Debug)]
-pub struct DeobfuscationMappingWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DeobfuscationMappingWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DeobfuscationMapping`.
+    writer DeobfuscationMappingWriter;
+    /// The fields of an encoded `perfetto.protos.DeobfuscationMapping`.
+    reader DeobfuscationMappingReader;
 }
 
-impl<'w> DeobfuscationMappingWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DeobfuscationMappingWriter<'_> {
     /// `optional string package_name = 1`
     #[inline]
     pub fn package_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -322,70 +202,27 @@ impl<'w> DeobfuscationMappingWriter<'w> {
 
     /// `repeated ObfuscatedClass obfuscated_classes = 3`
     #[inline]
-    pub fn obfuscated_classes(&mut self) -> crate::ObfuscatedClassWriter<'_> {
+    pub fn obfuscated_classes(&mut self) -> ObfuscatedClassWriter<'_> {
         self.0.begin(3).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DeobfuscationMapping`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DeobfuscationMappingReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DeobfuscationMappingReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DeobfuscationMappingReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string package_name = 1`
     #[inline]
-    #[must_use]
     pub fn package_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional int64 version_code = 2`
     #[inline]
-    #[must_use]
     pub fn version_code(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
 
     /// `repeated ObfuscatedClass obfuscated_classes = 3`
     #[inline]
-    pub fn obfuscated_classes(&self) -> pz::Messages<'a, crate::ObfuscatedClassReader<'a>> {
+    pub fn obfuscated_classes(&self) -> pz::Messages<'a, ObfuscatedClassReader<'a>> {
         pz::messages(self.0, 3)
     }
 }

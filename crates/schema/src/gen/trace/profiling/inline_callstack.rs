@@ -2,76 +2,25 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.InlineCallstack`.
-#[derive(Debug)]
-pub struct InlineCallstackWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InlineCallstackWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InlineCallstack`.
+    writer InlineCallstackWriter;
+    /// The fields of an encoded `perfetto.protos.InlineCallstack`.
+    reader InlineCallstackReader;
 }
 
-impl<'w> InlineCallstackWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InlineCallstackWriter<'_> {
     /// `repeated Frame frames = 1`
     #[inline]
-    pub fn frames(&mut self) -> crate::inline_callstack::FrameWriter<'_> {
+    pub fn frames(&mut self) -> inline_callstack::FrameWriter<'_> {
         self.0.begin(1).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InlineCallstack`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InlineCallstackReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InlineCallstackReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InlineCallstackReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated Frame frames = 1`
     #[inline]
-    pub fn frames(&self) -> pz::Messages<'a, crate::inline_callstack::FrameReader<'a>> {
+    pub fn frames(&self) -> pz::Messages<'a, inline_callstack::FrameReader<'a>> {
         pz::messages(self.0, 1)
     }
 }
@@ -86,24 +35,14 @@ pub mod inline_callstack {
         pub const FRAMES: u32 = 1;
     }
 
-    /// Appends the fields of a `perfetto.protos.InlineCallstack.Frame`.
-    #[derive(Debug)]
-    pub struct FrameWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for FrameWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.InlineCallstack.Frame`.
+        writer FrameWriter;
+        /// The fields of an encoded `perfetto.protos.InlineCallstack.Frame`.
+        reader FrameReader;
     }
 
-    impl<'w> FrameWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl FrameWriter<'_> {
         /// `optional string function_name = 1`
         #[inline]
         pub fn function_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -126,65 +65,21 @@ pub mod inline_callstack {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.InlineCallstack.Frame`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct FrameReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for FrameReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> FrameReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string function_name = 1`
         #[inline]
-        #[must_use]
         pub fn function_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional string source_file = 2`
         #[inline]
-        #[must_use]
         pub fn source_file(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
 
         /// `optional uint32 line_number = 3`
         #[inline]
-        #[must_use]
         pub fn line_number(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 3)
         }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.InternedString`.
-#[derive(Debug)]
-pub struct InternedStringWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InternedStringWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InternedString`.
+    writer InternedStringWriter;
+    /// The fields of an encoded `perfetto.protos.InternedString`.
+    reader InternedStringReader;
 }
 
-impl<'w> InternedStringWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InternedStringWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> InternedStringWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InternedString`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InternedStringReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InternedStringReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InternedStringReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional bytes str = 2`
     #[inline]
-    #[must_use]
     pub fn str(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
@@ -102,24 +49,14 @@ pub mod interned_string {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Line`.
-#[derive(Debug)]
-pub struct LineWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for LineWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Line`.
+    writer LineWriter;
+    /// The fields of an encoded `perfetto.protos.Line`.
+    reader LineReader;
 }
 
-impl<'w> LineWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl LineWriter<'_> {
     /// `optional string function_name = 1`
     #[inline]
     pub fn function_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -142,65 +79,21 @@ impl<'w> LineWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Line`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LineReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for LineReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> LineReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string function_name = 1`
     #[inline]
-    #[must_use]
     pub fn function_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional string source_file_name = 2`
     #[inline]
-    #[must_use]
     pub fn source_file_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional uint32 line_number = 3`
     #[inline]
-    #[must_use]
     pub fn line_number(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
@@ -217,24 +110,14 @@ pub mod line {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.AddressSymbols`.
-#[derive(Debug)]
-pub struct AddressSymbolsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AddressSymbolsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.AddressSymbols`.
+    writer AddressSymbolsWriter;
+    /// The fields of an encoded `perfetto.protos.AddressSymbols`.
+    reader AddressSymbolsReader;
 }
 
-impl<'w> AddressSymbolsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl AddressSymbolsWriter<'_> {
     /// `optional uint64 address = 1`
     #[inline]
     pub fn address(&mut self, value: u64) -> &mut Self {
@@ -244,63 +127,21 @@ impl<'w> AddressSymbolsWriter<'w> {
 
     /// `repeated Line lines = 2`
     #[inline]
-    pub fn lines(&mut self) -> crate::LineWriter<'_> {
+    pub fn lines(&mut self) -> LineWriter<'_> {
         self.0.begin(2).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.AddressSymbols`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AddressSymbolsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AddressSymbolsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> AddressSymbolsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 address = 1`
     #[inline]
-    #[must_use]
     pub fn address(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `repeated Line lines = 2`
     #[inline]
-    pub fn lines(&self) -> pz::Messages<'a, crate::LineReader<'a>> {
+    pub fn lines(&self) -> pz::Messages<'a, LineReader<'a>> {
         pz::messages(self.0, 2)
     }
 }
@@ -315,24 +156,14 @@ pub mod address_symbols {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ModuleSymbols`.
-#[derive(Debug)]
-pub struct ModuleSymbolsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ModuleSymbolsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ModuleSymbols`.
+    writer ModuleSymbolsWriter;
+    /// The fields of an encoded `perfetto.protos.ModuleSymbols`.
+    reader ModuleSymbolsReader;
 }
 
-impl<'w> ModuleSymbolsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ModuleSymbolsWriter<'_> {
     /// `optional string path = 1`
     #[inline]
     pub fn path(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -349,70 +180,27 @@ impl<'w> ModuleSymbolsWriter<'w> {
 
     /// `repeated AddressSymbols address_symbols = 3`
     #[inline]
-    pub fn address_symbols(&mut self) -> crate::AddressSymbolsWriter<'_> {
+    pub fn address_symbols(&mut self) -> AddressSymbolsWriter<'_> {
         self.0.begin(3).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ModuleSymbols`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ModuleSymbolsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ModuleSymbolsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ModuleSymbolsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string path = 1`
     #[inline]
-    #[must_use]
     pub fn path(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional string build_id = 2`
     #[inline]
-    #[must_use]
     pub fn build_id(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `repeated AddressSymbols address_symbols = 3`
     #[inline]
-    pub fn address_symbols(&self) -> pz::Messages<'a, crate::AddressSymbolsReader<'a>> {
+    pub fn address_symbols(&self) -> pz::Messages<'a, AddressSymbolsReader<'a>> {
         pz::messages(self.0, 3)
     }
 }
@@ -428,24 +216,14 @@ pub mod module_symbols {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Mapping`.
-#[derive(Debug)]
-pub struct MappingWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for MappingWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Mapping`.
+    writer MappingWriter;
+    /// The fields of an encoded `perfetto.protos.Mapping`.
+    reader MappingReader;
 }
 
-impl<'w> MappingWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl MappingWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -503,86 +281,39 @@ impl<'w> MappingWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Mapping`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MappingReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for MappingReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> MappingReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 build_id = 2`
     #[inline]
-    #[must_use]
     pub fn build_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 start_offset = 3`
     #[inline]
-    #[must_use]
     pub fn start_offset(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 start = 4`
     #[inline]
-    #[must_use]
     pub fn start(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 end = 5`
     #[inline]
-    #[must_use]
     pub fn end(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint64 load_bias = 6`
     #[inline]
-    #[must_use]
     pub fn load_bias(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
@@ -595,7 +326,6 @@ impl<'a> MappingReader<'a> {
 
     /// `optional uint64 exact_offset = 8`
     #[inline]
-    #[must_use]
     pub fn exact_offset(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
@@ -617,24 +347,14 @@ pub mod mapping {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Frame`.
-#[derive(Debug)]
-pub struct FrameWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for FrameWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Frame`.
+    writer FrameWriter;
+    /// The fields of an encoded `perfetto.protos.Frame`.
+    reader FrameReader;
 }
 
-impl<'w> FrameWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl FrameWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -679,7 +399,7 @@ impl<'w> FrameWriter<'w> {
 
     /// `Kind kind = 7`, one of `kind_field`
     #[inline]
-    pub fn kind(&mut self, value: crate::frame::Kind) -> &mut Self {
+    pub fn kind(&mut self, value: frame::Kind) -> &mut Self {
         self.0.int(7, i64::from(value.0));
         self
     }
@@ -692,100 +412,51 @@ impl<'w> FrameWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Frame`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FrameReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for FrameReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> FrameReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 function_name_id = 2`
     #[inline]
-    #[must_use]
     pub fn function_name_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 mapping_id = 3`
     #[inline]
-    #[must_use]
     pub fn mapping_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 rel_pc = 4`
     #[inline]
-    #[must_use]
     pub fn rel_pc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 source_path_iid = 5`
     #[inline]
-    #[must_use]
     pub fn source_path_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional uint32 line_number = 6`
     #[inline]
-    #[must_use]
     pub fn line_number(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 6)
     }
 
     /// `Kind kind = 7`, one of `kind_field`
     #[inline]
-    #[must_use]
-    pub fn kind(&self) -> Option<crate::frame::Kind> {
+    pub fn kind(&self) -> Option<frame::Kind> {
         pz::last::<pz::kind::Enum<_>>(self.0, 7)
     }
 
     /// `string kind_str = 8`, one of `kind_field`
     #[inline]
-    #[must_use]
     pub fn kind_str(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 8)
     }
@@ -808,83 +479,28 @@ pub mod frame {
         pub const KIND_STR: u32 = 8;
     }
 
-    /// Enumeration `perfetto.protos.Frame.Kind`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Kind(pub i32);
-
-    #[allow(missing_docs)]
-    impl Kind {
-        pub const KIND_UNKNOWN: Self = Self(0);
-        pub const KIND_NATIVE: Self = Self(1);
-        pub const KIND_KERNEL: Self = Self(2);
-        pub const KIND_INTERPRETED: Self = Self(3);
-        pub const KIND_JIT: Self = Self(4);
-        pub const KIND_GC: Self = Self(5);
-        pub const KIND_RUNTIME: Self = Self(6);
-    }
-
-    impl Kind {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::KIND_UNKNOWN => "KIND_UNKNOWN",
-                Self::KIND_NATIVE => "KIND_NATIVE",
-                Self::KIND_KERNEL => "KIND_KERNEL",
-                Self::KIND_INTERPRETED => "KIND_INTERPRETED",
-                Self::KIND_JIT => "KIND_JIT",
-                Self::KIND_GC => "KIND_GC",
-                Self::KIND_RUNTIME => "KIND_RUNTIME",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for Kind {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for Kind {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Kind> for i32 {
-        #[inline]
-        fn from(value: Kind) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Kind {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.Frame.Kind`; numbers without a name are values too.
+        enum Kind, default 0 {
+            KIND_UNKNOWN = 0, "KIND_UNKNOWN";
+            KIND_NATIVE = 1, "KIND_NATIVE";
+            KIND_KERNEL = 2, "KIND_KERNEL";
+            KIND_INTERPRETED = 3, "KIND_INTERPRETED";
+            KIND_JIT = 4, "KIND_JIT";
+            KIND_GC = 5, "KIND_GC";
+            KIND_RUNTIME = 6, "KIND_RUNTIME";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Callstack`.
-#[derive(Debug)]
-pub struct CallstackWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CallstackWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Callstack`.
+    writer CallstackWriter;
+    /// The fields of an encoded `perfetto.protos.Callstack`.
+    reader CallstackReader;
 }
 
-impl<'w> CallstackWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CallstackWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -900,51 +516,9 @@ impl<'w> CallstackWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Callstack`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CallstackReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CallstackReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CallstackReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }

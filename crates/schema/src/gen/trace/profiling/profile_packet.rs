@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ProfilePacket`.
-#[derive(Debug)]
-pub struct ProfilePacketWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ProfilePacketWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ProfilePacket`.
+    writer ProfilePacketWriter;
+    /// The fields of an encoded `perfetto.protos.ProfilePacket`.
+    reader ProfilePacketReader;
 }
 
-impl<'w> ProfilePacketWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ProfilePacketWriter<'_> {
     /// `repeated InternedString strings = 1`
     #[inline]
     pub fn strings(&mut self) -> crate::InternedStringWriter<'_> {
@@ -46,7 +36,7 @@ impl<'w> ProfilePacketWriter<'w> {
 
     /// `repeated ProcessHeapSamples process_dumps = 5`
     #[inline]
-    pub fn process_dumps(&mut self) -> crate::profile_packet::ProcessHeapSamplesWriter<'_> {
+    pub fn process_dumps(&mut self) -> profile_packet::ProcessHeapSamplesWriter<'_> {
         self.0.begin(5).into()
     }
 
@@ -65,48 +55,7 @@ impl<'w> ProfilePacketWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ProfilePacket`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ProfilePacketReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ProfilePacketReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ProfilePacketReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated InternedString strings = 1`
     #[inline]
     pub fn strings(&self) -> pz::Messages<'a, crate::InternedStringReader<'a>> {
@@ -133,20 +82,18 @@ impl<'a> ProfilePacketReader<'a> {
 
     /// `repeated ProcessHeapSamples process_dumps = 5`
     #[inline]
-    pub fn process_dumps(&self) -> pz::Messages<'a, crate::profile_packet::ProcessHeapSamplesReader<'a>> {
+    pub fn process_dumps(&self) -> pz::Messages<'a, profile_packet::ProcessHeapSamplesReader<'a>> {
         pz::messages(self.0, 5)
     }
 
     /// `optional bool continued = 6`
     #[inline]
-    #[must_use]
     pub fn continued(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 6)
     }
 
     /// `optional uint64 index = 7`
     #[inline]
-    #[must_use]
     pub fn index(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
@@ -168,24 +115,14 @@ pub mod profile_packet {
         pub const INDEX: u32 = 7;
     }
 
-    /// Appends the fields of a `perfetto.protos.ProfilePacket.HeapSample`.
-    #[derive(Debug)]
-    pub struct HeapSampleWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for HeapSampleWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ProfilePacket.HeapSample`.
+        writer HeapSampleWriter;
+        /// The fields of an encoded `perfetto.protos.ProfilePacket.HeapSample`.
+        reader HeapSampleReader;
     }
 
-    impl<'w> HeapSampleWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl HeapSampleWriter<'_> {
         /// `optional uint64 callstack_id = 1`
         #[inline]
         pub fn callstack_id(&mut self, value: u64) -> &mut Self {
@@ -243,100 +180,51 @@ pub mod profile_packet {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ProfilePacket.HeapSample`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct HeapSampleReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for HeapSampleReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> HeapSampleReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 callstack_id = 1`
         #[inline]
-        #[must_use]
         pub fn callstack_id(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional uint64 self_allocated = 2`
         #[inline]
-        #[must_use]
         pub fn self_allocated(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
 
         /// `optional uint64 self_freed = 3`
         #[inline]
-        #[must_use]
         pub fn self_freed(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 3)
         }
 
         /// `optional uint64 timestamp = 4`
         #[inline]
-        #[must_use]
         pub fn timestamp(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 4)
         }
 
         /// `optional uint64 alloc_count = 5`
         #[inline]
-        #[must_use]
         pub fn alloc_count(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 5)
         }
 
         /// `optional uint64 free_count = 6`
         #[inline]
-        #[must_use]
         pub fn free_count(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 6)
         }
 
         /// `optional uint64 self_max = 8`
         #[inline]
-        #[must_use]
         pub fn self_max(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 8)
         }
 
         /// `optional uint64 self_max_count = 9`
         #[inline]
-        #[must_use]
         pub fn self_max_count(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 9)
         }
@@ -358,76 +246,25 @@ pub mod profile_packet {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.ProfilePacket.Histogram`.
-    #[derive(Debug)]
-    pub struct HistogramWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for HistogramWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ProfilePacket.Histogram`.
+        writer HistogramWriter;
+        /// The fields of an encoded `perfetto.protos.ProfilePacket.Histogram`.
+        reader HistogramReader;
     }
 
-    impl<'w> HistogramWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl HistogramWriter<'_> {
         /// `repeated Bucket buckets = 1`
         #[inline]
-        pub fn buckets(&mut self) -> crate::profile_packet::histogram::BucketWriter<'_> {
+        pub fn buckets(&mut self) -> histogram::BucketWriter<'_> {
             self.0.begin(1).into()
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ProfilePacket.Histogram`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct HistogramReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for HistogramReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> HistogramReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `repeated Bucket buckets = 1`
         #[inline]
-        pub fn buckets(&self) -> pz::Messages<'a, crate::profile_packet::histogram::BucketReader<'a>> {
+        pub fn buckets(&self) -> pz::Messages<'a, histogram::BucketReader<'a>> {
             pz::messages(self.0, 1)
         }
     }
@@ -442,24 +279,14 @@ pub mod profile_packet {
             pub const BUCKETS: u32 = 1;
         }
 
-        /// Appends the fields of a `perfetto.protos.ProfilePacket.Histogram.Bucket`.
-        #[derive(Debug)]
-        pub struct BucketWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for BucketWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.ProfilePacket.Histogram.Bucket`.
+            writer BucketWriter;
+            /// The fields of an encoded `perfetto.protos.ProfilePacket.Histogram.Bucket`.
+            reader BucketReader;
         }
 
-        impl<'w> BucketWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl BucketWriter<'_> {
             /// `optional uint64 upper_limit = 1`
             #[inline]
             pub fn upper_limit(&mut self, value: u64) -> &mut Self {
@@ -482,65 +309,21 @@ pub mod profile_packet {
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.ProfilePacket.Histogram.Bucket`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct BucketReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for BucketReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> BucketReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional uint64 upper_limit = 1`
             #[inline]
-            #[must_use]
             pub fn upper_limit(&self) -> Option<u64> {
                 pz::last::<pz::kind::Uint64>(self.0, 1)
             }
 
             /// `optional bool max_bucket = 2`
             #[inline]
-            #[must_use]
             pub fn max_bucket(&self) -> Option<bool> {
                 pz::last::<pz::kind::Bool>(self.0, 2)
             }
 
             /// `optional uint64 count = 3`
             #[inline]
-            #[must_use]
             pub fn count(&self) -> Option<u64> {
                 pz::last::<pz::kind::Uint64>(self.0, 3)
             }
@@ -558,24 +341,14 @@ pub mod profile_packet {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.ProfilePacket.ProcessStats`.
-    #[derive(Debug)]
-    pub struct ProcessStatsWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ProcessStatsWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ProfilePacket.ProcessStats`.
+        writer ProcessStatsWriter;
+        /// The fields of an encoded `perfetto.protos.ProfilePacket.ProcessStats`.
+        reader ProcessStatsReader;
     }
 
-    impl<'w> ProcessStatsWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ProcessStatsWriter<'_> {
         /// `optional uint64 unwinding_errors = 1`
         #[inline]
         pub fn unwinding_errors(&mut self, value: u64) -> &mut Self {
@@ -599,7 +372,7 @@ pub mod profile_packet {
 
         /// `optional Histogram unwinding_time_us = 4`
         #[inline]
-        pub fn unwinding_time_us(&mut self) -> crate::profile_packet::HistogramWriter<'_> {
+        pub fn unwinding_time_us(&mut self) -> HistogramWriter<'_> {
             self.0.begin(4).into()
         }
 
@@ -618,86 +391,39 @@ pub mod profile_packet {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ProfilePacket.ProcessStats`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ProcessStatsReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ProcessStatsReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ProcessStatsReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 unwinding_errors = 1`
         #[inline]
-        #[must_use]
         pub fn unwinding_errors(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional uint64 heap_samples = 2`
         #[inline]
-        #[must_use]
         pub fn heap_samples(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
 
         /// `optional uint64 map_reparses = 3`
         #[inline]
-        #[must_use]
         pub fn map_reparses(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 3)
         }
 
         /// `optional Histogram unwinding_time_us = 4`
         #[inline]
-        #[must_use]
-        pub fn unwinding_time_us(&self) -> Option<crate::profile_packet::HistogramReader<'a>> {
+        pub fn unwinding_time_us(&self) -> Option<HistogramReader<'a>> {
             pz::last_message(self.0, 4)
         }
 
         /// `optional uint64 total_unwinding_time_us = 5`
         #[inline]
-        #[must_use]
         pub fn total_unwinding_time_us(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 5)
         }
 
         /// `optional uint64 client_spinlock_blocked_us = 6`
         #[inline]
-        #[must_use]
         pub fn client_spinlock_blocked_us(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 6)
         }
@@ -717,24 +443,14 @@ pub mod profile_packet {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.ProfilePacket.ProcessHeapSamples`.
-    #[derive(Debug)]
-    pub struct ProcessHeapSamplesWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ProcessHeapSamplesWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ProfilePacket.ProcessHeapSamples`.
+        writer ProcessHeapSamplesWriter;
+        /// The fields of an encoded `perfetto.protos.ProfilePacket.ProcessHeapSamples`.
+        reader ProcessHeapSamplesReader;
     }
 
-    impl<'w> ProcessHeapSamplesWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ProcessHeapSamplesWriter<'_> {
         /// `optional uint64 pid = 1`
         #[inline]
         pub fn pid(&mut self, value: u64) -> &mut Self {
@@ -744,7 +460,7 @@ pub mod profile_packet {
 
         /// `repeated HeapSample samples = 2`
         #[inline]
-        pub fn samples(&mut self) -> crate::profile_packet::HeapSampleWriter<'_> {
+        pub fn samples(&mut self) -> HeapSampleWriter<'_> {
             self.0.begin(2).into()
         }
 
@@ -764,7 +480,7 @@ pub mod profile_packet {
 
         /// `optional ProcessStats stats = 5`
         #[inline]
-        pub fn stats(&mut self) -> crate::profile_packet::ProcessStatsWriter<'_> {
+        pub fn stats(&mut self) -> ProcessStatsWriter<'_> {
             self.0.begin(5).into()
         }
 
@@ -826,7 +542,7 @@ pub mod profile_packet {
 
         /// `optional ClientError client_error = 14`
         #[inline]
-        pub fn client_error(&mut self, value: crate::profile_packet::process_heap_samples::ClientError) -> &mut Self {
+        pub fn client_error(&mut self, value: process_heap_samples::ClientError) -> &mut Self {
             self.0.int(14, i64::from(value.0));
             self
         }
@@ -839,148 +555,93 @@ pub mod profile_packet {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ProfilePacket.ProcessHeapSamples`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ProcessHeapSamplesReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ProcessHeapSamplesReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ProcessHeapSamplesReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 pid = 1`
         #[inline]
-        #[must_use]
         pub fn pid(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `repeated HeapSample samples = 2`
         #[inline]
-        pub fn samples(&self) -> pz::Messages<'a, crate::profile_packet::HeapSampleReader<'a>> {
+        pub fn samples(&self) -> pz::Messages<'a, HeapSampleReader<'a>> {
             pz::messages(self.0, 2)
         }
 
         /// `optional bool from_startup = 3`
         #[inline]
-        #[must_use]
         pub fn from_startup(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 3)
         }
 
         /// `optional bool rejected_concurrent = 4`
         #[inline]
-        #[must_use]
         pub fn rejected_concurrent(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 4)
         }
 
         /// `optional ProcessStats stats = 5`
         #[inline]
-        #[must_use]
-        pub fn stats(&self) -> Option<crate::profile_packet::ProcessStatsReader<'a>> {
+        pub fn stats(&self) -> Option<ProcessStatsReader<'a>> {
             pz::last_message(self.0, 5)
         }
 
         /// `optional bool disconnected = 6`
         #[inline]
-        #[must_use]
         pub fn disconnected(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 6)
         }
 
         /// `optional bool buffer_overran = 7`
         #[inline]
-        #[must_use]
         pub fn buffer_overran(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 7)
         }
 
         /// `optional bool buffer_corrupted = 8`
         #[inline]
-        #[must_use]
         pub fn buffer_corrupted(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 8)
         }
 
         /// `optional uint64 timestamp = 9`
         #[inline]
-        #[must_use]
         pub fn timestamp(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 9)
         }
 
         /// `optional bool hit_guardrail = 10`
         #[inline]
-        #[must_use]
         pub fn hit_guardrail(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 10)
         }
 
         /// `optional string heap_name = 11`
         #[inline]
-        #[must_use]
         pub fn heap_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 11)
         }
 
         /// `optional uint64 sampling_interval_bytes = 12`
         #[inline]
-        #[must_use]
         pub fn sampling_interval_bytes(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 12)
         }
 
         /// `optional uint64 orig_sampling_interval_bytes = 13`
         #[inline]
-        #[must_use]
         pub fn orig_sampling_interval_bytes(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 13)
         }
 
         /// `optional ClientError client_error = 14`
         #[inline]
-        #[must_use]
-        pub fn client_error(&self) -> Option<crate::profile_packet::process_heap_samples::ClientError> {
+        pub fn client_error(&self) -> Option<process_heap_samples::ClientError> {
             pz::last::<pz::kind::Enum<_>>(self.0, 14)
         }
 
         /// `optional uint64 start_timestamp = 15`
         #[inline]
-        #[must_use]
         pub fn start_timestamp(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 15)
         }
@@ -1010,76 +671,25 @@ pub mod profile_packet {
             pub const START_TIMESTAMP: u32 = 15;
         }
 
-        /// Enumeration `perfetto.protos.ProfilePacket.ProcessHeapSamples.ClientError`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct ClientError(pub i32);
-
-        #[allow(missing_docs)]
-        impl ClientError {
-            pub const CLIENT_ERROR_NONE: Self = Self(0);
-            pub const CLIENT_ERROR_HIT_TIMEOUT: Self = Self(1);
-            pub const CLIENT_ERROR_INVALID_STACK_BOUNDS: Self = Self(2);
-        }
-
-        impl ClientError {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::CLIENT_ERROR_NONE => "CLIENT_ERROR_NONE",
-                    Self::CLIENT_ERROR_HIT_TIMEOUT => "CLIENT_ERROR_HIT_TIMEOUT",
-                    Self::CLIENT_ERROR_INVALID_STACK_BOUNDS => "CLIENT_ERROR_INVALID_STACK_BOUNDS",
-                    _ => return None,
-                })
-            }
-        }
-
-        impl Default for ClientError {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for ClientError {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<ClientError> for i32 {
-            #[inline]
-            fn from(value: ClientError) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for ClientError {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.ProfilePacket.ProcessHeapSamples.ClientError`; numbers without a name are values too.
+            enum ClientError, default 0 {
+                CLIENT_ERROR_NONE = 0, "CLIENT_ERROR_NONE";
+                CLIENT_ERROR_HIT_TIMEOUT = 1, "CLIENT_ERROR_HIT_TIMEOUT";
+                CLIENT_ERROR_INVALID_STACK_BOUNDS = 2, "CLIENT_ERROR_INVALID_STACK_BOUNDS";
             }
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.StreamingAllocation`.
-#[derive(Debug)]
-pub struct StreamingAllocationWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for StreamingAllocationWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.StreamingAllocation`.
+    writer StreamingAllocationWriter;
+    /// The fields of an encoded `perfetto.protos.StreamingAllocation`.
+    reader StreamingAllocationReader;
 }
 
-impl<'w> StreamingAllocationWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl StreamingAllocationWriter<'_> {
     /// `repeated uint64 address = 1`
     #[inline]
     pub fn address(&mut self, value: u64) -> &mut Self {
@@ -1123,48 +733,7 @@ impl<'w> StreamingAllocationWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.StreamingAllocation`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StreamingAllocationReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for StreamingAllocationReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> StreamingAllocationReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated uint64 address = 1`
     #[inline]
     pub fn address(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
@@ -1216,24 +785,14 @@ pub mod streaming_allocation {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.StreamingFree`.
-#[derive(Debug)]
-pub struct StreamingFreeWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for StreamingFreeWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.StreamingFree`.
+    writer StreamingFreeWriter;
+    /// The fields of an encoded `perfetto.protos.StreamingFree`.
+    reader StreamingFreeReader;
 }
 
-impl<'w> StreamingFreeWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl StreamingFreeWriter<'_> {
     /// `repeated uint64 address = 1`
     #[inline]
     pub fn address(&mut self, value: u64) -> &mut Self {
@@ -1256,48 +815,7 @@ impl<'w> StreamingFreeWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.StreamingFree`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StreamingFreeReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for StreamingFreeReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> StreamingFreeReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated uint64 address = 1`
     #[inline]
     pub fn address(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
@@ -1328,24 +846,14 @@ pub mod streaming_free {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.StreamingProfilePacket`.
-#[derive(Debug)]
-pub struct StreamingProfilePacketWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for StreamingProfilePacketWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.StreamingProfilePacket`.
+    writer StreamingProfilePacketWriter;
+    /// The fields of an encoded `perfetto.protos.StreamingProfilePacket`.
+    reader StreamingProfilePacketReader;
 }
 
-impl<'w> StreamingProfilePacketWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl StreamingProfilePacketWriter<'_> {
     /// `repeated uint64 callstack_iid = 1`
     #[inline]
     pub fn callstack_iid(&mut self, value: u64) -> &mut Self {
@@ -1368,48 +876,7 @@ impl<'w> StreamingProfilePacketWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.StreamingProfilePacket`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StreamingProfilePacketReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for StreamingProfilePacketReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> StreamingProfilePacketReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated uint64 callstack_iid = 1`
     #[inline]
     pub fn callstack_iid(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
@@ -1424,7 +891,6 @@ impl<'a> StreamingProfilePacketReader<'a> {
 
     /// `optional int32 process_priority = 3`
     #[inline]
-    #[must_use]
     pub fn process_priority(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
@@ -1441,223 +907,60 @@ pub mod streaming_profile_packet {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.Profiling`.
-#[derive(Debug)]
-pub struct ProfilingWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ProfilingWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> ProfilingWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-}
-
-/// The fields of an encoded `perfetto.protos.Profiling`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ProfilingReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ProfilingReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> ProfilingReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Profiling`.
+    writer ProfilingWriter;
+    /// The fields of an encoded `perfetto.protos.Profiling`.
+    reader ProfilingReader;
 }
 
 /// What belongs to `Profiling`.
 pub mod profiling {
     use ::esatto_protozero as pz;
 
-    /// Enumeration `perfetto.protos.Profiling.CpuMode`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct CpuMode(pub i32);
-
-    #[allow(missing_docs)]
-    impl CpuMode {
-        pub const MODE_UNKNOWN: Self = Self(0);
-        pub const MODE_KERNEL: Self = Self(1);
-        pub const MODE_USER: Self = Self(2);
-        pub const MODE_HYPERVISOR: Self = Self(3);
-        pub const MODE_GUEST_KERNEL: Self = Self(4);
-        pub const MODE_GUEST_USER: Self = Self(5);
-    }
-
-    impl CpuMode {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::MODE_UNKNOWN => "MODE_UNKNOWN",
-                Self::MODE_KERNEL => "MODE_KERNEL",
-                Self::MODE_USER => "MODE_USER",
-                Self::MODE_HYPERVISOR => "MODE_HYPERVISOR",
-                Self::MODE_GUEST_KERNEL => "MODE_GUEST_KERNEL",
-                Self::MODE_GUEST_USER => "MODE_GUEST_USER",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.Profiling.CpuMode`; numbers without a name are values too.
+        enum CpuMode, default 0 {
+            MODE_UNKNOWN = 0, "MODE_UNKNOWN";
+            MODE_KERNEL = 1, "MODE_KERNEL";
+            MODE_USER = 2, "MODE_USER";
+            MODE_HYPERVISOR = 3, "MODE_HYPERVISOR";
+            MODE_GUEST_KERNEL = 4, "MODE_GUEST_KERNEL";
+            MODE_GUEST_USER = 5, "MODE_GUEST_USER";
         }
     }
 
-    impl Default for CpuMode {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for CpuMode {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<CpuMode> for i32 {
-        #[inline]
-        fn from(value: CpuMode) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for CpuMode {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.Profiling.StackUnwindError`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct StackUnwindError(pub i32);
-
-    #[allow(missing_docs)]
-    impl StackUnwindError {
-        pub const UNWIND_ERROR_UNKNOWN: Self = Self(0);
-        pub const UNWIND_ERROR_NONE: Self = Self(1);
-        pub const UNWIND_ERROR_MEMORY_INVALID: Self = Self(2);
-        pub const UNWIND_ERROR_UNWIND_INFO: Self = Self(3);
-        pub const UNWIND_ERROR_UNSUPPORTED: Self = Self(4);
-        pub const UNWIND_ERROR_INVALID_MAP: Self = Self(5);
-        pub const UNWIND_ERROR_MAX_FRAMES_EXCEEDED: Self = Self(6);
-        pub const UNWIND_ERROR_REPEATED_FRAME: Self = Self(7);
-        pub const UNWIND_ERROR_INVALID_ELF: Self = Self(8);
-        pub const UNWIND_ERROR_SYSTEM_CALL: Self = Self(9);
-        pub const UNWIND_ERROR_THREAD_TIMEOUT: Self = Self(10);
-        pub const UNWIND_ERROR_THREAD_DOES_NOT_EXIST: Self = Self(11);
-        pub const UNWIND_ERROR_BAD_ARCH: Self = Self(12);
-        pub const UNWIND_ERROR_MAPS_PARSE: Self = Self(13);
-        pub const UNWIND_ERROR_INVALID_PARAMETER: Self = Self(14);
-        pub const UNWIND_ERROR_PTRACE_CALL: Self = Self(15);
-    }
-
-    impl StackUnwindError {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::UNWIND_ERROR_UNKNOWN => "UNWIND_ERROR_UNKNOWN",
-                Self::UNWIND_ERROR_NONE => "UNWIND_ERROR_NONE",
-                Self::UNWIND_ERROR_MEMORY_INVALID => "UNWIND_ERROR_MEMORY_INVALID",
-                Self::UNWIND_ERROR_UNWIND_INFO => "UNWIND_ERROR_UNWIND_INFO",
-                Self::UNWIND_ERROR_UNSUPPORTED => "UNWIND_ERROR_UNSUPPORTED",
-                Self::UNWIND_ERROR_INVALID_MAP => "UNWIND_ERROR_INVALID_MAP",
-                Self::UNWIND_ERROR_MAX_FRAMES_EXCEEDED => "UNWIND_ERROR_MAX_FRAMES_EXCEEDED",
-                Self::UNWIND_ERROR_REPEATED_FRAME => "UNWIND_ERROR_REPEATED_FRAME",
-                Self::UNWIND_ERROR_INVALID_ELF => "UNWIND_ERROR_INVALID_ELF",
-                Self::UNWIND_ERROR_SYSTEM_CALL => "UNWIND_ERROR_SYSTEM_CALL",
-                Self::UNWIND_ERROR_THREAD_TIMEOUT => "UNWIND_ERROR_THREAD_TIMEOUT",
-                Self::UNWIND_ERROR_THREAD_DOES_NOT_EXIST => "UNWIND_ERROR_THREAD_DOES_NOT_EXIST",
-                Self::UNWIND_ERROR_BAD_ARCH => "UNWIND_ERROR_BAD_ARCH",
-                Self::UNWIND_ERROR_MAPS_PARSE => "UNWIND_ERROR_MAPS_PARSE",
-                Self::UNWIND_ERROR_INVALID_PARAMETER => "UNWIND_ERROR_INVALID_PARAMETER",
-                Self::UNWIND_ERROR_PTRACE_CALL => "UNWIND_ERROR_PTRACE_CALL",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for StackUnwindError {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for StackUnwindError {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<StackUnwindError> for i32 {
-        #[inline]
-        fn from(value: StackUnwindError) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for StackUnwindError {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.Profiling.StackUnwindError`; numbers without a name are values too.
+        enum StackUnwindError, default 0 {
+            UNWIND_ERROR_UNKNOWN = 0, "UNWIND_ERROR_UNKNOWN";
+            UNWIND_ERROR_NONE = 1, "UNWIND_ERROR_NONE";
+            UNWIND_ERROR_MEMORY_INVALID = 2, "UNWIND_ERROR_MEMORY_INVALID";
+            UNWIND_ERROR_UNWIND_INFO = 3, "UNWIND_ERROR_UNWIND_INFO";
+            UNWIND_ERROR_UNSUPPORTED = 4, "UNWIND_ERROR_UNSUPPORTED";
+            UNWIND_ERROR_INVALID_MAP = 5, "UNWIND_ERROR_INVALID_MAP";
+            UNWIND_ERROR_MAX_FRAMES_EXCEEDED = 6, "UNWIND_ERROR_MAX_FRAMES_EXCEEDED";
+            UNWIND_ERROR_REPEATED_FRAME = 7, "UNWIND_ERROR_REPEATED_FRAME";
+            UNWIND_ERROR_INVALID_ELF = 8, "UNWIND_ERROR_INVALID_ELF";
+            UNWIND_ERROR_SYSTEM_CALL = 9, "UNWIND_ERROR_SYSTEM_CALL";
+            UNWIND_ERROR_THREAD_TIMEOUT = 10, "UNWIND_ERROR_THREAD_TIMEOUT";
+            UNWIND_ERROR_THREAD_DOES_NOT_EXIST = 11, "UNWIND_ERROR_THREAD_DOES_NOT_EXIST";
+            UNWIND_ERROR_BAD_ARCH = 12, "UNWIND_ERROR_BAD_ARCH";
+            UNWIND_ERROR_MAPS_PARSE = 13, "UNWIND_ERROR_MAPS_PARSE";
+            UNWIND_ERROR_INVALID_PARAMETER = 14, "UNWIND_ERROR_INVALID_PARAMETER";
+            UNWIND_ERROR_PTRACE_CALL = 15, "UNWIND_ERROR_PTRACE_CALL";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.PerfSample`.
-#[derive(Debug)]
-pub struct PerfSampleWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PerfSampleWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PerfSample`.
+    writer PerfSampleWriter;
+    /// The fields of an encoded `perfetto.protos.PerfSample`.
+    reader PerfSampleReader;
 }
 
-impl<'w> PerfSampleWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PerfSampleWriter<'_> {
     /// `optional uint32 cpu = 1`
     #[inline]
     pub fn cpu(&mut self, value: u32) -> &mut Self {
@@ -1688,7 +991,7 @@ impl<'w> PerfSampleWriter<'w> {
 
     /// `optional CpuMode cpu_mode = 5`
     #[inline]
-    pub fn cpu_mode(&mut self, value: crate::profiling::CpuMode) -> &mut Self {
+    pub fn cpu_mode(&mut self, value: profiling::CpuMode) -> &mut Self {
         self.0.int(5, i64::from(value.0));
         self
     }
@@ -1709,7 +1012,7 @@ impl<'w> PerfSampleWriter<'w> {
 
     /// `StackUnwindError unwind_error = 16`, one of `optional_unwind_error`
     #[inline]
-    pub fn unwind_error(&mut self, value: crate::profiling::StackUnwindError) -> &mut Self {
+    pub fn unwind_error(&mut self, value: profiling::StackUnwindError) -> &mut Self {
         self.0.int(16, i64::from(value.0));
         self
     }
@@ -1723,98 +1026,51 @@ impl<'w> PerfSampleWriter<'w> {
 
     /// `SampleSkipReason sample_skipped_reason = 18`, one of `optional_sample_skipped_reason`
     #[inline]
-    pub fn sample_skipped_reason(&mut self, value: crate::perf_sample::SampleSkipReason) -> &mut Self {
+    pub fn sample_skipped_reason(&mut self, value: perf_sample::SampleSkipReason) -> &mut Self {
         self.0.int(18, i64::from(value.0));
         self
     }
 
     /// `optional ProducerEvent producer_event = 19`
     #[inline]
-    pub fn producer_event(&mut self) -> crate::perf_sample::ProducerEventWriter<'_> {
+    pub fn producer_event(&mut self) -> perf_sample::ProducerEventWriter<'_> {
         self.0.begin(19).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PerfSample`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PerfSampleReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PerfSampleReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PerfSampleReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 cpu = 1`
     #[inline]
-    #[must_use]
     pub fn cpu(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional uint32 pid = 2`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 tid = 3`
     #[inline]
-    #[must_use]
     pub fn tid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional uint64 callstack_iid = 4`
     #[inline]
-    #[must_use]
     pub fn callstack_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional CpuMode cpu_mode = 5`
     #[inline]
-    #[must_use]
-    pub fn cpu_mode(&self) -> Option<crate::profiling::CpuMode> {
+    pub fn cpu_mode(&self) -> Option<profiling::CpuMode> {
         pz::last::<pz::kind::Enum<_>>(self.0, 5)
     }
 
     /// `optional uint64 timebase_count = 6`
     #[inline]
-    #[must_use]
     pub fn timebase_count(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
@@ -1827,29 +1083,25 @@ impl<'a> PerfSampleReader<'a> {
 
     /// `StackUnwindError unwind_error = 16`, one of `optional_unwind_error`
     #[inline]
-    #[must_use]
-    pub fn unwind_error(&self) -> Option<crate::profiling::StackUnwindError> {
+    pub fn unwind_error(&self) -> Option<profiling::StackUnwindError> {
         pz::last::<pz::kind::Enum<_>>(self.0, 16)
     }
 
     /// `optional uint64 kernel_records_lost = 17`
     #[inline]
-    #[must_use]
     pub fn kernel_records_lost(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 17)
     }
 
     /// `SampleSkipReason sample_skipped_reason = 18`, one of `optional_sample_skipped_reason`
     #[inline]
-    #[must_use]
-    pub fn sample_skipped_reason(&self) -> Option<crate::perf_sample::SampleSkipReason> {
+    pub fn sample_skipped_reason(&self) -> Option<perf_sample::SampleSkipReason> {
         pz::last::<pz::kind::Enum<_>>(self.0, 18)
     }
 
     /// `optional ProducerEvent producer_event = 19`
     #[inline]
-    #[must_use]
-    pub fn producer_event(&self) -> Option<crate::perf_sample::ProducerEventReader<'a>> {
+    pub fn producer_event(&self) -> Option<perf_sample::ProducerEventReader<'a>> {
         pz::last_message(self.0, 19)
     }
 }
@@ -1874,135 +1126,37 @@ pub mod perf_sample {
         pub const PRODUCER_EVENT: u32 = 19;
     }
 
-    /// Enumeration `perfetto.protos.PerfSample.SampleSkipReason`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct SampleSkipReason(pub i32);
-
-    #[allow(missing_docs)]
-    impl SampleSkipReason {
-        pub const PROFILER_SKIP_UNKNOWN: Self = Self(0);
-        pub const PROFILER_SKIP_READ_STAGE: Self = Self(1);
-        pub const PROFILER_SKIP_UNWIND_STAGE: Self = Self(2);
-        pub const PROFILER_SKIP_UNWIND_ENQUEUE: Self = Self(3);
-        pub const PROFILER_SKIP_NOT_IN_SCOPE: Self = Self(4);
-    }
-
-    impl SampleSkipReason {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::PROFILER_SKIP_UNKNOWN => "PROFILER_SKIP_UNKNOWN",
-                Self::PROFILER_SKIP_READ_STAGE => "PROFILER_SKIP_READ_STAGE",
-                Self::PROFILER_SKIP_UNWIND_STAGE => "PROFILER_SKIP_UNWIND_STAGE",
-                Self::PROFILER_SKIP_UNWIND_ENQUEUE => "PROFILER_SKIP_UNWIND_ENQUEUE",
-                Self::PROFILER_SKIP_NOT_IN_SCOPE => "PROFILER_SKIP_NOT_IN_SCOPE",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.PerfSample.SampleSkipReason`; numbers without a name are values too.
+        enum SampleSkipReason, default 0 {
+            PROFILER_SKIP_UNKNOWN = 0, "PROFILER_SKIP_UNKNOWN";
+            PROFILER_SKIP_READ_STAGE = 1, "PROFILER_SKIP_READ_STAGE";
+            PROFILER_SKIP_UNWIND_STAGE = 2, "PROFILER_SKIP_UNWIND_STAGE";
+            PROFILER_SKIP_UNWIND_ENQUEUE = 3, "PROFILER_SKIP_UNWIND_ENQUEUE";
+            PROFILER_SKIP_NOT_IN_SCOPE = 4, "PROFILER_SKIP_NOT_IN_SCOPE";
         }
     }
 
-    impl Default for SampleSkipReason {
-        fn default() -> Self {
-            Self(0)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.PerfSample.ProducerEvent`.
+        writer ProducerEventWriter;
+        /// The fields of an encoded `perfetto.protos.PerfSample.ProducerEvent`.
+        reader ProducerEventReader;
     }
 
-    impl From<i32> for SampleSkipReason {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<SampleSkipReason> for i32 {
-        #[inline]
-        fn from(value: SampleSkipReason) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for SampleSkipReason {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Appends the fields of a `perfetto.protos.PerfSample.ProducerEvent`.
-    #[derive(Debug)]
-    pub struct ProducerEventWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ProducerEventWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
-    }
-
-    impl<'w> ProducerEventWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ProducerEventWriter<'_> {
         /// `DataSourceStopReason source_stop_reason = 1`, one of `optional_source_stop_reason`
         #[inline]
-        pub fn source_stop_reason(
-            &mut self,
-            value: crate::perf_sample::producer_event::DataSourceStopReason,
-        ) -> &mut Self {
+        pub fn source_stop_reason(&mut self, value: producer_event::DataSourceStopReason) -> &mut Self {
             self.0.int(1, i64::from(value.0));
             self
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.PerfSample.ProducerEvent`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ProducerEventReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ProducerEventReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ProducerEventReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `DataSourceStopReason source_stop_reason = 1`, one of `optional_source_stop_reason`
         #[inline]
-        #[must_use]
-        pub fn source_stop_reason(&self) -> Option<crate::perf_sample::producer_event::DataSourceStopReason> {
+        pub fn source_stop_reason(&self) -> Option<producer_event::DataSourceStopReason> {
             pz::last::<pz::kind::Enum<_>>(self.0, 1)
         }
     }
@@ -2017,74 +1171,24 @@ pub mod perf_sample {
             pub const SOURCE_STOP_REASON: u32 = 1;
         }
 
-        /// Enumeration `perfetto.protos.PerfSample.ProducerEvent.DataSourceStopReason`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct DataSourceStopReason(pub i32);
-
-        #[allow(missing_docs)]
-        impl DataSourceStopReason {
-            pub const PROFILER_STOP_UNKNOWN: Self = Self(0);
-            pub const PROFILER_STOP_GUARDRAIL: Self = Self(1);
-        }
-
-        impl DataSourceStopReason {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::PROFILER_STOP_UNKNOWN => "PROFILER_STOP_UNKNOWN",
-                    Self::PROFILER_STOP_GUARDRAIL => "PROFILER_STOP_GUARDRAIL",
-                    _ => return None,
-                })
-            }
-        }
-
-        impl Default for DataSourceStopReason {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for DataSourceStopReason {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<DataSourceStopReason> for i32 {
-            #[inline]
-            fn from(value: DataSourceStopReason) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for DataSourceStopReason {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.PerfSample.ProducerEvent.DataSourceStopReason`; numbers without a name are values too.
+            enum DataSourceStopReason, default 0 {
+                PROFILER_STOP_UNKNOWN = 0, "PROFILER_STOP_UNKNOWN";
+                PROFILER_STOP_GUARDRAIL = 1, "PROFILER_STOP_GUARDRAIL";
             }
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.PerfSampleDefaults`.
-#[derive(Debug)]
-pub struct PerfSampleDefaultsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PerfSampleDefaultsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PerfSampleDefaults`.
+    writer PerfSampleDefaultsWriter;
+    /// The fields of an encoded `perfetto.protos.PerfSampleDefaults`.
+    reader PerfSampleDefaultsReader;
 }
 
-impl<'w> PerfSampleDefaultsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PerfSampleDefaultsWriter<'_> {
     /// `optional Timebase timebase = 1`
     #[inline]
     pub fn timebase(&mut self) -> crate::perf_events::TimebaseWriter<'_> {
@@ -2112,65 +1216,21 @@ impl<'w> PerfSampleDefaultsWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PerfSampleDefaults`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PerfSampleDefaultsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PerfSampleDefaultsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PerfSampleDefaultsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional Timebase timebase = 1`
     #[inline]
-    #[must_use]
     pub fn timebase(&self) -> Option<crate::perf_events::TimebaseReader<'a>> {
         pz::last_message(self.0, 1)
     }
 
     /// `optional uint32 process_shard_count = 2`
     #[inline]
-    #[must_use]
     pub fn process_shard_count(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional uint32 chosen_process_shard = 3`
     #[inline]
-    #[must_use]
     pub fn chosen_process_shard(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.SmapsEntry`.
-#[derive(Debug)]
-pub struct SmapsEntryWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SmapsEntryWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SmapsEntry`.
+    writer SmapsEntryWriter;
+    /// The fields of an encoded `perfetto.protos.SmapsEntry`.
+    reader SmapsEntryReader;
 }
 
-impl<'w> SmapsEntryWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SmapsEntryWriter<'_> {
     /// `optional string path = 1`
     #[inline]
     pub fn path(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -126,149 +116,93 @@ impl<'w> SmapsEntryWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SmapsEntry`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SmapsEntryReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SmapsEntryReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SmapsEntryReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string path = 1`
     #[inline]
-    #[must_use]
     pub fn path(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint64 size_kb = 2`
     #[inline]
-    #[must_use]
     pub fn size_kb(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 private_dirty_kb = 3`
     #[inline]
-    #[must_use]
     pub fn private_dirty_kb(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 swap_kb = 4`
     #[inline]
-    #[must_use]
     pub fn swap_kb(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional string file_name = 5`
     #[inline]
-    #[must_use]
     pub fn file_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
 
     /// `optional uint64 start_address = 6`
     #[inline]
-    #[must_use]
     pub fn start_address(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional uint64 module_timestamp = 7`
     #[inline]
-    #[must_use]
     pub fn module_timestamp(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `optional string module_debugid = 8`
     #[inline]
-    #[must_use]
     pub fn module_debugid(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 8)
     }
 
     /// `optional string module_debug_path = 9`
     #[inline]
-    #[must_use]
     pub fn module_debug_path(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 9)
     }
 
     /// `optional uint32 protection_flags = 10`
     #[inline]
-    #[must_use]
     pub fn protection_flags(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 10)
     }
 
     /// `optional uint64 private_clean_resident_kb = 11`
     #[inline]
-    #[must_use]
     pub fn private_clean_resident_kb(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 11)
     }
 
     /// `optional uint64 shared_dirty_resident_kb = 12`
     #[inline]
-    #[must_use]
     pub fn shared_dirty_resident_kb(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 12)
     }
 
     /// `optional uint64 shared_clean_resident_kb = 13`
     #[inline]
-    #[must_use]
     pub fn shared_clean_resident_kb(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 13)
     }
 
     /// `optional uint64 locked_kb = 14`
     #[inline]
-    #[must_use]
     pub fn locked_kb(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 14)
     }
 
     /// `optional uint64 proportional_resident_kb = 15`
     #[inline]
-    #[must_use]
     pub fn proportional_resident_kb(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 15)
     }
@@ -297,24 +231,14 @@ pub mod smaps_entry {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.PackedSmaps`.
-#[derive(Debug)]
-pub struct PackedSmapsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for PackedSmapsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.PackedSmaps`.
+    writer PackedSmapsWriter;
+    /// The fields of an encoded `perfetto.protos.PackedSmaps`.
+    reader PackedSmapsReader;
 }
 
-impl<'w> PackedSmapsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl PackedSmapsWriter<'_> {
     /// `repeated string string_table = 1`
     #[inline]
     pub fn string_table(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -421,48 +345,7 @@ impl<'w> PackedSmapsWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.PackedSmaps`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PackedSmapsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for PackedSmapsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> PackedSmapsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated string string_table = 1`
     #[inline]
     pub fn string_table(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
@@ -577,24 +460,14 @@ pub mod packed_smaps {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SmapsPacket`.
-#[derive(Debug)]
-pub struct SmapsPacketWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SmapsPacketWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SmapsPacket`.
+    writer SmapsPacketWriter;
+    /// The fields of an encoded `perfetto.protos.SmapsPacket`.
+    reader SmapsPacketReader;
 }
 
-impl<'w> SmapsPacketWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SmapsPacketWriter<'_> {
     /// `optional uint32 pid = 1`
     #[inline]
     pub fn pid(&mut self, value: u32) -> &mut Self {
@@ -604,90 +477,46 @@ impl<'w> SmapsPacketWriter<'w> {
 
     /// `repeated SmapsEntry entries = 2`
     #[inline]
-    pub fn entries(&mut self) -> crate::SmapsEntryWriter<'_> {
+    pub fn entries(&mut self) -> SmapsEntryWriter<'_> {
         self.0.begin(2).into()
     }
 
     /// `optional PackedSmaps packed_entries = 3`
     #[inline]
-    pub fn packed_entries(&mut self) -> crate::PackedSmapsWriter<'_> {
+    pub fn packed_entries(&mut self) -> PackedSmapsWriter<'_> {
         self.0.begin(3).into()
     }
 
     /// `optional RecordingType recording_type = 4`
     #[inline]
-    pub fn recording_type(&mut self, value: crate::smaps_packet::RecordingType) -> &mut Self {
+    pub fn recording_type(&mut self, value: smaps_packet::RecordingType) -> &mut Self {
         self.0.int(4, i64::from(value.0));
         self
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SmapsPacket`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SmapsPacketReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SmapsPacketReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SmapsPacketReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 pid = 1`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `repeated SmapsEntry entries = 2`
     #[inline]
-    pub fn entries(&self) -> pz::Messages<'a, crate::SmapsEntryReader<'a>> {
+    pub fn entries(&self) -> pz::Messages<'a, SmapsEntryReader<'a>> {
         pz::messages(self.0, 2)
     }
 
     /// `optional PackedSmaps packed_entries = 3`
     #[inline]
-    #[must_use]
-    pub fn packed_entries(&self) -> Option<crate::PackedSmapsReader<'a>> {
+    pub fn packed_entries(&self) -> Option<PackedSmapsReader<'a>> {
         pz::last_message(self.0, 3)
     }
 
     /// `optional RecordingType recording_type = 4`
     #[inline]
-    #[must_use]
-    pub fn recording_type(&self) -> Option<crate::smaps_packet::RecordingType> {
+    pub fn recording_type(&self) -> Option<smaps_packet::RecordingType> {
         pz::last::<pz::kind::Enum<_>>(self.0, 4)
     }
 }
@@ -705,55 +534,13 @@ pub mod smaps_packet {
         pub const RECORDING_TYPE: u32 = 4;
     }
 
-    /// Enumeration `perfetto.protos.SmapsPacket.RecordingType`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct RecordingType(pub i32);
-
-    #[allow(missing_docs)]
-    impl RecordingType {
-        pub const RECORDING_TYPE_UNKNOWN: Self = Self(0);
-        pub const RECORDING_TYPE_STANDALONE: Self = Self(1);
-        pub const RECORDING_TYPE_ART_HPROF_POSTFORK: Self = Self(2);
-        pub const RECORDING_TYPE_ART_HPROF_PREFORK: Self = Self(3);
-    }
-
-    impl RecordingType {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::RECORDING_TYPE_UNKNOWN => "RECORDING_TYPE_UNKNOWN",
-                Self::RECORDING_TYPE_STANDALONE => "RECORDING_TYPE_STANDALONE",
-                Self::RECORDING_TYPE_ART_HPROF_POSTFORK => "RECORDING_TYPE_ART_HPROF_POSTFORK",
-                Self::RECORDING_TYPE_ART_HPROF_PREFORK => "RECORDING_TYPE_ART_HPROF_PREFORK",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for RecordingType {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for RecordingType {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<RecordingType> for i32 {
-        #[inline]
-        fn from(value: RecordingType) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for RecordingType {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.SmapsPacket.RecordingType`; numbers without a name are values too.
+        enum RecordingType, default 0 {
+            RECORDING_TYPE_UNKNOWN = 0, "RECORDING_TYPE_UNKNOWN";
+            RECORDING_TYPE_STANDALONE = 1, "RECORDING_TYPE_STANDALONE";
+            RECORDING_TYPE_ART_HPROF_POSTFORK = 2, "RECORDING_TYPE_ART_HPROF_POSTFORK";
+            RECORDING_TYPE_ART_HPROF_PREFORK = 3, "RECORDING_TYPE_ART_HPROF_PREFORK";
         }
     }
 }

@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.StackSample`.
-#[derive(Debug)]
-pub struct StackSampleWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for StackSampleWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.StackSample`.
+    writer StackSampleWriter;
+    /// The fields of an encoded `perfetto.protos.StackSample`.
+    reader StackSampleReader;
 }
 
-impl<'w> StackSampleWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl StackSampleWriter<'_> {
     /// `TaskContext task_context = 1`, one of `task_context_field`
     #[inline]
-    pub fn task_context(&mut self) -> crate::stack_sample::TaskContextWriter<'_> {
+    pub fn task_context(&mut self) -> stack_sample::TaskContextWriter<'_> {
         self.0.begin(1).into()
     }
 
@@ -35,7 +25,7 @@ impl<'w> StackSampleWriter<'w> {
 
     /// `ExecutionContext execution_context = 3`, one of `execution_context_field`
     #[inline]
-    pub fn execution_context(&mut self) -> crate::stack_sample::ExecutionContextWriter<'_> {
+    pub fn execution_context(&mut self) -> stack_sample::ExecutionContextWriter<'_> {
         self.0.begin(3).into()
     }
 
@@ -75,7 +65,7 @@ impl<'w> StackSampleWriter<'w> {
 
     /// `CounterDescriptor primary_descriptor = 9`, one of `primary_descriptor_field`
     #[inline]
-    pub fn primary_descriptor(&mut self) -> crate::stack_sample::CounterDescriptorWriter<'_> {
+    pub fn primary_descriptor(&mut self) -> stack_sample::CounterDescriptorWriter<'_> {
         self.0.begin(9).into()
     }
 
@@ -95,7 +85,7 @@ impl<'w> StackSampleWriter<'w> {
 
     /// `repeated CounterDescriptor follower_descriptors = 12`
     #[inline]
-    pub fn follower_descriptors(&mut self) -> crate::stack_sample::CounterDescriptorWriter<'_> {
+    pub fn follower_descriptors(&mut self) -> stack_sample::CounterDescriptorWriter<'_> {
         self.0.begin(12).into()
     }
 
@@ -114,128 +104,76 @@ impl<'w> StackSampleWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.StackSample`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StackSampleReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for StackSampleReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> StackSampleReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `TaskContext task_context = 1`, one of `task_context_field`
     #[inline]
-    #[must_use]
-    pub fn task_context(&self) -> Option<crate::stack_sample::TaskContextReader<'a>> {
+    pub fn task_context(&self) -> Option<stack_sample::TaskContextReader<'a>> {
         pz::last_message(self.0, 1)
     }
 
     /// `uint64 task_context_iid = 2`, one of `task_context_field`
     #[inline]
-    #[must_use]
     pub fn task_context_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `ExecutionContext execution_context = 3`, one of `execution_context_field`
     #[inline]
-    #[must_use]
-    pub fn execution_context(&self) -> Option<crate::stack_sample::ExecutionContextReader<'a>> {
+    pub fn execution_context(&self) -> Option<stack_sample::ExecutionContextReader<'a>> {
         pz::last_message(self.0, 3)
     }
 
     /// `uint64 execution_context_iid = 4`, one of `execution_context_field`
     #[inline]
-    #[must_use]
     pub fn execution_context_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `InlineCallstack callstack = 5`, one of `callstack_field`
     #[inline]
-    #[must_use]
     pub fn callstack(&self) -> Option<crate::InlineCallstackReader<'a>> {
         pz::last_message(self.0, 5)
     }
 
     /// `uint64 callstack_iid = 6`, one of `callstack_field`
     #[inline]
-    #[must_use]
     pub fn callstack_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `string unwind_error = 7`, one of `unwind_error_field`
     #[inline]
-    #[must_use]
     pub fn unwind_error(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
 
     /// `uint64 unwind_error_iid = 8`, one of `unwind_error_field`
     #[inline]
-    #[must_use]
     pub fn unwind_error_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 8)
     }
 
     /// `CounterDescriptor primary_descriptor = 9`, one of `primary_descriptor_field`
     #[inline]
-    #[must_use]
-    pub fn primary_descriptor(&self) -> Option<crate::stack_sample::CounterDescriptorReader<'a>> {
+    pub fn primary_descriptor(&self) -> Option<stack_sample::CounterDescriptorReader<'a>> {
         pz::last_message(self.0, 9)
     }
 
     /// `uint64 primary_descriptor_iid = 10`, one of `primary_descriptor_field`
     #[inline]
-    #[must_use]
     pub fn primary_descriptor_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 10)
     }
 
     /// `optional uint64 primary_weight = 11`
     #[inline]
-    #[must_use]
     pub fn primary_weight(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 11)
     }
 
     /// `repeated CounterDescriptor follower_descriptors = 12`
     #[inline]
-    pub fn follower_descriptors(&self) -> pz::Messages<'a, crate::stack_sample::CounterDescriptorReader<'a>> {
+    pub fn follower_descriptors(&self) -> pz::Messages<'a, stack_sample::CounterDescriptorReader<'a>> {
         pz::messages(self.0, 12)
     }
 
@@ -275,144 +213,42 @@ pub mod stack_sample {
         pub const FOLLOWER_WEIGHTS: u32 = 14;
     }
 
-    /// Enumeration `perfetto.protos.StackSample.Mode`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Mode(pub i32);
-
-    #[allow(missing_docs)]
-    impl Mode {
-        pub const MODE_UNKNOWN: Self = Self(0);
-        pub const MODE_USER: Self = Self(1);
-        pub const MODE_KERNEL: Self = Self(2);
-        pub const MODE_HYPERVISOR: Self = Self(3);
-        pub const MODE_GUEST_USER: Self = Self(4);
-        pub const MODE_GUEST_KERNEL: Self = Self(5);
-    }
-
-    impl Mode {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::MODE_UNKNOWN => "MODE_UNKNOWN",
-                Self::MODE_USER => "MODE_USER",
-                Self::MODE_KERNEL => "MODE_KERNEL",
-                Self::MODE_HYPERVISOR => "MODE_HYPERVISOR",
-                Self::MODE_GUEST_USER => "MODE_GUEST_USER",
-                Self::MODE_GUEST_KERNEL => "MODE_GUEST_KERNEL",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.StackSample.Mode`; numbers without a name are values too.
+        enum Mode, default 0 {
+            MODE_UNKNOWN = 0, "MODE_UNKNOWN";
+            MODE_USER = 1, "MODE_USER";
+            MODE_KERNEL = 2, "MODE_KERNEL";
+            MODE_HYPERVISOR = 3, "MODE_HYPERVISOR";
+            MODE_GUEST_USER = 4, "MODE_GUEST_USER";
+            MODE_GUEST_KERNEL = 5, "MODE_GUEST_KERNEL";
         }
     }
 
-    impl Default for Mode {
-        fn default() -> Self {
-            Self(0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.StackSample.Unit`; numbers without a name are values too.
+        enum Unit, default 0 {
+            UNIT_UNSPECIFIED = 0, "UNIT_UNSPECIFIED";
+            UNIT_NANOSECONDS = 1, "UNIT_NANOSECONDS";
+            UNIT_CPU_CYCLES = 2, "UNIT_CPU_CYCLES";
+            UNIT_INSTRUCTIONS = 3, "UNIT_INSTRUCTIONS";
+            UNIT_BYTES = 4, "UNIT_BYTES";
+            UNIT_PAGE_FAULTS = 5, "UNIT_PAGE_FAULTS";
+            UNIT_CACHE_MISSES = 6, "UNIT_CACHE_MISSES";
+            UNIT_CACHE_REFERENCES = 7, "UNIT_CACHE_REFERENCES";
+            UNIT_BRANCH_MISSES = 8, "UNIT_BRANCH_MISSES";
+            UNIT_COUNT = 9, "UNIT_COUNT";
         }
     }
 
-    impl From<i32> for Mode {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.StackSample.TaskContext`.
+        writer TaskContextWriter;
+        /// The fields of an encoded `perfetto.protos.StackSample.TaskContext`.
+        reader TaskContextReader;
     }
 
-    impl From<Mode> for i32 {
-        #[inline]
-        fn from(value: Mode) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Mode {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.StackSample.Unit`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Unit(pub i32);
-
-    #[allow(missing_docs)]
-    impl Unit {
-        pub const UNIT_UNSPECIFIED: Self = Self(0);
-        pub const UNIT_NANOSECONDS: Self = Self(1);
-        pub const UNIT_CPU_CYCLES: Self = Self(2);
-        pub const UNIT_INSTRUCTIONS: Self = Self(3);
-        pub const UNIT_BYTES: Self = Self(4);
-        pub const UNIT_PAGE_FAULTS: Self = Self(5);
-        pub const UNIT_CACHE_MISSES: Self = Self(6);
-        pub const UNIT_CACHE_REFERENCES: Self = Self(7);
-        pub const UNIT_BRANCH_MISSES: Self = Self(8);
-        pub const UNIT_COUNT: Self = Self(9);
-    }
-
-    impl Unit {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::UNIT_UNSPECIFIED => "UNIT_UNSPECIFIED",
-                Self::UNIT_NANOSECONDS => "UNIT_NANOSECONDS",
-                Self::UNIT_CPU_CYCLES => "UNIT_CPU_CYCLES",
-                Self::UNIT_INSTRUCTIONS => "UNIT_INSTRUCTIONS",
-                Self::UNIT_BYTES => "UNIT_BYTES",
-                Self::UNIT_PAGE_FAULTS => "UNIT_PAGE_FAULTS",
-                Self::UNIT_CACHE_MISSES => "UNIT_CACHE_MISSES",
-                Self::UNIT_CACHE_REFERENCES => "UNIT_CACHE_REFERENCES",
-                Self::UNIT_BRANCH_MISSES => "UNIT_BRANCH_MISSES",
-                Self::UNIT_COUNT => "UNIT_COUNT",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for Unit {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for Unit {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Unit> for i32 {
-        #[inline]
-        fn from(value: Unit) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Unit {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Appends the fields of a `perfetto.protos.StackSample.TaskContext`.
-    #[derive(Debug)]
-    pub struct TaskContextWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for TaskContextWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
-    }
-
-    impl<'w> TaskContextWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl TaskContextWriter<'_> {
         /// `optional uint64 iid = 1`
         #[inline]
         pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -442,72 +278,27 @@ pub mod stack_sample {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.StackSample.TaskContext`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct TaskContextReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for TaskContextReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> TaskContextReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 iid = 1`
         #[inline]
-        #[must_use]
         pub fn iid(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional uint32 pid = 2`
         #[inline]
-        #[must_use]
         pub fn pid(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 2)
         }
 
         /// `optional uint32 tid = 3`
         #[inline]
-        #[must_use]
         pub fn tid(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 3)
         }
 
         /// `optional uint64 async_id = 4`
         #[inline]
-        #[must_use]
         pub fn async_id(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 4)
         }
@@ -525,24 +316,14 @@ pub mod stack_sample {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.StackSample.AsyncContextDescriptor`.
-    #[derive(Debug)]
-    pub struct AsyncContextDescriptorWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for AsyncContextDescriptorWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.StackSample.AsyncContextDescriptor`.
+        writer AsyncContextDescriptorWriter;
+        /// The fields of an encoded `perfetto.protos.StackSample.AsyncContextDescriptor`.
+        reader AsyncContextDescriptorReader;
     }
 
-    impl<'w> AsyncContextDescriptorWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl AsyncContextDescriptorWriter<'_> {
         /// `optional uint64 iid = 1`
         #[inline]
         pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -572,72 +353,27 @@ pub mod stack_sample {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.StackSample.AsyncContextDescriptor`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct AsyncContextDescriptorReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for AsyncContextDescriptorReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> AsyncContextDescriptorReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 iid = 1`
         #[inline]
-        #[must_use]
         pub fn iid(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional string name = 2`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
 
         /// `optional string kind = 3`
         #[inline]
-        #[must_use]
         pub fn kind(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }
 
         /// `optional uint64 parent_iid = 4`
         #[inline]
-        #[must_use]
         pub fn parent_iid(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 4)
         }
@@ -655,24 +391,14 @@ pub mod stack_sample {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.StackSample.ExecutionContext`.
-    #[derive(Debug)]
-    pub struct ExecutionContextWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ExecutionContextWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.StackSample.ExecutionContext`.
+        writer ExecutionContextWriter;
+        /// The fields of an encoded `perfetto.protos.StackSample.ExecutionContext`.
+        reader ExecutionContextReader;
     }
 
-    impl<'w> ExecutionContextWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ExecutionContextWriter<'_> {
         /// `optional uint64 iid = 1`
         #[inline]
         pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -689,72 +415,28 @@ pub mod stack_sample {
 
         /// `optional Mode mode = 3`
         #[inline]
-        pub fn mode(&mut self, value: crate::stack_sample::Mode) -> &mut Self {
+        pub fn mode(&mut self, value: Mode) -> &mut Self {
             self.0.int(3, i64::from(value.0));
             self
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.StackSample.ExecutionContext`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ExecutionContextReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ExecutionContextReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ExecutionContextReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 iid = 1`
         #[inline]
-        #[must_use]
         pub fn iid(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional uint32 cpu = 2`
         #[inline]
-        #[must_use]
         pub fn cpu(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 2)
         }
 
         /// `optional Mode mode = 3`
         #[inline]
-        #[must_use]
-        pub fn mode(&self) -> Option<crate::stack_sample::Mode> {
+        pub fn mode(&self) -> Option<Mode> {
             pz::last::<pz::kind::Enum<_>>(self.0, 3)
         }
     }
@@ -770,24 +452,14 @@ pub mod stack_sample {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.StackSample.CounterDescriptor`.
-    #[derive(Debug)]
-    pub struct CounterDescriptorWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for CounterDescriptorWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.StackSample.CounterDescriptor`.
+        writer CounterDescriptorWriter;
+        /// The fields of an encoded `perfetto.protos.StackSample.CounterDescriptor`.
+        reader CounterDescriptorReader;
     }
 
-    impl<'w> CounterDescriptorWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl CounterDescriptorWriter<'_> {
         /// `optional uint64 iid = 1`
         #[inline]
         pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -804,7 +476,7 @@ pub mod stack_sample {
 
         /// `Unit unit = 3`, one of `unit_field`
         #[inline]
-        pub fn unit(&mut self, value: crate::stack_sample::Unit) -> &mut Self {
+        pub fn unit(&mut self, value: Unit) -> &mut Self {
             self.0.int(3, i64::from(value.0));
             self
         }
@@ -832,100 +504,52 @@ pub mod stack_sample {
 
         /// `optional Scope scope = 7`
         #[inline]
-        pub fn scope(&mut self, value: crate::stack_sample::counter_descriptor::Scope) -> &mut Self {
+        pub fn scope(&mut self, value: counter_descriptor::Scope) -> &mut Self {
             self.0.int(7, i64::from(value.0));
             self
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.StackSample.CounterDescriptor`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct CounterDescriptorReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for CounterDescriptorReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> CounterDescriptorReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 iid = 1`
         #[inline]
-        #[must_use]
         pub fn iid(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional string name = 2`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
 
         /// `Unit unit = 3`, one of `unit_field`
         #[inline]
-        #[must_use]
-        pub fn unit(&self) -> Option<crate::stack_sample::Unit> {
+        pub fn unit(&self) -> Option<Unit> {
             pz::last::<pz::kind::Enum<_>>(self.0, 3)
         }
 
         /// `string unit_str = 4`, one of `unit_field`
         #[inline]
-        #[must_use]
         pub fn unit_str(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 4)
         }
 
         /// `optional uint64 unit_multiplier = 5`
         #[inline]
-        #[must_use]
         pub fn unit_multiplier(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 5)
         }
 
         /// `optional string description = 6`
         #[inline]
-        #[must_use]
         pub fn description(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 6)
         }
 
         /// `optional Scope scope = 7`
         #[inline]
-        #[must_use]
-        pub fn scope(&self) -> Option<crate::stack_sample::counter_descriptor::Scope> {
+        pub fn scope(&self) -> Option<counter_descriptor::Scope> {
             pz::last::<pz::kind::Enum<_>>(self.0, 7)
         }
     }
@@ -946,76 +570,25 @@ pub mod stack_sample {
             pub const SCOPE: u32 = 7;
         }
 
-        /// Enumeration `perfetto.protos.StackSample.CounterDescriptor.Scope`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct Scope(pub i32);
-
-        #[allow(missing_docs)]
-        impl Scope {
-            pub const SCOPE_UNSPECIFIED: Self = Self(0);
-            pub const SCOPE_GLOBAL: Self = Self(1);
-            pub const SCOPE_CPU: Self = Self(2);
-        }
-
-        impl Scope {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::SCOPE_UNSPECIFIED => "SCOPE_UNSPECIFIED",
-                    Self::SCOPE_GLOBAL => "SCOPE_GLOBAL",
-                    Self::SCOPE_CPU => "SCOPE_CPU",
-                    _ => return None,
-                })
-            }
-        }
-
-        impl Default for Scope {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for Scope {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<Scope> for i32 {
-            #[inline]
-            fn from(value: Scope) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for Scope {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.StackSample.CounterDescriptor.Scope`; numbers without a name are values too.
+            enum Scope, default 0 {
+                SCOPE_UNSPECIFIED = 0, "SCOPE_UNSPECIFIED";
+                SCOPE_GLOBAL = 1, "SCOPE_GLOBAL";
+                SCOPE_CPU = 2, "SCOPE_CPU";
             }
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.StackSampleDefaults`.
-#[derive(Debug)]
-pub struct StackSampleDefaultsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for StackSampleDefaultsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.StackSampleDefaults`.
+    writer StackSampleDefaultsWriter;
+    /// The fields of an encoded `perfetto.protos.StackSampleDefaults`.
+    reader StackSampleDefaultsReader;
 }
 
-impl<'w> StackSampleDefaultsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl StackSampleDefaultsWriter<'_> {
     /// `optional string source = 1`
     #[inline]
     pub fn source(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1025,76 +598,33 @@ impl<'w> StackSampleDefaultsWriter<'w> {
 
     /// `optional CounterDescriptor primary_descriptor = 2`
     #[inline]
-    pub fn primary_descriptor(&mut self) -> crate::stack_sample::CounterDescriptorWriter<'_> {
+    pub fn primary_descriptor(&mut self) -> stack_sample::CounterDescriptorWriter<'_> {
         self.0.begin(2).into()
     }
 
     /// `repeated CounterDescriptor follower_descriptors = 3`
     #[inline]
-    pub fn follower_descriptors(&mut self) -> crate::stack_sample::CounterDescriptorWriter<'_> {
+    pub fn follower_descriptors(&mut self) -> stack_sample::CounterDescriptorWriter<'_> {
         self.0.begin(3).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.StackSampleDefaults`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StackSampleDefaultsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for StackSampleDefaultsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> StackSampleDefaultsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string source = 1`
     #[inline]
-    #[must_use]
     pub fn source(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional CounterDescriptor primary_descriptor = 2`
     #[inline]
-    #[must_use]
-    pub fn primary_descriptor(&self) -> Option<crate::stack_sample::CounterDescriptorReader<'a>> {
+    pub fn primary_descriptor(&self) -> Option<stack_sample::CounterDescriptorReader<'a>> {
         pz::last_message(self.0, 2)
     }
 
     /// `repeated CounterDescriptor follower_descriptors = 3`
     #[inline]
-    pub fn follower_descriptors(&self) -> pz::Messages<'a, crate::stack_sample::CounterDescriptorReader<'a>> {
+    pub fn follower_descriptors(&self) -> pz::Messages<'a, stack_sample::CounterDescriptorReader<'a>> {
         pz::messages(self.0, 3)
     }
 }

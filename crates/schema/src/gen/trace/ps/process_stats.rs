@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ProcessStats`.
-#[derive(Debug)]
-pub struct ProcessStatsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ProcessStatsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ProcessStats`.
+    writer ProcessStatsWriter;
+    /// The fields of an encoded `perfetto.protos.ProcessStats`.
+    reader ProcessStatsReader;
 }
 
-impl<'w> ProcessStatsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ProcessStatsWriter<'_> {
     /// `repeated Process processes = 1`
     #[inline]
-    pub fn processes(&mut self) -> crate::process_stats::ProcessWriter<'_> {
+    pub fn processes(&mut self) -> process_stats::ProcessWriter<'_> {
         self.0.begin(1).into()
     }
 
@@ -34,57 +24,15 @@ impl<'w> ProcessStatsWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ProcessStats`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ProcessStatsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ProcessStatsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ProcessStatsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated Process processes = 1`
     #[inline]
-    pub fn processes(&self) -> pz::Messages<'a, crate::process_stats::ProcessReader<'a>> {
+    pub fn processes(&self) -> pz::Messages<'a, process_stats::ProcessReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `optional uint64 collection_end_timestamp = 2`
     #[inline]
-    #[must_use]
     pub fn collection_end_timestamp(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
@@ -101,24 +49,14 @@ pub mod process_stats {
         pub const COLLECTION_END_TIMESTAMP: u32 = 2;
     }
 
-    /// Appends the fields of a `perfetto.protos.ProcessStats.Thread`.
-    #[derive(Debug)]
-    pub struct ThreadWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ThreadWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ProcessStats.Thread`.
+        writer ThreadWriter;
+        /// The fields of an encoded `perfetto.protos.ProcessStats.Thread`.
+        reader ThreadReader;
     }
 
-    impl<'w> ThreadWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ThreadWriter<'_> {
         /// `optional int32 tid = 1`
         #[inline]
         pub fn tid(&mut self, value: i32) -> &mut Self {
@@ -127,51 +65,9 @@ pub mod process_stats {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ProcessStats.Thread`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ThreadReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ThreadReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ThreadReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional int32 tid = 1`
         #[inline]
-        #[must_use]
         pub fn tid(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 1)
         }
@@ -186,24 +82,14 @@ pub mod process_stats {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.ProcessStats.FDInfo`.
-    #[derive(Debug)]
-    pub struct FDInfoWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for FDInfoWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ProcessStats.FDInfo`.
+        writer FDInfoWriter;
+        /// The fields of an encoded `perfetto.protos.ProcessStats.FDInfo`.
+        reader FDInfoReader;
     }
 
-    impl<'w> FDInfoWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl FDInfoWriter<'_> {
         /// `optional uint64 fd = 1`
         #[inline]
         pub fn fd(&mut self, value: u64) -> &mut Self {
@@ -219,58 +105,15 @@ pub mod process_stats {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ProcessStats.FDInfo`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct FDInfoReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for FDInfoReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> FDInfoReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 fd = 1`
         #[inline]
-        #[must_use]
         pub fn fd(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional string path = 2`
         #[inline]
-        #[must_use]
         pub fn path(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
@@ -286,24 +129,14 @@ pub mod process_stats {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.ProcessStats.Process`.
-    #[derive(Debug)]
-    pub struct ProcessWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ProcessWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ProcessStats.Process`.
+        writer ProcessWriter;
+        /// The fields of an encoded `perfetto.protos.ProcessStats.Process`.
+        reader ProcessReader;
     }
 
-    impl<'w> ProcessWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ProcessWriter<'_> {
         /// `optional int32 pid = 1`
         #[inline]
         pub fn pid(&mut self, value: i32) -> &mut Self {
@@ -376,7 +209,7 @@ pub mod process_stats {
 
         /// `repeated Thread threads = 11`
         #[inline]
-        pub fn threads(&mut self) -> crate::process_stats::ThreadWriter<'_> {
+        pub fn threads(&mut self) -> ThreadWriter<'_> {
             self.0.begin(11).into()
         }
 
@@ -403,7 +236,7 @@ pub mod process_stats {
 
         /// `repeated FDInfo fds = 15`
         #[inline]
-        pub fn fds(&mut self) -> crate::process_stats::FDInfoWriter<'_> {
+        pub fn fds(&mut self) -> FDInfoWriter<'_> {
             self.0.begin(15).into()
         }
 
@@ -471,210 +304,147 @@ pub mod process_stats {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ProcessStats.Process`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ProcessReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ProcessReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ProcessReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional int32 pid = 1`
         #[inline]
-        #[must_use]
         pub fn pid(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 1)
         }
 
         /// `optional uint64 vm_size_kb = 2`
         #[inline]
-        #[must_use]
         pub fn vm_size_kb(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
 
         /// `optional uint64 vm_rss_kb = 3`
         #[inline]
-        #[must_use]
         pub fn vm_rss_kb(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 3)
         }
 
         /// `optional uint64 rss_anon_kb = 4`
         #[inline]
-        #[must_use]
         pub fn rss_anon_kb(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 4)
         }
 
         /// `optional uint64 rss_file_kb = 5`
         #[inline]
-        #[must_use]
         pub fn rss_file_kb(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 5)
         }
 
         /// `optional uint64 rss_shmem_kb = 6`
         #[inline]
-        #[must_use]
         pub fn rss_shmem_kb(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 6)
         }
 
         /// `optional uint64 vm_swap_kb = 7`
         #[inline]
-        #[must_use]
         pub fn vm_swap_kb(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 7)
         }
 
         /// `optional uint64 vm_locked_kb = 8`
         #[inline]
-        #[must_use]
         pub fn vm_locked_kb(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 8)
         }
 
         /// `optional uint64 vm_hwm_kb = 9`
         #[inline]
-        #[must_use]
         pub fn vm_hwm_kb(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 9)
         }
 
         /// `optional int64 oom_score_adj = 10`
         #[inline]
-        #[must_use]
         pub fn oom_score_adj(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 10)
         }
 
         /// `repeated Thread threads = 11`
         #[inline]
-        pub fn threads(&self) -> pz::Messages<'a, crate::process_stats::ThreadReader<'a>> {
+        pub fn threads(&self) -> pz::Messages<'a, ThreadReader<'a>> {
             pz::messages(self.0, 11)
         }
 
         /// `optional bool is_peak_rss_resettable = 12`
         #[inline]
-        #[must_use]
         pub fn is_peak_rss_resettable(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 12)
         }
 
         /// `optional uint32 chrome_private_footprint_kb = 13`
         #[inline]
-        #[must_use]
         pub fn chrome_private_footprint_kb(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 13)
         }
 
         /// `optional uint32 chrome_peak_resident_set_kb = 14`
         #[inline]
-        #[must_use]
         pub fn chrome_peak_resident_set_kb(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 14)
         }
 
         /// `repeated FDInfo fds = 15`
         #[inline]
-        pub fn fds(&self) -> pz::Messages<'a, crate::process_stats::FDInfoReader<'a>> {
+        pub fn fds(&self) -> pz::Messages<'a, FDInfoReader<'a>> {
             pz::messages(self.0, 15)
         }
 
         /// `optional uint64 smr_rss_kb = 16`
         #[inline]
-        #[must_use]
         pub fn smr_rss_kb(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 16)
         }
 
         /// `optional uint64 smr_pss_kb = 17`
         #[inline]
-        #[must_use]
         pub fn smr_pss_kb(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 17)
         }
 
         /// `optional uint64 smr_pss_anon_kb = 18`
         #[inline]
-        #[must_use]
         pub fn smr_pss_anon_kb(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 18)
         }
 
         /// `optional uint64 smr_pss_file_kb = 19`
         #[inline]
-        #[must_use]
         pub fn smr_pss_file_kb(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 19)
         }
 
         /// `optional uint64 smr_pss_shmem_kb = 20`
         #[inline]
-        #[must_use]
         pub fn smr_pss_shmem_kb(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 20)
         }
 
         /// `optional uint64 runtime_user_mode = 21`
         #[inline]
-        #[must_use]
         pub fn runtime_user_mode(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 21)
         }
 
         /// `optional uint64 runtime_kernel_mode = 22`
         #[inline]
-        #[must_use]
         pub fn runtime_kernel_mode(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 22)
         }
 
         /// `optional uint64 smr_swap_pss_kb = 23`
         #[inline]
-        #[must_use]
         pub fn smr_swap_pss_kb(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 23)
         }
 
         /// `optional uint64 dmabuf_rss_kb = 24`
         #[inline]
-        #[must_use]
         pub fn dmabuf_rss_kb(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 24)
         }

@@ -2,33 +2,23 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ProcessTree`.
-#[derive(Debug)]
-pub struct ProcessTreeWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ProcessTreeWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ProcessTree`.
+    writer ProcessTreeWriter;
+    /// The fields of an encoded `perfetto.protos.ProcessTree`.
+    reader ProcessTreeReader;
 }
 
-impl<'w> ProcessTreeWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ProcessTreeWriter<'_> {
     /// `repeated Process processes = 1`
     #[inline]
-    pub fn processes(&mut self) -> crate::process_tree::ProcessWriter<'_> {
+    pub fn processes(&mut self) -> process_tree::ProcessWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `repeated Thread threads = 2`
     #[inline]
-    pub fn threads(&mut self) -> crate::process_tree::ThreadWriter<'_> {
+    pub fn threads(&mut self) -> process_tree::ThreadWriter<'_> {
         self.0.begin(2).into()
     }
 
@@ -40,63 +30,21 @@ impl<'w> ProcessTreeWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ProcessTree`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ProcessTreeReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ProcessTreeReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ProcessTreeReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated Process processes = 1`
     #[inline]
-    pub fn processes(&self) -> pz::Messages<'a, crate::process_tree::ProcessReader<'a>> {
+    pub fn processes(&self) -> pz::Messages<'a, process_tree::ProcessReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `repeated Thread threads = 2`
     #[inline]
-    pub fn threads(&self) -> pz::Messages<'a, crate::process_tree::ThreadReader<'a>> {
+    pub fn threads(&self) -> pz::Messages<'a, process_tree::ThreadReader<'a>> {
         pz::messages(self.0, 2)
     }
 
     /// `optional uint64 collection_end_timestamp = 3`
     #[inline]
-    #[must_use]
     pub fn collection_end_timestamp(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -114,24 +62,14 @@ pub mod process_tree {
         pub const COLLECTION_END_TIMESTAMP: u32 = 3;
     }
 
-    /// Appends the fields of a `perfetto.protos.ProcessTree.Thread`.
-    #[derive(Debug)]
-    pub struct ThreadWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ThreadWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ProcessTree.Thread`.
+        writer ThreadWriter;
+        /// The fields of an encoded `perfetto.protos.ProcessTree.Thread`.
+        reader ThreadReader;
     }
 
-    impl<'w> ThreadWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ThreadWriter<'_> {
         /// `optional int32 tid = 1`
         #[inline]
         pub fn tid(&mut self, value: i32) -> &mut Self {
@@ -161,65 +99,21 @@ pub mod process_tree {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ProcessTree.Thread`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ThreadReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ThreadReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ThreadReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional int32 tid = 1`
         #[inline]
-        #[must_use]
         pub fn tid(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 1)
         }
 
         /// `optional string name = 2`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
 
         /// `optional int32 tgid = 3`
         #[inline]
-        #[must_use]
         pub fn tgid(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 3)
         }
@@ -243,24 +137,14 @@ pub mod process_tree {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.ProcessTree.Process`.
-    #[derive(Debug)]
-    pub struct ProcessWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ProcessWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ProcessTree.Process`.
+        writer ProcessWriter;
+        /// The fields of an encoded `perfetto.protos.ProcessTree.Process`.
+        reader ProcessReader;
     }
 
-    impl<'w> ProcessWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ProcessWriter<'_> {
         /// `optional int32 pid = 1`
         #[inline]
         pub fn pid(&mut self, value: i32) -> &mut Self {
@@ -318,58 +202,15 @@ pub mod process_tree {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ProcessTree.Process`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ProcessReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ProcessReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ProcessReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional int32 pid = 1`
         #[inline]
-        #[must_use]
         pub fn pid(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 1)
         }
 
         /// `optional int32 ppid = 2`
         #[inline]
-        #[must_use]
         pub fn ppid(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 2)
         }
@@ -382,7 +223,6 @@ pub mod process_tree {
 
         /// `optional int32 uid = 5`
         #[inline]
-        #[must_use]
         pub fn uid(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 5)
         }
@@ -395,21 +235,18 @@ pub mod process_tree {
 
         /// `optional uint64 process_start_from_boot = 7`
         #[inline]
-        #[must_use]
         pub fn process_start_from_boot(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 7)
         }
 
         /// `optional bool is_kthread = 8`
         #[inline]
-        #[must_use]
         pub fn is_kthread(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 8)
         }
 
         /// `optional bool cmdline_is_comm = 9`
         #[inline]
-        #[must_use]
         pub fn cmdline_is_comm(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 9)
         }

@@ -2,89 +2,24 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.Atom`.
-#[derive(Debug)]
-pub struct AtomWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for AtomWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Atom`.
+    writer AtomWriter;
+    /// The fields of an encoded `perfetto.protos.Atom`.
+    reader AtomReader;
 }
 
-impl<'w> AtomWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.StatsdAtom`.
+    writer StatsdAtomWriter;
+    /// The fields of an encoded `perfetto.protos.StatsdAtom`.
+    reader StatsdAtomReader;
 }
 
-/// The fields of an encoded `perfetto.protos.Atom`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AtomReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for AtomReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl<'a> AtomReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-}
-
-/// Appends the fields of a `perfetto.protos.StatsdAtom`.
-#[derive(Debug)]
-pub struct StatsdAtomWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for StatsdAtomWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> StatsdAtomWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl StatsdAtomWriter<'_> {
     /// `repeated Atom atom = 1`
     #[inline]
-    pub fn atom(&mut self) -> crate::AtomWriter<'_> {
+    pub fn atom(&mut self) -> AtomWriter<'_> {
         self.0.begin(1).into()
     }
 
@@ -96,51 +31,10 @@ impl<'w> StatsdAtomWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.StatsdAtom`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StatsdAtomReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for StatsdAtomReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> StatsdAtomReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated Atom atom = 1`
     #[inline]
-    pub fn atom(&self) -> pz::Messages<'a, crate::AtomReader<'a>> {
+    pub fn atom(&self) -> pz::Messages<'a, AtomReader<'a>> {
         pz::messages(self.0, 1)
     }
 

@@ -2,39 +2,29 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.SysStats`.
-#[derive(Debug)]
-pub struct SysStatsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SysStatsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SysStats`.
+    writer SysStatsWriter;
+    /// The fields of an encoded `perfetto.protos.SysStats`.
+    reader SysStatsReader;
 }
 
-impl<'w> SysStatsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SysStatsWriter<'_> {
     /// `repeated MeminfoValue meminfo = 1`
     #[inline]
-    pub fn meminfo(&mut self) -> crate::sys_stats::MeminfoValueWriter<'_> {
+    pub fn meminfo(&mut self) -> sys_stats::MeminfoValueWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `repeated VmstatValue vmstat = 2`
     #[inline]
-    pub fn vmstat(&mut self) -> crate::sys_stats::VmstatValueWriter<'_> {
+    pub fn vmstat(&mut self) -> sys_stats::VmstatValueWriter<'_> {
         self.0.begin(2).into()
     }
 
     /// `repeated CpuTimes cpu_stat = 3`
     #[inline]
-    pub fn cpu_stat(&mut self) -> crate::sys_stats::CpuTimesWriter<'_> {
+    pub fn cpu_stat(&mut self) -> sys_stats::CpuTimesWriter<'_> {
         self.0.begin(3).into()
     }
 
@@ -54,7 +44,7 @@ impl<'w> SysStatsWriter<'w> {
 
     /// `repeated InterruptCount num_irq = 6`
     #[inline]
-    pub fn num_irq(&mut self) -> crate::sys_stats::InterruptCountWriter<'_> {
+    pub fn num_irq(&mut self) -> sys_stats::InterruptCountWriter<'_> {
         self.0.begin(6).into()
     }
 
@@ -67,7 +57,7 @@ impl<'w> SysStatsWriter<'w> {
 
     /// `repeated InterruptCount num_softirq = 8`
     #[inline]
-    pub fn num_softirq(&mut self) -> crate::sys_stats::InterruptCountWriter<'_> {
+    pub fn num_softirq(&mut self) -> sys_stats::InterruptCountWriter<'_> {
         self.0.begin(8).into()
     }
 
@@ -80,7 +70,7 @@ impl<'w> SysStatsWriter<'w> {
 
     /// `repeated DevfreqValue devfreq = 10`
     #[inline]
-    pub fn devfreq(&mut self) -> crate::sys_stats::DevfreqValueWriter<'_> {
+    pub fn devfreq(&mut self) -> sys_stats::DevfreqValueWriter<'_> {
         self.0.begin(10).into()
     }
 
@@ -93,31 +83,31 @@ impl<'w> SysStatsWriter<'w> {
 
     /// `repeated BuddyInfo buddy_info = 12`
     #[inline]
-    pub fn buddy_info(&mut self) -> crate::sys_stats::BuddyInfoWriter<'_> {
+    pub fn buddy_info(&mut self) -> sys_stats::BuddyInfoWriter<'_> {
         self.0.begin(12).into()
     }
 
     /// `repeated DiskStat disk_stat = 13`
     #[inline]
-    pub fn disk_stat(&mut self) -> crate::sys_stats::DiskStatWriter<'_> {
+    pub fn disk_stat(&mut self) -> sys_stats::DiskStatWriter<'_> {
         self.0.begin(13).into()
     }
 
     /// `repeated PsiSample psi = 14`
     #[inline]
-    pub fn psi(&mut self) -> crate::sys_stats::PsiSampleWriter<'_> {
+    pub fn psi(&mut self) -> sys_stats::PsiSampleWriter<'_> {
         self.0.begin(14).into()
     }
 
     /// `repeated ThermalZone thermal_zone = 15`
     #[inline]
-    pub fn thermal_zone(&mut self) -> crate::sys_stats::ThermalZoneWriter<'_> {
+    pub fn thermal_zone(&mut self) -> sys_stats::ThermalZoneWriter<'_> {
         self.0.begin(15).into()
     }
 
     /// `repeated CpuIdleState cpuidle_state = 16`
     #[inline]
-    pub fn cpuidle_state(&mut self) -> crate::sys_stats::CpuIdleStateWriter<'_> {
+    pub fn cpuidle_state(&mut self) -> sys_stats::CpuIdleStateWriter<'_> {
         self.0.begin(16).into()
     }
 
@@ -130,114 +120,69 @@ impl<'w> SysStatsWriter<'w> {
 
     /// `repeated SlabInfo slab_info = 18`
     #[inline]
-    pub fn slab_info(&mut self) -> crate::sys_stats::SlabInfoWriter<'_> {
+    pub fn slab_info(&mut self) -> sys_stats::SlabInfoWriter<'_> {
         self.0.begin(18).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SysStats`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SysStatsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SysStatsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SysStatsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated MeminfoValue meminfo = 1`
     #[inline]
-    pub fn meminfo(&self) -> pz::Messages<'a, crate::sys_stats::MeminfoValueReader<'a>> {
+    pub fn meminfo(&self) -> pz::Messages<'a, sys_stats::MeminfoValueReader<'a>> {
         pz::messages(self.0, 1)
     }
 
     /// `repeated VmstatValue vmstat = 2`
     #[inline]
-    pub fn vmstat(&self) -> pz::Messages<'a, crate::sys_stats::VmstatValueReader<'a>> {
+    pub fn vmstat(&self) -> pz::Messages<'a, sys_stats::VmstatValueReader<'a>> {
         pz::messages(self.0, 2)
     }
 
     /// `repeated CpuTimes cpu_stat = 3`
     #[inline]
-    pub fn cpu_stat(&self) -> pz::Messages<'a, crate::sys_stats::CpuTimesReader<'a>> {
+    pub fn cpu_stat(&self) -> pz::Messages<'a, sys_stats::CpuTimesReader<'a>> {
         pz::messages(self.0, 3)
     }
 
     /// `optional uint64 num_forks = 4`
     #[inline]
-    #[must_use]
     pub fn num_forks(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional uint64 num_irq_total = 5`
     #[inline]
-    #[must_use]
     pub fn num_irq_total(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `repeated InterruptCount num_irq = 6`
     #[inline]
-    pub fn num_irq(&self) -> pz::Messages<'a, crate::sys_stats::InterruptCountReader<'a>> {
+    pub fn num_irq(&self) -> pz::Messages<'a, sys_stats::InterruptCountReader<'a>> {
         pz::messages(self.0, 6)
     }
 
     /// `optional uint64 num_softirq_total = 7`
     #[inline]
-    #[must_use]
     pub fn num_softirq_total(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `repeated InterruptCount num_softirq = 8`
     #[inline]
-    pub fn num_softirq(&self) -> pz::Messages<'a, crate::sys_stats::InterruptCountReader<'a>> {
+    pub fn num_softirq(&self) -> pz::Messages<'a, sys_stats::InterruptCountReader<'a>> {
         pz::messages(self.0, 8)
     }
 
     /// `optional uint64 collection_end_timestamp = 9`
     #[inline]
-    #[must_use]
     pub fn collection_end_timestamp(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 9)
     }
 
     /// `repeated DevfreqValue devfreq = 10`
     #[inline]
-    pub fn devfreq(&self) -> pz::Messages<'a, crate::sys_stats::DevfreqValueReader<'a>> {
+    pub fn devfreq(&self) -> pz::Messages<'a, sys_stats::DevfreqValueReader<'a>> {
         pz::messages(self.0, 10)
     }
 
@@ -249,31 +194,31 @@ impl<'a> SysStatsReader<'a> {
 
     /// `repeated BuddyInfo buddy_info = 12`
     #[inline]
-    pub fn buddy_info(&self) -> pz::Messages<'a, crate::sys_stats::BuddyInfoReader<'a>> {
+    pub fn buddy_info(&self) -> pz::Messages<'a, sys_stats::BuddyInfoReader<'a>> {
         pz::messages(self.0, 12)
     }
 
     /// `repeated DiskStat disk_stat = 13`
     #[inline]
-    pub fn disk_stat(&self) -> pz::Messages<'a, crate::sys_stats::DiskStatReader<'a>> {
+    pub fn disk_stat(&self) -> pz::Messages<'a, sys_stats::DiskStatReader<'a>> {
         pz::messages(self.0, 13)
     }
 
     /// `repeated PsiSample psi = 14`
     #[inline]
-    pub fn psi(&self) -> pz::Messages<'a, crate::sys_stats::PsiSampleReader<'a>> {
+    pub fn psi(&self) -> pz::Messages<'a, sys_stats::PsiSampleReader<'a>> {
         pz::messages(self.0, 14)
     }
 
     /// `repeated ThermalZone thermal_zone = 15`
     #[inline]
-    pub fn thermal_zone(&self) -> pz::Messages<'a, crate::sys_stats::ThermalZoneReader<'a>> {
+    pub fn thermal_zone(&self) -> pz::Messages<'a, sys_stats::ThermalZoneReader<'a>> {
         pz::messages(self.0, 15)
     }
 
     /// `repeated CpuIdleState cpuidle_state = 16`
     #[inline]
-    pub fn cpuidle_state(&self) -> pz::Messages<'a, crate::sys_stats::CpuIdleStateReader<'a>> {
+    pub fn cpuidle_state(&self) -> pz::Messages<'a, sys_stats::CpuIdleStateReader<'a>> {
         pz::messages(self.0, 16)
     }
 
@@ -285,7 +230,7 @@ impl<'a> SysStatsReader<'a> {
 
     /// `repeated SlabInfo slab_info = 18`
     #[inline]
-    pub fn slab_info(&self) -> pz::Messages<'a, crate::sys_stats::SlabInfoReader<'a>> {
+    pub fn slab_info(&self) -> pz::Messages<'a, sys_stats::SlabInfoReader<'a>> {
         pz::messages(self.0, 18)
     }
 }
@@ -317,24 +262,14 @@ pub mod sys_stats {
         pub const SLAB_INFO: u32 = 18;
     }
 
-    /// Appends the fields of a `perfetto.protos.SysStats.MeminfoValue`.
-    #[derive(Debug)]
-    pub struct MeminfoValueWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for MeminfoValueWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.SysStats.MeminfoValue`.
+        writer MeminfoValueWriter;
+        /// The fields of an encoded `perfetto.protos.SysStats.MeminfoValue`.
+        reader MeminfoValueReader;
     }
 
-    impl<'w> MeminfoValueWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl MeminfoValueWriter<'_> {
         /// `optional MeminfoCounters key = 1`
         #[inline]
         pub fn key(&mut self, value: crate::MeminfoCounters) -> &mut Self {
@@ -350,58 +285,15 @@ pub mod sys_stats {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.SysStats.MeminfoValue`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct MeminfoValueReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for MeminfoValueReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> MeminfoValueReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional MeminfoCounters key = 1`
         #[inline]
-        #[must_use]
         pub fn key(&self) -> Option<crate::MeminfoCounters> {
             pz::last::<pz::kind::Enum<_>>(self.0, 1)
         }
 
         /// `optional uint64 value = 2`
         #[inline]
-        #[must_use]
         pub fn value(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
@@ -417,24 +309,14 @@ pub mod sys_stats {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.SysStats.VmstatValue`.
-    #[derive(Debug)]
-    pub struct VmstatValueWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for VmstatValueWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.SysStats.VmstatValue`.
+        writer VmstatValueWriter;
+        /// The fields of an encoded `perfetto.protos.SysStats.VmstatValue`.
+        reader VmstatValueReader;
     }
 
-    impl<'w> VmstatValueWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl VmstatValueWriter<'_> {
         /// `optional VmstatCounters key = 1`
         #[inline]
         pub fn key(&mut self, value: crate::VmstatCounters) -> &mut Self {
@@ -450,58 +332,15 @@ pub mod sys_stats {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.SysStats.VmstatValue`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct VmstatValueReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for VmstatValueReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> VmstatValueReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional VmstatCounters key = 1`
         #[inline]
-        #[must_use]
         pub fn key(&self) -> Option<crate::VmstatCounters> {
             pz::last::<pz::kind::Enum<_>>(self.0, 1)
         }
 
         /// `optional uint64 value = 2`
         #[inline]
-        #[must_use]
         pub fn value(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
@@ -517,24 +356,14 @@ pub mod sys_stats {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.SysStats.CpuTimes`.
-    #[derive(Debug)]
-    pub struct CpuTimesWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for CpuTimesWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.SysStats.CpuTimes`.
+        writer CpuTimesWriter;
+        /// The fields of an encoded `perfetto.protos.SysStats.CpuTimes`.
+        reader CpuTimesReader;
     }
 
-    impl<'w> CpuTimesWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl CpuTimesWriter<'_> {
         /// `optional uint32 cpu_id = 1`
         #[inline]
         pub fn cpu_id(&mut self, value: u32) -> &mut Self {
@@ -599,107 +428,57 @@ pub mod sys_stats {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.SysStats.CpuTimes`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct CpuTimesReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for CpuTimesReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> CpuTimesReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 cpu_id = 1`
         #[inline]
-        #[must_use]
         pub fn cpu_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional uint64 user_ns = 2`
         #[inline]
-        #[must_use]
         pub fn user_ns(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
 
         /// `optional uint64 user_nice_ns = 3`
         #[inline]
-        #[must_use]
         pub fn user_nice_ns(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 3)
         }
 
         /// `optional uint64 system_mode_ns = 4`
         #[inline]
-        #[must_use]
         pub fn system_mode_ns(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 4)
         }
 
         /// `optional uint64 idle_ns = 5`
         #[inline]
-        #[must_use]
         pub fn idle_ns(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 5)
         }
 
         /// `optional uint64 io_wait_ns = 6`
         #[inline]
-        #[must_use]
         pub fn io_wait_ns(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 6)
         }
 
         /// `optional uint64 irq_ns = 7`
         #[inline]
-        #[must_use]
         pub fn irq_ns(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 7)
         }
 
         /// `optional uint64 softirq_ns = 8`
         #[inline]
-        #[must_use]
         pub fn softirq_ns(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 8)
         }
 
         /// `optional uint64 steal_ns = 9`
         #[inline]
-        #[must_use]
         pub fn steal_ns(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 9)
         }
@@ -722,24 +501,14 @@ pub mod sys_stats {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.SysStats.InterruptCount`.
-    #[derive(Debug)]
-    pub struct InterruptCountWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for InterruptCountWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.SysStats.InterruptCount`.
+        writer InterruptCountWriter;
+        /// The fields of an encoded `perfetto.protos.SysStats.InterruptCount`.
+        reader InterruptCountReader;
     }
 
-    impl<'w> InterruptCountWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl InterruptCountWriter<'_> {
         /// `optional int32 irq = 1`
         #[inline]
         pub fn irq(&mut self, value: i32) -> &mut Self {
@@ -755,58 +524,15 @@ pub mod sys_stats {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.SysStats.InterruptCount`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct InterruptCountReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for InterruptCountReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> InterruptCountReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional int32 irq = 1`
         #[inline]
-        #[must_use]
         pub fn irq(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 1)
         }
 
         /// `optional uint64 count = 2`
         #[inline]
-        #[must_use]
         pub fn count(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
@@ -822,24 +548,14 @@ pub mod sys_stats {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.SysStats.DevfreqValue`.
-    #[derive(Debug)]
-    pub struct DevfreqValueWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for DevfreqValueWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.SysStats.DevfreqValue`.
+        writer DevfreqValueWriter;
+        /// The fields of an encoded `perfetto.protos.SysStats.DevfreqValue`.
+        reader DevfreqValueReader;
     }
 
-    impl<'w> DevfreqValueWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl DevfreqValueWriter<'_> {
         /// `optional string key = 1`
         #[inline]
         pub fn key(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -855,58 +571,15 @@ pub mod sys_stats {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.SysStats.DevfreqValue`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct DevfreqValueReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for DevfreqValueReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> DevfreqValueReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string key = 1`
         #[inline]
-        #[must_use]
         pub fn key(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional uint64 value = 2`
         #[inline]
-        #[must_use]
         pub fn value(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
@@ -922,24 +595,14 @@ pub mod sys_stats {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.SysStats.BuddyInfo`.
-    #[derive(Debug)]
-    pub struct BuddyInfoWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for BuddyInfoWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.SysStats.BuddyInfo`.
+        writer BuddyInfoWriter;
+        /// The fields of an encoded `perfetto.protos.SysStats.BuddyInfo`.
+        reader BuddyInfoReader;
     }
 
-    impl<'w> BuddyInfoWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl BuddyInfoWriter<'_> {
         /// `optional string node = 1`
         #[inline]
         pub fn node(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -962,58 +625,15 @@ pub mod sys_stats {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.SysStats.BuddyInfo`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct BuddyInfoReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for BuddyInfoReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> BuddyInfoReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string node = 1`
         #[inline]
-        #[must_use]
         pub fn node(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional string zone = 2`
         #[inline]
-        #[must_use]
         pub fn zone(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
@@ -1036,24 +656,14 @@ pub mod sys_stats {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.SysStats.DiskStat`.
-    #[derive(Debug)]
-    pub struct DiskStatWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for DiskStatWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.SysStats.DiskStat`.
+        writer DiskStatWriter;
+        /// The fields of an encoded `perfetto.protos.SysStats.DiskStat`.
+        reader DiskStatReader;
     }
 
-    impl<'w> DiskStatWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl DiskStatWriter<'_> {
         /// `optional string device_name = 1`
         #[inline]
         pub fn device_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1118,107 +728,57 @@ pub mod sys_stats {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.SysStats.DiskStat`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct DiskStatReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for DiskStatReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> DiskStatReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string device_name = 1`
         #[inline]
-        #[must_use]
         pub fn device_name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional uint64 read_sectors = 2`
         #[inline]
-        #[must_use]
         pub fn read_sectors(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
 
         /// `optional uint64 read_time_ms = 3`
         #[inline]
-        #[must_use]
         pub fn read_time_ms(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 3)
         }
 
         /// `optional uint64 write_sectors = 4`
         #[inline]
-        #[must_use]
         pub fn write_sectors(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 4)
         }
 
         /// `optional uint64 write_time_ms = 5`
         #[inline]
-        #[must_use]
         pub fn write_time_ms(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 5)
         }
 
         /// `optional uint64 discard_sectors = 6`
         #[inline]
-        #[must_use]
         pub fn discard_sectors(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 6)
         }
 
         /// `optional uint64 discard_time_ms = 7`
         #[inline]
-        #[must_use]
         pub fn discard_time_ms(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 7)
         }
 
         /// `optional uint64 flush_count = 8`
         #[inline]
-        #[must_use]
         pub fn flush_count(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 8)
         }
 
         /// `optional uint64 flush_time_ms = 9`
         #[inline]
-        #[must_use]
         pub fn flush_time_ms(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 9)
         }
@@ -1241,27 +801,17 @@ pub mod sys_stats {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.SysStats.PsiSample`.
-    #[derive(Debug)]
-    pub struct PsiSampleWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for PsiSampleWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.SysStats.PsiSample`.
+        writer PsiSampleWriter;
+        /// The fields of an encoded `perfetto.protos.SysStats.PsiSample`.
+        reader PsiSampleReader;
     }
 
-    impl<'w> PsiSampleWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl PsiSampleWriter<'_> {
         /// `optional PsiResource resource = 1`
         #[inline]
-        pub fn resource(&mut self, value: crate::sys_stats::psi_sample::PsiResource) -> &mut Self {
+        pub fn resource(&mut self, value: psi_sample::PsiResource) -> &mut Self {
             self.0.int(1, i64::from(value.0));
             self
         }
@@ -1274,58 +824,15 @@ pub mod sys_stats {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.SysStats.PsiSample`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct PsiSampleReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for PsiSampleReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> PsiSampleReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional PsiResource resource = 1`
         #[inline]
-        #[must_use]
-        pub fn resource(&self) -> Option<crate::sys_stats::psi_sample::PsiResource> {
+        pub fn resource(&self) -> Option<psi_sample::PsiResource> {
             pz::last::<pz::kind::Enum<_>>(self.0, 1)
         }
 
         /// `optional uint64 total_ns = 2`
         #[inline]
-        #[must_use]
         pub fn total_ns(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
@@ -1342,83 +849,28 @@ pub mod sys_stats {
             pub const TOTAL_NS: u32 = 2;
         }
 
-        /// Enumeration `perfetto.protos.SysStats.PsiSample.PsiResource`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct PsiResource(pub i32);
-
-        #[allow(missing_docs)]
-        impl PsiResource {
-            pub const PSI_RESOURCE_UNSPECIFIED: Self = Self(0);
-            pub const PSI_RESOURCE_CPU_SOME: Self = Self(1);
-            pub const PSI_RESOURCE_CPU_FULL: Self = Self(2);
-            pub const PSI_RESOURCE_IO_SOME: Self = Self(3);
-            pub const PSI_RESOURCE_IO_FULL: Self = Self(4);
-            pub const PSI_RESOURCE_MEMORY_SOME: Self = Self(5);
-            pub const PSI_RESOURCE_MEMORY_FULL: Self = Self(6);
-        }
-
-        impl PsiResource {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::PSI_RESOURCE_UNSPECIFIED => "PSI_RESOURCE_UNSPECIFIED",
-                    Self::PSI_RESOURCE_CPU_SOME => "PSI_RESOURCE_CPU_SOME",
-                    Self::PSI_RESOURCE_CPU_FULL => "PSI_RESOURCE_CPU_FULL",
-                    Self::PSI_RESOURCE_IO_SOME => "PSI_RESOURCE_IO_SOME",
-                    Self::PSI_RESOURCE_IO_FULL => "PSI_RESOURCE_IO_FULL",
-                    Self::PSI_RESOURCE_MEMORY_SOME => "PSI_RESOURCE_MEMORY_SOME",
-                    Self::PSI_RESOURCE_MEMORY_FULL => "PSI_RESOURCE_MEMORY_FULL",
-                    _ => return None,
-                })
-            }
-        }
-
-        impl Default for PsiResource {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for PsiResource {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<PsiResource> for i32 {
-            #[inline]
-            fn from(value: PsiResource) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for PsiResource {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.SysStats.PsiSample.PsiResource`; numbers without a name are values too.
+            enum PsiResource, default 0 {
+                PSI_RESOURCE_UNSPECIFIED = 0, "PSI_RESOURCE_UNSPECIFIED";
+                PSI_RESOURCE_CPU_SOME = 1, "PSI_RESOURCE_CPU_SOME";
+                PSI_RESOURCE_CPU_FULL = 2, "PSI_RESOURCE_CPU_FULL";
+                PSI_RESOURCE_IO_SOME = 3, "PSI_RESOURCE_IO_SOME";
+                PSI_RESOURCE_IO_FULL = 4, "PSI_RESOURCE_IO_FULL";
+                PSI_RESOURCE_MEMORY_SOME = 5, "PSI_RESOURCE_MEMORY_SOME";
+                PSI_RESOURCE_MEMORY_FULL = 6, "PSI_RESOURCE_MEMORY_FULL";
             }
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.SysStats.ThermalZone`.
-    #[derive(Debug)]
-    pub struct ThermalZoneWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ThermalZoneWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.SysStats.ThermalZone`.
+        writer ThermalZoneWriter;
+        /// The fields of an encoded `perfetto.protos.SysStats.ThermalZone`.
+        reader ThermalZoneReader;
     }
 
-    impl<'w> ThermalZoneWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ThermalZoneWriter<'_> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1441,65 +893,21 @@ pub mod sys_stats {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.SysStats.ThermalZone`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ThermalZoneReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ThermalZoneReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ThermalZoneReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string name = 1`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional uint64 temp = 2`
         #[inline]
-        #[must_use]
         pub fn temp(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
 
         /// `optional string type = 3`
         #[inline]
-        #[must_use]
         pub fn r#type(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }
@@ -1516,24 +924,14 @@ pub mod sys_stats {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.SysStats.CpuIdleStateEntry`.
-    #[derive(Debug)]
-    pub struct CpuIdleStateEntryWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for CpuIdleStateEntryWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.SysStats.CpuIdleStateEntry`.
+        writer CpuIdleStateEntryWriter;
+        /// The fields of an encoded `perfetto.protos.SysStats.CpuIdleStateEntry`.
+        reader CpuIdleStateEntryReader;
     }
 
-    impl<'w> CpuIdleStateEntryWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl CpuIdleStateEntryWriter<'_> {
         /// `optional string state = 1`
         #[inline]
         pub fn state(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1549,58 +947,15 @@ pub mod sys_stats {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.SysStats.CpuIdleStateEntry`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct CpuIdleStateEntryReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for CpuIdleStateEntryReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> CpuIdleStateEntryReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string state = 1`
         #[inline]
-        #[must_use]
         pub fn state(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional uint64 duration_us = 2`
         #[inline]
-        #[must_use]
         pub fn duration_us(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }
@@ -1616,24 +971,14 @@ pub mod sys_stats {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.SysStats.CpuIdleState`.
-    #[derive(Debug)]
-    pub struct CpuIdleStateWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for CpuIdleStateWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.SysStats.CpuIdleState`.
+        writer CpuIdleStateWriter;
+        /// The fields of an encoded `perfetto.protos.SysStats.CpuIdleState`.
+        reader CpuIdleStateReader;
     }
 
-    impl<'w> CpuIdleStateWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl CpuIdleStateWriter<'_> {
         /// `optional uint32 cpu_id = 1`
         #[inline]
         pub fn cpu_id(&mut self, value: u32) -> &mut Self {
@@ -1643,63 +988,21 @@ pub mod sys_stats {
 
         /// `repeated CpuIdleStateEntry cpuidle_state_entry = 2`
         #[inline]
-        pub fn cpuidle_state_entry(&mut self) -> crate::sys_stats::CpuIdleStateEntryWriter<'_> {
+        pub fn cpuidle_state_entry(&mut self) -> CpuIdleStateEntryWriter<'_> {
             self.0.begin(2).into()
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.SysStats.CpuIdleState`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct CpuIdleStateReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for CpuIdleStateReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> CpuIdleStateReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 cpu_id = 1`
         #[inline]
-        #[must_use]
         pub fn cpu_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `repeated CpuIdleStateEntry cpuidle_state_entry = 2`
         #[inline]
-        pub fn cpuidle_state_entry(&self) -> pz::Messages<'a, crate::sys_stats::CpuIdleStateEntryReader<'a>> {
+        pub fn cpuidle_state_entry(&self) -> pz::Messages<'a, CpuIdleStateEntryReader<'a>> {
             pz::messages(self.0, 2)
         }
     }
@@ -1714,24 +1017,14 @@ pub mod sys_stats {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.SysStats.SlabInfo`.
-    #[derive(Debug)]
-    pub struct SlabInfoWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for SlabInfoWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.SysStats.SlabInfo`.
+        writer SlabInfoWriter;
+        /// The fields of an encoded `perfetto.protos.SysStats.SlabInfo`.
+        reader SlabInfoReader;
     }
 
-    impl<'w> SlabInfoWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl SlabInfoWriter<'_> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1754,65 +1047,21 @@ pub mod sys_stats {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.SysStats.SlabInfo`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct SlabInfoReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for SlabInfoReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> SlabInfoReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string name = 1`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional uint32 pages_per_slab = 2`
         #[inline]
-        #[must_use]
         pub fn pages_per_slab(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 2)
         }
 
         /// `optional uint32 num_slabs = 3`
         #[inline]
-        #[must_use]
         pub fn num_slabs(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 3)
         }

@@ -2,76 +2,25 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.CpuInfo`.
-#[derive(Debug)]
-pub struct CpuInfoWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CpuInfoWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CpuInfo`.
+    writer CpuInfoWriter;
+    /// The fields of an encoded `perfetto.protos.CpuInfo`.
+    reader CpuInfoReader;
 }
 
-impl<'w> CpuInfoWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CpuInfoWriter<'_> {
     /// `repeated Cpu cpus = 1`
     #[inline]
-    pub fn cpus(&mut self) -> crate::cpu_info::CpuWriter<'_> {
+    pub fn cpus(&mut self) -> cpu_info::CpuWriter<'_> {
         self.0.begin(1).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CpuInfo`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CpuInfoReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CpuInfoReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CpuInfoReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated Cpu cpus = 1`
     #[inline]
-    pub fn cpus(&self) -> pz::Messages<'a, crate::cpu_info::CpuReader<'a>> {
+    pub fn cpus(&self) -> pz::Messages<'a, cpu_info::CpuReader<'a>> {
         pz::messages(self.0, 1)
     }
 }
@@ -86,24 +35,14 @@ pub mod cpu_info {
         pub const CPUS: u32 = 1;
     }
 
-    /// Appends the fields of a `perfetto.protos.CpuInfo.ArmCpuIdentifier`.
-    #[derive(Debug)]
-    pub struct ArmCpuIdentifierWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ArmCpuIdentifierWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.CpuInfo.ArmCpuIdentifier`.
+        writer ArmCpuIdentifierWriter;
+        /// The fields of an encoded `perfetto.protos.CpuInfo.ArmCpuIdentifier`.
+        reader ArmCpuIdentifierReader;
     }
 
-    impl<'w> ArmCpuIdentifierWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ArmCpuIdentifierWriter<'_> {
         /// `optional uint32 implementer = 1`
         #[inline]
         pub fn implementer(&mut self, value: u32) -> &mut Self {
@@ -140,79 +79,33 @@ pub mod cpu_info {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.CpuInfo.ArmCpuIdentifier`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ArmCpuIdentifierReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ArmCpuIdentifierReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ArmCpuIdentifierReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 implementer = 1`
         #[inline]
-        #[must_use]
         pub fn implementer(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional uint32 architecture = 2`
         #[inline]
-        #[must_use]
         pub fn architecture(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 2)
         }
 
         /// `optional uint32 variant = 3`
         #[inline]
-        #[must_use]
         pub fn variant(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 3)
         }
 
         /// `optional uint32 part = 4`
         #[inline]
-        #[must_use]
         pub fn part(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 4)
         }
 
         /// `optional uint32 revision = 5`
         #[inline]
-        #[must_use]
         pub fn revision(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 5)
         }
@@ -231,24 +124,14 @@ pub mod cpu_info {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.CpuInfo.Cpu`.
-    #[derive(Debug)]
-    pub struct CpuWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for CpuWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.CpuInfo.Cpu`.
+        writer CpuWriter;
+        /// The fields of an encoded `perfetto.protos.CpuInfo.Cpu`.
+        reader CpuReader;
     }
 
-    impl<'w> CpuWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl CpuWriter<'_> {
         /// `optional string processor = 1`
         #[inline]
         pub fn processor(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -272,7 +155,7 @@ pub mod cpu_info {
 
         /// `ArmCpuIdentifier arm_identifier = 4`, one of `identifier`
         #[inline]
-        pub fn arm_identifier(&mut self) -> crate::cpu_info::ArmCpuIdentifierWriter<'_> {
+        pub fn arm_identifier(&mut self) -> ArmCpuIdentifierWriter<'_> {
             self.0.begin(4).into()
         }
 
@@ -284,51 +167,9 @@ pub mod cpu_info {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.CpuInfo.Cpu`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct CpuReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for CpuReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> CpuReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string processor = 1`
         #[inline]
-        #[must_use]
         pub fn processor(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
@@ -341,21 +182,18 @@ pub mod cpu_info {
 
         /// `optional uint32 capacity = 3`
         #[inline]
-        #[must_use]
         pub fn capacity(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 3)
         }
 
         /// `ArmCpuIdentifier arm_identifier = 4`, one of `identifier`
         #[inline]
-        #[must_use]
-        pub fn arm_identifier(&self) -> Option<crate::cpu_info::ArmCpuIdentifierReader<'a>> {
+        pub fn arm_identifier(&self) -> Option<ArmCpuIdentifierReader<'a>> {
             pz::last_message(self.0, 4)
         }
 
         /// `optional uint64 features = 5`
         #[inline]
-        #[must_use]
         pub fn features(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 5)
         }

@@ -2,76 +2,25 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.GpuInfo`.
-#[derive(Debug)]
-pub struct GpuInfoWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for GpuInfoWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.GpuInfo`.
+    writer GpuInfoWriter;
+    /// The fields of an encoded `perfetto.protos.GpuInfo`.
+    reader GpuInfoReader;
 }
 
-impl<'w> GpuInfoWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl GpuInfoWriter<'_> {
     /// `repeated Gpu gpus = 1`
     #[inline]
-    pub fn gpus(&mut self) -> crate::gpu_info::GpuWriter<'_> {
+    pub fn gpus(&mut self) -> gpu_info::GpuWriter<'_> {
         self.0.begin(1).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.GpuInfo`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GpuInfoReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for GpuInfoReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> GpuInfoReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated Gpu gpus = 1`
     #[inline]
-    pub fn gpus(&self) -> pz::Messages<'a, crate::gpu_info::GpuReader<'a>> {
+    pub fn gpus(&self) -> pz::Messages<'a, gpu_info::GpuReader<'a>> {
         pz::messages(self.0, 1)
     }
 }
@@ -86,24 +35,14 @@ pub mod gpu_info {
         pub const GPUS: u32 = 1;
     }
 
-    /// Appends the fields of a `perfetto.protos.GpuInfo.Gpu`.
-    #[derive(Debug)]
-    pub struct GpuWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for GpuWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.GpuInfo.Gpu`.
+        writer GpuWriter;
+        /// The fields of an encoded `perfetto.protos.GpuInfo.Gpu`.
+        reader GpuReader;
     }
 
-    impl<'w> GpuWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl GpuWriter<'_> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -141,7 +80,7 @@ pub mod gpu_info {
 
         /// `repeated KeyValue extra_info = 6`
         #[inline]
-        pub fn extra_info(&mut self) -> crate::gpu_info::gpu::KeyValueWriter<'_> {
+        pub fn extra_info(&mut self) -> gpu::KeyValueWriter<'_> {
             self.0.begin(6).into()
         }
 
@@ -153,92 +92,45 @@ pub mod gpu_info {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.GpuInfo.Gpu`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct GpuReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for GpuReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> GpuReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string name = 1`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional string vendor = 2`
         #[inline]
-        #[must_use]
         pub fn vendor(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
 
         /// `optional string model = 3`
         #[inline]
-        #[must_use]
         pub fn model(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 3)
         }
 
         /// `optional string architecture = 4`
         #[inline]
-        #[must_use]
         pub fn architecture(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 4)
         }
 
         /// `optional bytes uuid = 5`
         #[inline]
-        #[must_use]
         pub fn uuid(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 5)
         }
 
         /// `repeated KeyValue extra_info = 6`
         #[inline]
-        pub fn extra_info(&self) -> pz::Messages<'a, crate::gpu_info::gpu::KeyValueReader<'a>> {
+        pub fn extra_info(&self) -> pz::Messages<'a, gpu::KeyValueReader<'a>> {
             pz::messages(self.0, 6)
         }
 
         /// `optional string pci_bdf = 7`
         #[inline]
-        #[must_use]
         pub fn pci_bdf(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 7)
         }
@@ -260,24 +152,14 @@ pub mod gpu_info {
             pub const PCI_BDF: u32 = 7;
         }
 
-        /// Appends the fields of a `perfetto.protos.GpuInfo.Gpu.KeyValue`.
-        #[derive(Debug)]
-        pub struct KeyValueWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for KeyValueWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.GpuInfo.Gpu.KeyValue`.
+            writer KeyValueWriter;
+            /// The fields of an encoded `perfetto.protos.GpuInfo.Gpu.KeyValue`.
+            reader KeyValueReader;
         }
 
-        impl<'w> KeyValueWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl KeyValueWriter<'_> {
             /// `optional string key = 1`
             #[inline]
             pub fn key(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -293,58 +175,15 @@ pub mod gpu_info {
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.GpuInfo.Gpu.KeyValue`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct KeyValueReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for KeyValueReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> KeyValueReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional string key = 1`
             #[inline]
-            #[must_use]
             pub fn key(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 1)
             }
 
             /// `optional string value = 2`
             #[inline]
-            #[must_use]
             pub fn value(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 2)
             }

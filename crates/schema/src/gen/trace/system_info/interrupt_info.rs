@@ -2,76 +2,25 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.InterruptInfo`.
-#[derive(Debug)]
-pub struct InterruptInfoWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for InterruptInfoWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.InterruptInfo`.
+    writer InterruptInfoWriter;
+    /// The fields of an encoded `perfetto.protos.InterruptInfo`.
+    reader InterruptInfoReader;
 }
 
-impl<'w> InterruptInfoWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl InterruptInfoWriter<'_> {
     /// `repeated InterruptMapping irq_mapping = 1`
     #[inline]
-    pub fn irq_mapping(&mut self) -> crate::interrupt_info::InterruptMappingWriter<'_> {
+    pub fn irq_mapping(&mut self) -> interrupt_info::InterruptMappingWriter<'_> {
         self.0.begin(1).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.InterruptInfo`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InterruptInfoReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for InterruptInfoReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> InterruptInfoReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated InterruptMapping irq_mapping = 1`
     #[inline]
-    pub fn irq_mapping(&self) -> pz::Messages<'a, crate::interrupt_info::InterruptMappingReader<'a>> {
+    pub fn irq_mapping(&self) -> pz::Messages<'a, interrupt_info::InterruptMappingReader<'a>> {
         pz::messages(self.0, 1)
     }
 }
@@ -86,24 +35,14 @@ pub mod interrupt_info {
         pub const IRQ_MAPPING: u32 = 1;
     }
 
-    /// Appends the fields of a `perfetto.protos.InterruptInfo.InterruptMapping`.
-    #[derive(Debug)]
-    pub struct InterruptMappingWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for InterruptMappingWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.InterruptInfo.InterruptMapping`.
+        writer InterruptMappingWriter;
+        /// The fields of an encoded `perfetto.protos.InterruptInfo.InterruptMapping`.
+        reader InterruptMappingReader;
     }
 
-    impl<'w> InterruptMappingWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl InterruptMappingWriter<'_> {
         /// `optional uint32 irq_id = 1`
         #[inline]
         pub fn irq_id(&mut self, value: u32) -> &mut Self {
@@ -119,58 +58,15 @@ pub mod interrupt_info {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.InterruptInfo.InterruptMapping`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct InterruptMappingReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for InterruptMappingReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> InterruptMappingReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 irq_id = 1`
         #[inline]
-        #[must_use]
         pub fn irq_id(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional string name = 2`
         #[inline]
-        #[must_use]
         pub fn name(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }

@@ -2,81 +2,26 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ChromeApplicationStateInfo`.
-#[derive(Debug)]
-pub struct ChromeApplicationStateInfoWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeApplicationStateInfoWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeApplicationStateInfo`.
+    writer ChromeApplicationStateInfoWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeApplicationStateInfo`.
+    reader ChromeApplicationStateInfoReader;
 }
 
-impl<'w> ChromeApplicationStateInfoWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeApplicationStateInfoWriter<'_> {
     /// `optional ChromeApplicationState application_state = 1`
     #[inline]
-    pub fn application_state(
-        &mut self,
-        value: crate::chrome_application_state_info::ChromeApplicationState,
-    ) -> &mut Self {
+    pub fn application_state(&mut self, value: chrome_application_state_info::ChromeApplicationState) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeApplicationStateInfo`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeApplicationStateInfoReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeApplicationStateInfoReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeApplicationStateInfoReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional ChromeApplicationState application_state = 1`
     #[inline]
-    #[must_use]
-    pub fn application_state(&self) -> Option<crate::chrome_application_state_info::ChromeApplicationState> {
+    pub fn application_state(&self) -> Option<chrome_application_state_info::ChromeApplicationState> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 }
@@ -91,57 +36,14 @@ pub mod chrome_application_state_info {
         pub const APPLICATION_STATE: u32 = 1;
     }
 
-    /// Enumeration `perfetto.protos.ChromeApplicationStateInfo.ChromeApplicationState`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct ChromeApplicationState(pub i32);
-
-    #[allow(missing_docs)]
-    impl ChromeApplicationState {
-        pub const APPLICATION_STATE_UNKNOWN: Self = Self(0);
-        pub const APPLICATION_STATE_HAS_RUNNING_ACTIVITIES: Self = Self(1);
-        pub const APPLICATION_STATE_HAS_PAUSED_ACTIVITIES: Self = Self(2);
-        pub const APPLICATION_STATE_HAS_STOPPED_ACTIVITIES: Self = Self(3);
-        pub const APPLICATION_STATE_HAS_DESTROYED_ACTIVITIES: Self = Self(4);
-    }
-
-    impl ChromeApplicationState {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::APPLICATION_STATE_UNKNOWN => "APPLICATION_STATE_UNKNOWN",
-                Self::APPLICATION_STATE_HAS_RUNNING_ACTIVITIES => "APPLICATION_STATE_HAS_RUNNING_ACTIVITIES",
-                Self::APPLICATION_STATE_HAS_PAUSED_ACTIVITIES => "APPLICATION_STATE_HAS_PAUSED_ACTIVITIES",
-                Self::APPLICATION_STATE_HAS_STOPPED_ACTIVITIES => "APPLICATION_STATE_HAS_STOPPED_ACTIVITIES",
-                Self::APPLICATION_STATE_HAS_DESTROYED_ACTIVITIES => "APPLICATION_STATE_HAS_DESTROYED_ACTIVITIES",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for ChromeApplicationState {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for ChromeApplicationState {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<ChromeApplicationState> for i32 {
-        #[inline]
-        fn from(value: ChromeApplicationState) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for ChromeApplicationState {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ChromeApplicationStateInfo.ChromeApplicationState`; numbers without a name are values too.
+        enum ChromeApplicationState, default 0 {
+            APPLICATION_STATE_UNKNOWN = 0, "APPLICATION_STATE_UNKNOWN";
+            APPLICATION_STATE_HAS_RUNNING_ACTIVITIES = 1, "APPLICATION_STATE_HAS_RUNNING_ACTIVITIES";
+            APPLICATION_STATE_HAS_PAUSED_ACTIVITIES = 2, "APPLICATION_STATE_HAS_PAUSED_ACTIVITIES";
+            APPLICATION_STATE_HAS_STOPPED_ACTIVITIES = 3, "APPLICATION_STATE_HAS_STOPPED_ACTIVITIES";
+            APPLICATION_STATE_HAS_DESTROYED_ACTIVITIES = 4, "APPLICATION_STATE_HAS_DESTROYED_ACTIVITIES";
         }
     }
 }

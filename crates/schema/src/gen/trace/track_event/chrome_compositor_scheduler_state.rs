@@ -2,99 +2,37 @@
 
 use ::esatto_protozero as pz;
 
-/// Enumeration `perfetto.protos.ChromeCompositorSchedulerAction`; numbers without a name are values too.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ChromeCompositorSchedulerAction(pub i32);
-
-#[allow(missing_docs)]
-impl ChromeCompositorSchedulerAction {
-    pub const CC_SCHEDULER_ACTION_UNSPECIFIED: Self = Self(0);
-    pub const CC_SCHEDULER_ACTION_NONE: Self = Self(1);
-    pub const CC_SCHEDULER_ACTION_SEND_BEGIN_MAIN_FRAME: Self = Self(2);
-    pub const CC_SCHEDULER_ACTION_COMMIT: Self = Self(3);
-    pub const CC_SCHEDULER_ACTION_ACTIVATE_SYNC_TREE: Self = Self(4);
-    pub const CC_SCHEDULER_ACTION_DRAW_IF_POSSIBLE: Self = Self(5);
-    pub const CC_SCHEDULER_ACTION_DRAW_FORCED: Self = Self(6);
-    pub const CC_SCHEDULER_ACTION_DRAW_ABORT: Self = Self(7);
-    pub const CC_SCHEDULER_ACTION_BEGIN_LAYER_TREE_FRAME_SINK_CREATION: Self = Self(8);
-    pub const CC_SCHEDULER_ACTION_PREPARE_TILES: Self = Self(9);
-    pub const CC_SCHEDULER_ACTION_INVALIDATE_LAYER_TREE_FRAME_SINK: Self = Self(10);
-    pub const CC_SCHEDULER_ACTION_PERFORM_IMPL_SIDE_INVALIDATION: Self = Self(11);
-    pub const CC_SCHEDULER_ACTION_NOTIFY_BEGIN_MAIN_FRAME_NOT_EXPECTED_UNTIL: Self = Self(12);
-    pub const CC_SCHEDULER_ACTION_NOTIFY_BEGIN_MAIN_FRAME_NOT_EXPECTED_SOON: Self = Self(13);
-}
-
-impl ChromeCompositorSchedulerAction {
-    /// The name of the value, if the schema has one.
-    #[must_use]
-    pub const fn name(self) -> Option<&'static str> {
-        Some(match self {
-            Self::CC_SCHEDULER_ACTION_UNSPECIFIED => "CC_SCHEDULER_ACTION_UNSPECIFIED",
-            Self::CC_SCHEDULER_ACTION_NONE => "CC_SCHEDULER_ACTION_NONE",
-            Self::CC_SCHEDULER_ACTION_SEND_BEGIN_MAIN_FRAME => "CC_SCHEDULER_ACTION_SEND_BEGIN_MAIN_FRAME",
-            Self::CC_SCHEDULER_ACTION_COMMIT => "CC_SCHEDULER_ACTION_COMMIT",
-            Self::CC_SCHEDULER_ACTION_ACTIVATE_SYNC_TREE => "CC_SCHEDULER_ACTION_ACTIVATE_SYNC_TREE",
-            Self::CC_SCHEDULER_ACTION_DRAW_IF_POSSIBLE => "CC_SCHEDULER_ACTION_DRAW_IF_POSSIBLE",
-            Self::CC_SCHEDULER_ACTION_DRAW_FORCED => "CC_SCHEDULER_ACTION_DRAW_FORCED",
-            Self::CC_SCHEDULER_ACTION_DRAW_ABORT => "CC_SCHEDULER_ACTION_DRAW_ABORT",
-            Self::CC_SCHEDULER_ACTION_BEGIN_LAYER_TREE_FRAME_SINK_CREATION => "CC_SCHEDULER_ACTION_BEGIN_LAYER_TREE_FRAME_SINK_CREATION",
-            Self::CC_SCHEDULER_ACTION_PREPARE_TILES => "CC_SCHEDULER_ACTION_PREPARE_TILES",
-            Self::CC_SCHEDULER_ACTION_INVALIDATE_LAYER_TREE_FRAME_SINK => "CC_SCHEDULER_ACTION_INVALIDATE_LAYER_TREE_FRAME_SINK",
-            Self::CC_SCHEDULER_ACTION_PERFORM_IMPL_SIDE_INVALIDATION => "CC_SCHEDULER_ACTION_PERFORM_IMPL_SIDE_INVALIDATION",
-            Self::CC_SCHEDULER_ACTION_NOTIFY_BEGIN_MAIN_FRAME_NOT_EXPECTED_UNTIL => "CC_SCHEDULER_ACTION_NOTIFY_BEGIN_MAIN_FRAME_NOT_EXPECTED_UNTIL",
-            Self::CC_SCHEDULER_ACTION_NOTIFY_BEGIN_MAIN_FRAME_NOT_EXPECTED_SOON => "CC_SCHEDULER_ACTION_NOTIFY_BEGIN_MAIN_FRAME_NOT_EXPECTED_SOON",
-            _ => return None,
-        })
+pz::open_enum! {
+    /// Enumeration `perfetto.protos.ChromeCompositorSchedulerAction`; numbers without a name are values too.
+    enum ChromeCompositorSchedulerAction, default 0 {
+        CC_SCHEDULER_ACTION_UNSPECIFIED = 0, "CC_SCHEDULER_ACTION_UNSPECIFIED";
+        CC_SCHEDULER_ACTION_NONE = 1, "CC_SCHEDULER_ACTION_NONE";
+        CC_SCHEDULER_ACTION_SEND_BEGIN_MAIN_FRAME = 2, "CC_SCHEDULER_ACTION_SEND_BEGIN_MAIN_FRAME";
+        CC_SCHEDULER_ACTION_COMMIT = 3, "CC_SCHEDULER_ACTION_COMMIT";
+        CC_SCHEDULER_ACTION_ACTIVATE_SYNC_TREE = 4, "CC_SCHEDULER_ACTION_ACTIVATE_SYNC_TREE";
+        CC_SCHEDULER_ACTION_DRAW_IF_POSSIBLE = 5, "CC_SCHEDULER_ACTION_DRAW_IF_POSSIBLE";
+        CC_SCHEDULER_ACTION_DRAW_FORCED = 6, "CC_SCHEDULER_ACTION_DRAW_FORCED";
+        CC_SCHEDULER_ACTION_DRAW_ABORT = 7, "CC_SCHEDULER_ACTION_DRAW_ABORT";
+        CC_SCHEDULER_ACTION_BEGIN_LAYER_TREE_FRAME_SINK_CREATION = 8, "CC_SCHEDULER_ACTION_BEGIN_LAYER_TREE_FRAME_SINK_CREATION";
+        CC_SCHEDULER_ACTION_PREPARE_TILES = 9, "CC_SCHEDULER_ACTION_PREPARE_TILES";
+        CC_SCHEDULER_ACTION_INVALIDATE_LAYER_TREE_FRAME_SINK = 10, "CC_SCHEDULER_ACTION_INVALIDATE_LAYER_TREE_FRAME_SINK";
+        CC_SCHEDULER_ACTION_PERFORM_IMPL_SIDE_INVALIDATION = 11, "CC_SCHEDULER_ACTION_PERFORM_IMPL_SIDE_INVALIDATION";
+        CC_SCHEDULER_ACTION_NOTIFY_BEGIN_MAIN_FRAME_NOT_EXPECTED_UNTIL = 12, "CC_SCHEDULER_ACTION_NOTIFY_BEGIN_MAIN_FRAME_NOT_EXPECTED_UNTIL";
+        CC_SCHEDULER_ACTION_NOTIFY_BEGIN_MAIN_FRAME_NOT_EXPECTED_SOON = 13, "CC_SCHEDULER_ACTION_NOTIFY_BEGIN_MAIN_FRAME_NOT_EXPECTED_SOON";
     }
 }
 
-impl Default for ChromeCompositorSchedulerAction {
-    fn default() -> Self {
-        Self(0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeCompositorSchedulerState`.
+    writer ChromeCompositorSchedulerStateWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeCompositorSchedulerState`.
+    reader ChromeCompositorSchedulerStateReader;
 }
 
-impl From<i32> for ChromeCompositorSchedulerAction {
-    #[inline]
-    fn from(number: i32) -> Self {
-        Self(number)
-    }
-}
-
-impl From<ChromeCompositorSchedulerAction> for i32 {
-    #[inline]
-    fn from(value: ChromeCompositorSchedulerAction) -> Self {
-        value.0
-    }
-}
-
-impl core::fmt::Debug for ChromeCompositorSchedulerAction {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        pz::debug_enum(f, self.name(), self.0)
-    }
-}
-
-/// Appends the fields of a `perfetto.protos.ChromeCompositorSchedulerState`.
-#[derive(Debug)]
-pub struct ChromeCompositorSchedulerStateWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeCompositorSchedulerStateWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> ChromeCompositorSchedulerStateWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeCompositorSchedulerStateWriter<'_> {
     /// `optional ChromeCompositorStateMachine state_machine = 1`
     #[inline]
-    pub fn state_machine(&mut self) -> crate::ChromeCompositorStateMachineWriter<'_> {
+    pub fn state_machine(&mut self) -> ChromeCompositorStateMachineWriter<'_> {
         self.0.begin(1).into()
     }
 
@@ -128,17 +66,14 @@ impl<'w> ChromeCompositorSchedulerStateWriter<'w> {
 
     /// `optional ChromeCompositorSchedulerAction inside_action = 7`
     #[inline]
-    pub fn inside_action(&mut self, value: crate::ChromeCompositorSchedulerAction) -> &mut Self {
+    pub fn inside_action(&mut self, value: ChromeCompositorSchedulerAction) -> &mut Self {
         self.0.int(7, i64::from(value.0));
         self
     }
 
     /// `optional BeginImplFrameDeadlineMode deadline_mode = 8`
     #[inline]
-    pub fn deadline_mode(
-        &mut self,
-        value: crate::chrome_compositor_scheduler_state::BeginImplFrameDeadlineMode,
-    ) -> &mut Self {
+    pub fn deadline_mode(&mut self, value: chrome_compositor_scheduler_state::BeginImplFrameDeadlineMode) -> &mut Self {
         self.0.int(8, i64::from(value.0));
         self
     }
@@ -180,180 +115,123 @@ impl<'w> ChromeCompositorSchedulerStateWriter<'w> {
 
     /// `optional BeginImplFrameArgs begin_impl_frame_args = 14`
     #[inline]
-    pub fn begin_impl_frame_args(&mut self) -> crate::BeginImplFrameArgsWriter<'_> {
+    pub fn begin_impl_frame_args(&mut self) -> BeginImplFrameArgsWriter<'_> {
         self.0.begin(14).into()
     }
 
     /// `optional BeginFrameObserverState begin_frame_observer_state = 15`
     #[inline]
-    pub fn begin_frame_observer_state(&mut self) -> crate::BeginFrameObserverStateWriter<'_> {
+    pub fn begin_frame_observer_state(&mut self) -> BeginFrameObserverStateWriter<'_> {
         self.0.begin(15).into()
     }
 
     /// `optional BeginFrameSourceState begin_frame_source_state = 16`
     #[inline]
-    pub fn begin_frame_source_state(&mut self) -> crate::BeginFrameSourceStateWriter<'_> {
+    pub fn begin_frame_source_state(&mut self) -> BeginFrameSourceStateWriter<'_> {
         self.0.begin(16).into()
     }
 
     /// `optional CompositorTimingHistory compositor_timing_history = 17`
     #[inline]
-    pub fn compositor_timing_history(&mut self) -> crate::CompositorTimingHistoryWriter<'_> {
+    pub fn compositor_timing_history(&mut self) -> CompositorTimingHistoryWriter<'_> {
         self.0.begin(17).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeCompositorSchedulerState`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeCompositorSchedulerStateReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeCompositorSchedulerStateReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeCompositorSchedulerStateReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional ChromeCompositorStateMachine state_machine = 1`
     #[inline]
-    #[must_use]
-    pub fn state_machine(&self) -> Option<crate::ChromeCompositorStateMachineReader<'a>> {
+    pub fn state_machine(&self) -> Option<ChromeCompositorStateMachineReader<'a>> {
         pz::last_message(self.0, 1)
     }
 
     /// `optional bool observing_begin_frame_source = 2`
     #[inline]
-    #[must_use]
     pub fn observing_begin_frame_source(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
 
     /// `optional bool begin_impl_frame_deadline_task = 3`
     #[inline]
-    #[must_use]
     pub fn begin_impl_frame_deadline_task(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }
 
     /// `optional bool pending_begin_frame_task = 4`
     #[inline]
-    #[must_use]
     pub fn pending_begin_frame_task(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 4)
     }
 
     /// `optional bool skipped_last_frame_missed_exceeded_deadline = 5`
     #[inline]
-    #[must_use]
     pub fn skipped_last_frame_missed_exceeded_deadline(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 5)
     }
 
     /// `optional ChromeCompositorSchedulerAction inside_action = 7`
     #[inline]
-    #[must_use]
-    pub fn inside_action(&self) -> Option<crate::ChromeCompositorSchedulerAction> {
+    pub fn inside_action(&self) -> Option<ChromeCompositorSchedulerAction> {
         pz::last::<pz::kind::Enum<_>>(self.0, 7)
     }
 
     /// `optional BeginImplFrameDeadlineMode deadline_mode = 8`
     #[inline]
-    #[must_use]
-    pub fn deadline_mode(&self) -> Option<crate::chrome_compositor_scheduler_state::BeginImplFrameDeadlineMode> {
+    pub fn deadline_mode(&self) -> Option<chrome_compositor_scheduler_state::BeginImplFrameDeadlineMode> {
         pz::last::<pz::kind::Enum<_>>(self.0, 8)
     }
 
     /// `optional int64 deadline_us = 9`
     #[inline]
-    #[must_use]
     pub fn deadline_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 9)
     }
 
     /// `optional int64 deadline_scheduled_at_us = 10`
     #[inline]
-    #[must_use]
     pub fn deadline_scheduled_at_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 10)
     }
 
     /// `optional int64 now_us = 11`
     #[inline]
-    #[must_use]
     pub fn now_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 11)
     }
 
     /// `optional int64 now_to_deadline_delta_us = 12`
     #[inline]
-    #[must_use]
     pub fn now_to_deadline_delta_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 12)
     }
 
     /// `optional int64 now_to_deadline_scheduled_at_delta_us = 13`
     #[inline]
-    #[must_use]
     pub fn now_to_deadline_scheduled_at_delta_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 13)
     }
 
     /// `optional BeginImplFrameArgs begin_impl_frame_args = 14`
     #[inline]
-    #[must_use]
-    pub fn begin_impl_frame_args(&self) -> Option<crate::BeginImplFrameArgsReader<'a>> {
+    pub fn begin_impl_frame_args(&self) -> Option<BeginImplFrameArgsReader<'a>> {
         pz::last_message(self.0, 14)
     }
 
     /// `optional BeginFrameObserverState begin_frame_observer_state = 15`
     #[inline]
-    #[must_use]
-    pub fn begin_frame_observer_state(&self) -> Option<crate::BeginFrameObserverStateReader<'a>> {
+    pub fn begin_frame_observer_state(&self) -> Option<BeginFrameObserverStateReader<'a>> {
         pz::last_message(self.0, 15)
     }
 
     /// `optional BeginFrameSourceState begin_frame_source_state = 16`
     #[inline]
-    #[must_use]
-    pub fn begin_frame_source_state(&self) -> Option<crate::BeginFrameSourceStateReader<'a>> {
+    pub fn begin_frame_source_state(&self) -> Option<BeginFrameSourceStateReader<'a>> {
         pz::last_message(self.0, 16)
     }
 
     /// `optional CompositorTimingHistory compositor_timing_history = 17`
     #[inline]
-    #[must_use]
-    pub fn compositor_timing_history(&self) -> Option<crate::CompositorTimingHistoryReader<'a>> {
+    pub fn compositor_timing_history(&self) -> Option<CompositorTimingHistoryReader<'a>> {
         pz::last_message(self.0, 17)
     }
 }
@@ -383,147 +261,50 @@ pub mod chrome_compositor_scheduler_state {
         pub const COMPOSITOR_TIMING_HISTORY: u32 = 17;
     }
 
-    /// Enumeration `perfetto.protos.ChromeCompositorSchedulerState.BeginImplFrameDeadlineMode`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct BeginImplFrameDeadlineMode(pub i32);
-
-    #[allow(missing_docs)]
-    impl BeginImplFrameDeadlineMode {
-        pub const DEADLINE_MODE_UNSPECIFIED: Self = Self(0);
-        pub const DEADLINE_MODE_NONE: Self = Self(1);
-        pub const DEADLINE_MODE_IMMEDIATE: Self = Self(2);
-        pub const DEADLINE_MODE_REGULAR: Self = Self(3);
-        pub const DEADLINE_MODE_LATE: Self = Self(4);
-        pub const DEADLINE_MODE_BLOCKED: Self = Self(5);
-    }
-
-    impl BeginImplFrameDeadlineMode {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::DEADLINE_MODE_UNSPECIFIED => "DEADLINE_MODE_UNSPECIFIED",
-                Self::DEADLINE_MODE_NONE => "DEADLINE_MODE_NONE",
-                Self::DEADLINE_MODE_IMMEDIATE => "DEADLINE_MODE_IMMEDIATE",
-                Self::DEADLINE_MODE_REGULAR => "DEADLINE_MODE_REGULAR",
-                Self::DEADLINE_MODE_LATE => "DEADLINE_MODE_LATE",
-                Self::DEADLINE_MODE_BLOCKED => "DEADLINE_MODE_BLOCKED",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for BeginImplFrameDeadlineMode {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for BeginImplFrameDeadlineMode {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<BeginImplFrameDeadlineMode> for i32 {
-        #[inline]
-        fn from(value: BeginImplFrameDeadlineMode) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for BeginImplFrameDeadlineMode {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ChromeCompositorSchedulerState.BeginImplFrameDeadlineMode`; numbers without a name are values too.
+        enum BeginImplFrameDeadlineMode, default 0 {
+            DEADLINE_MODE_UNSPECIFIED = 0, "DEADLINE_MODE_UNSPECIFIED";
+            DEADLINE_MODE_NONE = 1, "DEADLINE_MODE_NONE";
+            DEADLINE_MODE_IMMEDIATE = 2, "DEADLINE_MODE_IMMEDIATE";
+            DEADLINE_MODE_REGULAR = 3, "DEADLINE_MODE_REGULAR";
+            DEADLINE_MODE_LATE = 4, "DEADLINE_MODE_LATE";
+            DEADLINE_MODE_BLOCKED = 5, "DEADLINE_MODE_BLOCKED";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ChromeCompositorStateMachine`.
-#[derive(Debug)]
-pub struct ChromeCompositorStateMachineWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeCompositorStateMachineWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeCompositorStateMachine`.
+    writer ChromeCompositorStateMachineWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeCompositorStateMachine`.
+    reader ChromeCompositorStateMachineReader;
 }
 
-impl<'w> ChromeCompositorStateMachineWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeCompositorStateMachineWriter<'_> {
     /// `optional MajorState major_state = 1`
     #[inline]
-    pub fn major_state(&mut self) -> crate::chrome_compositor_state_machine::MajorStateWriter<'_> {
+    pub fn major_state(&mut self) -> chrome_compositor_state_machine::MajorStateWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `optional MinorState minor_state = 2`
     #[inline]
-    pub fn minor_state(&mut self) -> crate::chrome_compositor_state_machine::MinorStateWriter<'_> {
+    pub fn minor_state(&mut self) -> chrome_compositor_state_machine::MinorStateWriter<'_> {
         self.0.begin(2).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeCompositorStateMachine`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeCompositorStateMachineReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeCompositorStateMachineReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeCompositorStateMachineReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional MajorState major_state = 1`
     #[inline]
-    #[must_use]
-    pub fn major_state(&self) -> Option<crate::chrome_compositor_state_machine::MajorStateReader<'a>> {
+    pub fn major_state(&self) -> Option<chrome_compositor_state_machine::MajorStateReader<'a>> {
         pz::last_message(self.0, 1)
     }
 
     /// `optional MinorState minor_state = 2`
     #[inline]
-    #[must_use]
-    pub fn minor_state(&self) -> Option<crate::chrome_compositor_state_machine::MinorStateReader<'a>> {
+    pub fn minor_state(&self) -> Option<chrome_compositor_state_machine::MinorStateReader<'a>> {
         pz::last_message(self.0, 2)
     }
 }
@@ -539,24 +320,14 @@ pub mod chrome_compositor_state_machine {
         pub const MINOR_STATE: u32 = 2;
     }
 
-    /// Appends the fields of a `perfetto.protos.ChromeCompositorStateMachine.MajorState`.
-    #[derive(Debug)]
-    pub struct MajorStateWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for MajorStateWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ChromeCompositorStateMachine.MajorState`.
+        writer MajorStateWriter;
+        /// The fields of an encoded `perfetto.protos.ChromeCompositorStateMachine.MajorState`.
+        reader MajorStateReader;
     }
 
-    impl<'w> MajorStateWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl MajorStateWriter<'_> {
         /// `optional ChromeCompositorSchedulerAction next_action = 1`
         #[inline]
         pub fn next_action(&mut self, value: crate::ChromeCompositorSchedulerAction) -> &mut Self {
@@ -566,127 +337,61 @@ pub mod chrome_compositor_state_machine {
 
         /// `optional BeginImplFrameState begin_impl_frame_state = 2`
         #[inline]
-        pub fn begin_impl_frame_state(
-            &mut self,
-            value: crate::chrome_compositor_state_machine::major_state::BeginImplFrameState,
-        ) -> &mut Self {
+        pub fn begin_impl_frame_state(&mut self, value: major_state::BeginImplFrameState) -> &mut Self {
             self.0.int(2, i64::from(value.0));
             self
         }
 
         /// `optional BeginMainFrameState begin_main_frame_state = 3`
         #[inline]
-        pub fn begin_main_frame_state(
-            &mut self,
-            value: crate::chrome_compositor_state_machine::major_state::BeginMainFrameState,
-        ) -> &mut Self {
+        pub fn begin_main_frame_state(&mut self, value: major_state::BeginMainFrameState) -> &mut Self {
             self.0.int(3, i64::from(value.0));
             self
         }
 
         /// `optional LayerTreeFrameSinkState layer_tree_frame_sink_state = 4`
         #[inline]
-        pub fn layer_tree_frame_sink_state(
-            &mut self,
-            value: crate::chrome_compositor_state_machine::major_state::LayerTreeFrameSinkState,
-        ) -> &mut Self {
+        pub fn layer_tree_frame_sink_state(&mut self, value: major_state::LayerTreeFrameSinkState) -> &mut Self {
             self.0.int(4, i64::from(value.0));
             self
         }
 
         /// `optional ForcedRedrawOnTimeoutState forced_redraw_state = 5`
         #[inline]
-        pub fn forced_redraw_state(
-            &mut self,
-            value: crate::chrome_compositor_state_machine::major_state::ForcedRedrawOnTimeoutState,
-        ) -> &mut Self {
+        pub fn forced_redraw_state(&mut self, value: major_state::ForcedRedrawOnTimeoutState) -> &mut Self {
             self.0.int(5, i64::from(value.0));
             self
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ChromeCompositorStateMachine.MajorState`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct MajorStateReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for MajorStateReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> MajorStateReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional ChromeCompositorSchedulerAction next_action = 1`
         #[inline]
-        #[must_use]
         pub fn next_action(&self) -> Option<crate::ChromeCompositorSchedulerAction> {
             pz::last::<pz::kind::Enum<_>>(self.0, 1)
         }
 
         /// `optional BeginImplFrameState begin_impl_frame_state = 2`
         #[inline]
-        #[must_use]
-        pub fn begin_impl_frame_state(
-            &self,
-        ) -> Option<crate::chrome_compositor_state_machine::major_state::BeginImplFrameState> {
+        pub fn begin_impl_frame_state(&self) -> Option<major_state::BeginImplFrameState> {
             pz::last::<pz::kind::Enum<_>>(self.0, 2)
         }
 
         /// `optional BeginMainFrameState begin_main_frame_state = 3`
         #[inline]
-        #[must_use]
-        pub fn begin_main_frame_state(
-            &self,
-        ) -> Option<crate::chrome_compositor_state_machine::major_state::BeginMainFrameState> {
+        pub fn begin_main_frame_state(&self) -> Option<major_state::BeginMainFrameState> {
             pz::last::<pz::kind::Enum<_>>(self.0, 3)
         }
 
         /// `optional LayerTreeFrameSinkState layer_tree_frame_sink_state = 4`
         #[inline]
-        #[must_use]
-        pub fn layer_tree_frame_sink_state(
-            &self,
-        ) -> Option<crate::chrome_compositor_state_machine::major_state::LayerTreeFrameSinkState> {
+        pub fn layer_tree_frame_sink_state(&self) -> Option<major_state::LayerTreeFrameSinkState> {
             pz::last::<pz::kind::Enum<_>>(self.0, 4)
         }
 
         /// `optional ForcedRedrawOnTimeoutState forced_redraw_state = 5`
         #[inline]
-        #[must_use]
-        pub fn forced_redraw_state(
-            &self,
-        ) -> Option<crate::chrome_compositor_state_machine::major_state::ForcedRedrawOnTimeoutState> {
+        pub fn forced_redraw_state(&self) -> Option<major_state::ForcedRedrawOnTimeoutState> {
             pz::last::<pz::kind::Enum<_>>(self.0, 5)
         }
     }
@@ -705,239 +410,58 @@ pub mod chrome_compositor_state_machine {
             pub const FORCED_REDRAW_STATE: u32 = 5;
         }
 
-        /// Enumeration `perfetto.protos.ChromeCompositorStateMachine.MajorState.BeginImplFrameState`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct BeginImplFrameState(pub i32);
-
-        #[allow(missing_docs)]
-        impl BeginImplFrameState {
-            pub const BEGIN_IMPL_FRAME_UNSPECIFIED: Self = Self(0);
-            pub const BEGIN_IMPL_FRAME_IDLE: Self = Self(1);
-            pub const BEGIN_IMPL_FRAME_INSIDE_BEGIN_FRAME: Self = Self(2);
-            pub const BEGIN_IMPL_FRAME_INSIDE_DEADLINE: Self = Self(3);
-        }
-
-        impl BeginImplFrameState {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::BEGIN_IMPL_FRAME_UNSPECIFIED => "BEGIN_IMPL_FRAME_UNSPECIFIED",
-                    Self::BEGIN_IMPL_FRAME_IDLE => "BEGIN_IMPL_FRAME_IDLE",
-                    Self::BEGIN_IMPL_FRAME_INSIDE_BEGIN_FRAME => "BEGIN_IMPL_FRAME_INSIDE_BEGIN_FRAME",
-                    Self::BEGIN_IMPL_FRAME_INSIDE_DEADLINE => "BEGIN_IMPL_FRAME_INSIDE_DEADLINE",
-                    _ => return None,
-                })
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.ChromeCompositorStateMachine.MajorState.BeginImplFrameState`; numbers without a name are values too.
+            enum BeginImplFrameState, default 0 {
+                BEGIN_IMPL_FRAME_UNSPECIFIED = 0, "BEGIN_IMPL_FRAME_UNSPECIFIED";
+                BEGIN_IMPL_FRAME_IDLE = 1, "BEGIN_IMPL_FRAME_IDLE";
+                BEGIN_IMPL_FRAME_INSIDE_BEGIN_FRAME = 2, "BEGIN_IMPL_FRAME_INSIDE_BEGIN_FRAME";
+                BEGIN_IMPL_FRAME_INSIDE_DEADLINE = 3, "BEGIN_IMPL_FRAME_INSIDE_DEADLINE";
             }
         }
 
-        impl Default for BeginImplFrameState {
-            fn default() -> Self {
-                Self(0)
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.ChromeCompositorStateMachine.MajorState.BeginMainFrameState`; numbers without a name are values too.
+            enum BeginMainFrameState, default 0 {
+                BEGIN_MAIN_FRAME_UNSPECIFIED = 0, "BEGIN_MAIN_FRAME_UNSPECIFIED";
+                BEGIN_MAIN_FRAME_IDLE = 1, "BEGIN_MAIN_FRAME_IDLE";
+                BEGIN_MAIN_FRAME_SENT = 2, "BEGIN_MAIN_FRAME_SENT";
+                BEGIN_MAIN_FRAME_READY_TO_COMMIT = 3, "BEGIN_MAIN_FRAME_READY_TO_COMMIT";
             }
         }
 
-        impl From<i32> for BeginImplFrameState {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.ChromeCompositorStateMachine.MajorState.LayerTreeFrameSinkState`; numbers without a name are values too.
+            enum LayerTreeFrameSinkState, default 0 {
+                LAYER_TREE_FRAME_UNSPECIFIED = 0, "LAYER_TREE_FRAME_UNSPECIFIED";
+                LAYER_TREE_FRAME_NONE = 1, "LAYER_TREE_FRAME_NONE";
+                LAYER_TREE_FRAME_ACTIVE = 2, "LAYER_TREE_FRAME_ACTIVE";
+                LAYER_TREE_FRAME_CREATING = 3, "LAYER_TREE_FRAME_CREATING";
+                LAYER_TREE_FRAME_WAITING_FOR_FIRST_COMMIT = 4, "LAYER_TREE_FRAME_WAITING_FOR_FIRST_COMMIT";
+                LAYER_TREE_FRAME_WAITING_FOR_FIRST_ACTIVATION = 5, "LAYER_TREE_FRAME_WAITING_FOR_FIRST_ACTIVATION";
             }
         }
 
-        impl From<BeginImplFrameState> for i32 {
-            #[inline]
-            fn from(value: BeginImplFrameState) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for BeginImplFrameState {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
-            }
-        }
-
-        /// Enumeration `perfetto.protos.ChromeCompositorStateMachine.MajorState.BeginMainFrameState`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct BeginMainFrameState(pub i32);
-
-        #[allow(missing_docs)]
-        impl BeginMainFrameState {
-            pub const BEGIN_MAIN_FRAME_UNSPECIFIED: Self = Self(0);
-            pub const BEGIN_MAIN_FRAME_IDLE: Self = Self(1);
-            pub const BEGIN_MAIN_FRAME_SENT: Self = Self(2);
-            pub const BEGIN_MAIN_FRAME_READY_TO_COMMIT: Self = Self(3);
-        }
-
-        impl BeginMainFrameState {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::BEGIN_MAIN_FRAME_UNSPECIFIED => "BEGIN_MAIN_FRAME_UNSPECIFIED",
-                    Self::BEGIN_MAIN_FRAME_IDLE => "BEGIN_MAIN_FRAME_IDLE",
-                    Self::BEGIN_MAIN_FRAME_SENT => "BEGIN_MAIN_FRAME_SENT",
-                    Self::BEGIN_MAIN_FRAME_READY_TO_COMMIT => "BEGIN_MAIN_FRAME_READY_TO_COMMIT",
-                    _ => return None,
-                })
-            }
-        }
-
-        impl Default for BeginMainFrameState {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for BeginMainFrameState {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<BeginMainFrameState> for i32 {
-            #[inline]
-            fn from(value: BeginMainFrameState) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for BeginMainFrameState {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
-            }
-        }
-
-        /// Enumeration `perfetto.protos.ChromeCompositorStateMachine.MajorState.LayerTreeFrameSinkState`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct LayerTreeFrameSinkState(pub i32);
-
-        #[allow(missing_docs)]
-        impl LayerTreeFrameSinkState {
-            pub const LAYER_TREE_FRAME_UNSPECIFIED: Self = Self(0);
-            pub const LAYER_TREE_FRAME_NONE: Self = Self(1);
-            pub const LAYER_TREE_FRAME_ACTIVE: Self = Self(2);
-            pub const LAYER_TREE_FRAME_CREATING: Self = Self(3);
-            pub const LAYER_TREE_FRAME_WAITING_FOR_FIRST_COMMIT: Self = Self(4);
-            pub const LAYER_TREE_FRAME_WAITING_FOR_FIRST_ACTIVATION: Self = Self(5);
-        }
-
-        impl LayerTreeFrameSinkState {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::LAYER_TREE_FRAME_UNSPECIFIED => "LAYER_TREE_FRAME_UNSPECIFIED",
-                    Self::LAYER_TREE_FRAME_NONE => "LAYER_TREE_FRAME_NONE",
-                    Self::LAYER_TREE_FRAME_ACTIVE => "LAYER_TREE_FRAME_ACTIVE",
-                    Self::LAYER_TREE_FRAME_CREATING => "LAYER_TREE_FRAME_CREATING",
-                    Self::LAYER_TREE_FRAME_WAITING_FOR_FIRST_COMMIT => "LAYER_TREE_FRAME_WAITING_FOR_FIRST_COMMIT",
-                    Self::LAYER_TREE_FRAME_WAITING_FOR_FIRST_ACTIVATION => "LAYER_TREE_FRAME_WAITING_FOR_FIRST_ACTIVATION",
-                    _ => return None,
-                })
-            }
-        }
-
-        impl Default for LayerTreeFrameSinkState {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for LayerTreeFrameSinkState {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<LayerTreeFrameSinkState> for i32 {
-            #[inline]
-            fn from(value: LayerTreeFrameSinkState) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for LayerTreeFrameSinkState {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
-            }
-        }
-
-        /// Enumeration `perfetto.protos.ChromeCompositorStateMachine.MajorState.ForcedRedrawOnTimeoutState`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct ForcedRedrawOnTimeoutState(pub i32);
-
-        #[allow(missing_docs)]
-        impl ForcedRedrawOnTimeoutState {
-            pub const FORCED_REDRAW_UNSPECIFIED: Self = Self(0);
-            pub const FORCED_REDRAW_IDLE: Self = Self(1);
-            pub const FORCED_REDRAW_WAITING_FOR_COMMIT: Self = Self(2);
-            pub const FORCED_REDRAW_WAITING_FOR_ACTIVATION: Self = Self(3);
-            pub const FORCED_REDRAW_WAITING_FOR_DRAW: Self = Self(4);
-        }
-
-        impl ForcedRedrawOnTimeoutState {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::FORCED_REDRAW_UNSPECIFIED => "FORCED_REDRAW_UNSPECIFIED",
-                    Self::FORCED_REDRAW_IDLE => "FORCED_REDRAW_IDLE",
-                    Self::FORCED_REDRAW_WAITING_FOR_COMMIT => "FORCED_REDRAW_WAITING_FOR_COMMIT",
-                    Self::FORCED_REDRAW_WAITING_FOR_ACTIVATION => "FORCED_REDRAW_WAITING_FOR_ACTIVATION",
-                    Self::FORCED_REDRAW_WAITING_FOR_DRAW => "FORCED_REDRAW_WAITING_FOR_DRAW",
-                    _ => return None,
-                })
-            }
-        }
-
-        impl Default for ForcedRedrawOnTimeoutState {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for ForcedRedrawOnTimeoutState {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<ForcedRedrawOnTimeoutState> for i32 {
-            #[inline]
-            fn from(value: ForcedRedrawOnTimeoutState) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for ForcedRedrawOnTimeoutState {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.ChromeCompositorStateMachine.MajorState.ForcedRedrawOnTimeoutState`; numbers without a name are values too.
+            enum ForcedRedrawOnTimeoutState, default 0 {
+                FORCED_REDRAW_UNSPECIFIED = 0, "FORCED_REDRAW_UNSPECIFIED";
+                FORCED_REDRAW_IDLE = 1, "FORCED_REDRAW_IDLE";
+                FORCED_REDRAW_WAITING_FOR_COMMIT = 2, "FORCED_REDRAW_WAITING_FOR_COMMIT";
+                FORCED_REDRAW_WAITING_FOR_ACTIVATION = 3, "FORCED_REDRAW_WAITING_FOR_ACTIVATION";
+                FORCED_REDRAW_WAITING_FOR_DRAW = 4, "FORCED_REDRAW_WAITING_FOR_DRAW";
             }
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.ChromeCompositorStateMachine.MinorState`.
-    #[derive(Debug)]
-    pub struct MinorStateWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for MinorStateWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ChromeCompositorStateMachine.MinorState`.
+        writer MinorStateWriter;
+        /// The fields of an encoded `perfetto.protos.ChromeCompositorStateMachine.MinorState`.
+        reader MinorStateReader;
     }
 
-    impl<'w> MinorStateWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl MinorStateWriter<'_> {
         /// `optional int32 commit_count = 1`
         #[inline]
         pub fn commit_count(&mut self, value: i32) -> &mut Self {
@@ -1150,20 +674,14 @@ pub mod chrome_compositor_state_machine {
 
         /// `optional TreePriority tree_priority = 31`
         #[inline]
-        pub fn tree_priority(
-            &mut self,
-            value: crate::chrome_compositor_state_machine::minor_state::TreePriority,
-        ) -> &mut Self {
+        pub fn tree_priority(&mut self, value: minor_state::TreePriority) -> &mut Self {
             self.0.int(31, i64::from(value.0));
             self
         }
 
         /// `optional ScrollHandlerState scroll_handler_state = 32`
         #[inline]
-        pub fn scroll_handler_state(
-            &mut self,
-            value: crate::chrome_compositor_state_machine::minor_state::ScrollHandlerState,
-        ) -> &mut Self {
+        pub fn scroll_handler_state(&mut self, value: minor_state::ScrollHandlerState) -> &mut Self {
             self.0.int(32, i64::from(value.0));
             self
         }
@@ -1260,361 +778,273 @@ pub mod chrome_compositor_state_machine {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ChromeCompositorStateMachine.MinorState`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct MinorStateReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for MinorStateReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> MinorStateReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional int32 commit_count = 1`
         #[inline]
-        #[must_use]
         pub fn commit_count(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 1)
         }
 
         /// `optional int32 current_frame_number = 2`
         #[inline]
-        #[must_use]
         pub fn current_frame_number(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 2)
         }
 
         /// `optional int32 last_frame_number_submit_performed = 3`
         #[inline]
-        #[must_use]
         pub fn last_frame_number_submit_performed(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 3)
         }
 
         /// `optional int32 last_frame_number_draw_performed = 4`
         #[inline]
-        #[must_use]
         pub fn last_frame_number_draw_performed(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 4)
         }
 
         /// `optional int32 last_frame_number_begin_main_frame_sent = 5`
         #[inline]
-        #[must_use]
         pub fn last_frame_number_begin_main_frame_sent(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 5)
         }
 
         /// `optional bool did_draw = 6`
         #[inline]
-        #[must_use]
         pub fn did_draw(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 6)
         }
 
         /// `optional bool did_send_begin_main_frame_for_current_frame = 7`
         #[inline]
-        #[must_use]
         pub fn did_send_begin_main_frame_for_current_frame(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 7)
         }
 
         /// `optional bool did_notify_begin_main_frame_not_expected_until = 8`
         #[inline]
-        #[must_use]
         pub fn did_notify_begin_main_frame_not_expected_until(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 8)
         }
 
         /// `optional bool did_notify_begin_main_frame_not_expected_soon = 9`
         #[inline]
-        #[must_use]
         pub fn did_notify_begin_main_frame_not_expected_soon(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 9)
         }
 
         /// `optional bool wants_begin_main_frame_not_expected = 10`
         #[inline]
-        #[must_use]
         pub fn wants_begin_main_frame_not_expected(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 10)
         }
 
         /// `optional bool did_commit_during_frame = 11`
         #[inline]
-        #[must_use]
         pub fn did_commit_during_frame(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 11)
         }
 
         /// `optional bool did_invalidate_layer_tree_frame_sink = 12`
         #[inline]
-        #[must_use]
         pub fn did_invalidate_layer_tree_frame_sink(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 12)
         }
 
         /// `optional bool did_perform_impl_side_invalidaion = 13`
         #[inline]
-        #[must_use]
         pub fn did_perform_impl_side_invalidaion(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 13)
         }
 
         /// `optional bool did_prepare_tiles = 14`
         #[inline]
-        #[must_use]
         pub fn did_prepare_tiles(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 14)
         }
 
         /// `optional int32 consecutive_checkerboard_animations = 15`
         #[inline]
-        #[must_use]
         pub fn consecutive_checkerboard_animations(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 15)
         }
 
         /// `optional int32 pending_submit_frames = 16`
         #[inline]
-        #[must_use]
         pub fn pending_submit_frames(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 16)
         }
 
         /// `optional int32 submit_frames_with_current_layer_tree_frame_sink = 17`
         #[inline]
-        #[must_use]
         pub fn submit_frames_with_current_layer_tree_frame_sink(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 17)
         }
 
         /// `optional bool needs_redraw = 18`
         #[inline]
-        #[must_use]
         pub fn needs_redraw(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 18)
         }
 
         /// `optional bool needs_prepare_tiles = 19`
         #[inline]
-        #[must_use]
         pub fn needs_prepare_tiles(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 19)
         }
 
         /// `optional bool needs_begin_main_frame = 20`
         #[inline]
-        #[must_use]
         pub fn needs_begin_main_frame(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 20)
         }
 
         /// `optional bool needs_one_begin_impl_frame = 21`
         #[inline]
-        #[must_use]
         pub fn needs_one_begin_impl_frame(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 21)
         }
 
         /// `optional bool visible = 22`
         #[inline]
-        #[must_use]
         pub fn visible(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 22)
         }
 
         /// `optional bool begin_frame_source_paused = 23`
         #[inline]
-        #[must_use]
         pub fn begin_frame_source_paused(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 23)
         }
 
         /// `optional bool can_draw = 24`
         #[inline]
-        #[must_use]
         pub fn can_draw(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 24)
         }
 
         /// `optional bool resourceless_draw = 25`
         #[inline]
-        #[must_use]
         pub fn resourceless_draw(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 25)
         }
 
         /// `optional bool has_pending_tree = 26`
         #[inline]
-        #[must_use]
         pub fn has_pending_tree(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 26)
         }
 
         /// `optional bool pending_tree_is_ready_for_activation = 27`
         #[inline]
-        #[must_use]
         pub fn pending_tree_is_ready_for_activation(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 27)
         }
 
         /// `optional bool active_tree_needs_first_draw = 28`
         #[inline]
-        #[must_use]
         pub fn active_tree_needs_first_draw(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 28)
         }
 
         /// `optional bool active_tree_is_ready_to_draw = 29`
         #[inline]
-        #[must_use]
         pub fn active_tree_is_ready_to_draw(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 29)
         }
 
         /// `optional bool did_create_and_initialize_first_layer_tree_frame_sink = 30`
         #[inline]
-        #[must_use]
         pub fn did_create_and_initialize_first_layer_tree_frame_sink(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 30)
         }
 
         /// `optional TreePriority tree_priority = 31`
         #[inline]
-        #[must_use]
-        pub fn tree_priority(&self) -> Option<crate::chrome_compositor_state_machine::minor_state::TreePriority> {
+        pub fn tree_priority(&self) -> Option<minor_state::TreePriority> {
             pz::last::<pz::kind::Enum<_>>(self.0, 31)
         }
 
         /// `optional ScrollHandlerState scroll_handler_state = 32`
         #[inline]
-        #[must_use]
-        pub fn scroll_handler_state(
-            &self,
-        ) -> Option<crate::chrome_compositor_state_machine::minor_state::ScrollHandlerState> {
+        pub fn scroll_handler_state(&self) -> Option<minor_state::ScrollHandlerState> {
             pz::last::<pz::kind::Enum<_>>(self.0, 32)
         }
 
         /// `optional bool critical_begin_main_frame_to_activate_is_fast = 33`
         #[inline]
-        #[must_use]
         pub fn critical_begin_main_frame_to_activate_is_fast(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 33)
         }
 
         /// `optional bool main_thread_missed_last_deadline = 34`
         #[inline]
-        #[must_use]
         pub fn main_thread_missed_last_deadline(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 34)
         }
 
         /// `optional bool video_needs_begin_frames = 36`
         #[inline]
-        #[must_use]
         pub fn video_needs_begin_frames(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 36)
         }
 
         /// `optional bool defer_begin_main_frame = 37`
         #[inline]
-        #[must_use]
         pub fn defer_begin_main_frame(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 37)
         }
 
         /// `optional bool last_commit_had_no_updates = 38`
         #[inline]
-        #[must_use]
         pub fn last_commit_had_no_updates(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 38)
         }
 
         /// `optional bool did_draw_in_last_frame = 39`
         #[inline]
-        #[must_use]
         pub fn did_draw_in_last_frame(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 39)
         }
 
         /// `optional bool did_submit_in_last_frame = 40`
         #[inline]
-        #[must_use]
         pub fn did_submit_in_last_frame(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 40)
         }
 
         /// `optional bool needs_impl_side_invalidation = 41`
         #[inline]
-        #[must_use]
         pub fn needs_impl_side_invalidation(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 41)
         }
 
         /// `optional bool current_pending_tree_is_impl_side = 42`
         #[inline]
-        #[must_use]
         pub fn current_pending_tree_is_impl_side(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 42)
         }
 
         /// `optional bool previous_pending_tree_was_impl_side = 43`
         #[inline]
-        #[must_use]
         pub fn previous_pending_tree_was_impl_side(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 43)
         }
 
         /// `optional bool processing_animation_worklets_for_active_tree = 44`
         #[inline]
-        #[must_use]
         pub fn processing_animation_worklets_for_active_tree(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 44)
         }
 
         /// `optional bool processing_animation_worklets_for_pending_tree = 45`
         #[inline]
-        #[must_use]
         pub fn processing_animation_worklets_for_pending_tree(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 45)
         }
 
         /// `optional bool processing_paint_worklets_for_pending_tree = 46`
         #[inline]
-        #[must_use]
         pub fn processing_paint_worklets_for_pending_tree(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 46)
         }
@@ -1674,131 +1104,38 @@ pub mod chrome_compositor_state_machine {
             pub const PROCESSING_PAINT_WORKLETS_FOR_PENDING_TREE: u32 = 46;
         }
 
-        /// Enumeration `perfetto.protos.ChromeCompositorStateMachine.MinorState.TreePriority`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct TreePriority(pub i32);
-
-        #[allow(missing_docs)]
-        impl TreePriority {
-            pub const TREE_PRIORITY_UNSPECIFIED: Self = Self(0);
-            pub const TREE_PRIORITY_SAME_PRIORITY_FOR_BOTH_TREES: Self = Self(1);
-            pub const TREE_PRIORITY_SMOOTHNESS_TAKES_PRIORITY: Self = Self(2);
-            pub const TREE_PRIORITY_NEW_CONTENT_TAKES_PRIORITY: Self = Self(3);
-        }
-
-        impl TreePriority {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::TREE_PRIORITY_UNSPECIFIED => "TREE_PRIORITY_UNSPECIFIED",
-                    Self::TREE_PRIORITY_SAME_PRIORITY_FOR_BOTH_TREES => "TREE_PRIORITY_SAME_PRIORITY_FOR_BOTH_TREES",
-                    Self::TREE_PRIORITY_SMOOTHNESS_TAKES_PRIORITY => "TREE_PRIORITY_SMOOTHNESS_TAKES_PRIORITY",
-                    Self::TREE_PRIORITY_NEW_CONTENT_TAKES_PRIORITY => "TREE_PRIORITY_NEW_CONTENT_TAKES_PRIORITY",
-                    _ => return None,
-                })
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.ChromeCompositorStateMachine.MinorState.TreePriority`; numbers without a name are values too.
+            enum TreePriority, default 0 {
+                TREE_PRIORITY_UNSPECIFIED = 0, "TREE_PRIORITY_UNSPECIFIED";
+                TREE_PRIORITY_SAME_PRIORITY_FOR_BOTH_TREES = 1, "TREE_PRIORITY_SAME_PRIORITY_FOR_BOTH_TREES";
+                TREE_PRIORITY_SMOOTHNESS_TAKES_PRIORITY = 2, "TREE_PRIORITY_SMOOTHNESS_TAKES_PRIORITY";
+                TREE_PRIORITY_NEW_CONTENT_TAKES_PRIORITY = 3, "TREE_PRIORITY_NEW_CONTENT_TAKES_PRIORITY";
             }
         }
 
-        impl Default for TreePriority {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for TreePriority {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<TreePriority> for i32 {
-            #[inline]
-            fn from(value: TreePriority) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for TreePriority {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
-            }
-        }
-
-        /// Enumeration `perfetto.protos.ChromeCompositorStateMachine.MinorState.ScrollHandlerState`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct ScrollHandlerState(pub i32);
-
-        #[allow(missing_docs)]
-        impl ScrollHandlerState {
-            pub const SCROLL_HANDLER_UNSPECIFIED: Self = Self(0);
-            pub const SCROLL_AFFECTS_SCROLL_HANDLER: Self = Self(1);
-            pub const SCROLL_DOES_NOT_AFFECT_SCROLL_HANDLER: Self = Self(2);
-        }
-
-        impl ScrollHandlerState {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::SCROLL_HANDLER_UNSPECIFIED => "SCROLL_HANDLER_UNSPECIFIED",
-                    Self::SCROLL_AFFECTS_SCROLL_HANDLER => "SCROLL_AFFECTS_SCROLL_HANDLER",
-                    Self::SCROLL_DOES_NOT_AFFECT_SCROLL_HANDLER => "SCROLL_DOES_NOT_AFFECT_SCROLL_HANDLER",
-                    _ => return None,
-                })
-            }
-        }
-
-        impl Default for ScrollHandlerState {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for ScrollHandlerState {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<ScrollHandlerState> for i32 {
-            #[inline]
-            fn from(value: ScrollHandlerState) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for ScrollHandlerState {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.ChromeCompositorStateMachine.MinorState.ScrollHandlerState`; numbers without a name are values too.
+            enum ScrollHandlerState, default 0 {
+                SCROLL_HANDLER_UNSPECIFIED = 0, "SCROLL_HANDLER_UNSPECIFIED";
+                SCROLL_AFFECTS_SCROLL_HANDLER = 1, "SCROLL_AFFECTS_SCROLL_HANDLER";
+                SCROLL_DOES_NOT_AFFECT_SCROLL_HANDLER = 2, "SCROLL_DOES_NOT_AFFECT_SCROLL_HANDLER";
             }
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BeginFrameArgs`.
-#[derive(Debug)]
-pub struct BeginFrameArgsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BeginFrameArgsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BeginFrameArgs`.
+    writer BeginFrameArgsWriter;
+    /// The fields of an encoded `perfetto.protos.BeginFrameArgs`.
+    reader BeginFrameArgsReader;
 }
 
-impl<'w> BeginFrameArgsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BeginFrameArgsWriter<'_> {
     /// `optional BeginFrameArgsType type = 1`
     #[inline]
-    pub fn r#type(&mut self, value: crate::begin_frame_args::BeginFrameArgsType) -> &mut Self {
+    pub fn r#type(&mut self, value: begin_frame_args::BeginFrameArgsType) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
@@ -1873,121 +1210,69 @@ impl<'w> BeginFrameArgsWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BeginFrameArgs`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BeginFrameArgsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BeginFrameArgsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BeginFrameArgsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional BeginFrameArgsType type = 1`
     #[inline]
-    #[must_use]
-    pub fn r#type(&self) -> Option<crate::begin_frame_args::BeginFrameArgsType> {
+    pub fn r#type(&self) -> Option<begin_frame_args::BeginFrameArgsType> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `optional uint64 source_id = 2`
     #[inline]
-    #[must_use]
     pub fn source_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 sequence_number = 3`
     #[inline]
-    #[must_use]
     pub fn sequence_number(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional int64 frame_time_us = 4`
     #[inline]
-    #[must_use]
     pub fn frame_time_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
 
     /// `optional int64 deadline_us = 5`
     #[inline]
-    #[must_use]
     pub fn deadline_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }
 
     /// `optional int64 interval_delta_us = 6`
     #[inline]
-    #[must_use]
     pub fn interval_delta_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 6)
     }
 
     /// `optional bool on_critical_path = 7`
     #[inline]
-    #[must_use]
     pub fn on_critical_path(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 7)
     }
 
     /// `optional bool animate_only = 8`
     #[inline]
-    #[must_use]
     pub fn animate_only(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 8)
     }
 
     /// `uint64 source_location_iid = 9`, one of `created_from`
     #[inline]
-    #[must_use]
     pub fn source_location_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 9)
     }
 
     /// `SourceLocation source_location = 10`, one of `created_from`
     #[inline]
-    #[must_use]
     pub fn source_location(&self) -> Option<crate::SourceLocationReader<'a>> {
         pz::last_message(self.0, 10)
     }
 
     /// `optional int64 frames_throttled_since_last = 12`
     #[inline]
-    #[must_use]
     pub fn frames_throttled_since_last(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 12)
     }
@@ -2013,77 +1298,25 @@ pub mod begin_frame_args {
         pub const FRAMES_THROTTLED_SINCE_LAST: u32 = 12;
     }
 
-    /// Enumeration `perfetto.protos.BeginFrameArgs.BeginFrameArgsType`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct BeginFrameArgsType(pub i32);
-
-    #[allow(missing_docs)]
-    impl BeginFrameArgsType {
-        pub const BEGIN_FRAME_ARGS_TYPE_UNSPECIFIED: Self = Self(0);
-        pub const BEGIN_FRAME_ARGS_TYPE_INVALID: Self = Self(1);
-        pub const BEGIN_FRAME_ARGS_TYPE_NORMAL: Self = Self(2);
-        pub const BEGIN_FRAME_ARGS_TYPE_MISSED: Self = Self(3);
-    }
-
-    impl BeginFrameArgsType {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::BEGIN_FRAME_ARGS_TYPE_UNSPECIFIED => "BEGIN_FRAME_ARGS_TYPE_UNSPECIFIED",
-                Self::BEGIN_FRAME_ARGS_TYPE_INVALID => "BEGIN_FRAME_ARGS_TYPE_INVALID",
-                Self::BEGIN_FRAME_ARGS_TYPE_NORMAL => "BEGIN_FRAME_ARGS_TYPE_NORMAL",
-                Self::BEGIN_FRAME_ARGS_TYPE_MISSED => "BEGIN_FRAME_ARGS_TYPE_MISSED",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for BeginFrameArgsType {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for BeginFrameArgsType {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<BeginFrameArgsType> for i32 {
-        #[inline]
-        fn from(value: BeginFrameArgsType) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for BeginFrameArgsType {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.BeginFrameArgs.BeginFrameArgsType`; numbers without a name are values too.
+        enum BeginFrameArgsType, default 0 {
+            BEGIN_FRAME_ARGS_TYPE_UNSPECIFIED = 0, "BEGIN_FRAME_ARGS_TYPE_UNSPECIFIED";
+            BEGIN_FRAME_ARGS_TYPE_INVALID = 1, "BEGIN_FRAME_ARGS_TYPE_INVALID";
+            BEGIN_FRAME_ARGS_TYPE_NORMAL = 2, "BEGIN_FRAME_ARGS_TYPE_NORMAL";
+            BEGIN_FRAME_ARGS_TYPE_MISSED = 3, "BEGIN_FRAME_ARGS_TYPE_MISSED";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BeginImplFrameArgs`.
-#[derive(Debug)]
-pub struct BeginImplFrameArgsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BeginImplFrameArgsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BeginImplFrameArgs`.
+    writer BeginImplFrameArgsWriter;
+    /// The fields of an encoded `perfetto.protos.BeginImplFrameArgs`.
+    reader BeginImplFrameArgsReader;
 }
 
-impl<'w> BeginImplFrameArgsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BeginImplFrameArgsWriter<'_> {
     /// `optional int64 updated_at_us = 1`
     #[inline]
     pub fn updated_at_us(&mut self, value: i64) -> &mut Self {
@@ -2100,111 +1333,64 @@ impl<'w> BeginImplFrameArgsWriter<'w> {
 
     /// `optional State state = 3`
     #[inline]
-    pub fn state(&mut self, value: crate::begin_impl_frame_args::State) -> &mut Self {
+    pub fn state(&mut self, value: begin_impl_frame_args::State) -> &mut Self {
         self.0.int(3, i64::from(value.0));
         self
     }
 
     /// `BeginFrameArgs current_args = 4`, one of `args`
     #[inline]
-    pub fn current_args(&mut self) -> crate::BeginFrameArgsWriter<'_> {
+    pub fn current_args(&mut self) -> BeginFrameArgsWriter<'_> {
         self.0.begin(4).into()
     }
 
     /// `BeginFrameArgs last_args = 5`, one of `args`
     #[inline]
-    pub fn last_args(&mut self) -> crate::BeginFrameArgsWriter<'_> {
+    pub fn last_args(&mut self) -> BeginFrameArgsWriter<'_> {
         self.0.begin(5).into()
     }
 
     /// `optional TimestampsInUs timestamps_in_us = 6`
     #[inline]
-    pub fn timestamps_in_us(&mut self) -> crate::begin_impl_frame_args::TimestampsInUsWriter<'_> {
+    pub fn timestamps_in_us(&mut self) -> begin_impl_frame_args::TimestampsInUsWriter<'_> {
         self.0.begin(6).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BeginImplFrameArgs`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BeginImplFrameArgsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BeginImplFrameArgsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BeginImplFrameArgsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int64 updated_at_us = 1`
     #[inline]
-    #[must_use]
     pub fn updated_at_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 1)
     }
 
     /// `optional int64 finished_at_us = 2`
     #[inline]
-    #[must_use]
     pub fn finished_at_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
 
     /// `optional State state = 3`
     #[inline]
-    #[must_use]
-    pub fn state(&self) -> Option<crate::begin_impl_frame_args::State> {
+    pub fn state(&self) -> Option<begin_impl_frame_args::State> {
         pz::last::<pz::kind::Enum<_>>(self.0, 3)
     }
 
     /// `BeginFrameArgs current_args = 4`, one of `args`
     #[inline]
-    #[must_use]
-    pub fn current_args(&self) -> Option<crate::BeginFrameArgsReader<'a>> {
+    pub fn current_args(&self) -> Option<BeginFrameArgsReader<'a>> {
         pz::last_message(self.0, 4)
     }
 
     /// `BeginFrameArgs last_args = 5`, one of `args`
     #[inline]
-    #[must_use]
-    pub fn last_args(&self) -> Option<crate::BeginFrameArgsReader<'a>> {
+    pub fn last_args(&self) -> Option<BeginFrameArgsReader<'a>> {
         pz::last_message(self.0, 5)
     }
 
     /// `optional TimestampsInUs timestamps_in_us = 6`
     #[inline]
-    #[must_use]
-    pub fn timestamps_in_us(&self) -> Option<crate::begin_impl_frame_args::TimestampsInUsReader<'a>> {
+    pub fn timestamps_in_us(&self) -> Option<begin_impl_frame_args::TimestampsInUsReader<'a>> {
         pz::last_message(self.0, 6)
     }
 }
@@ -2224,72 +1410,22 @@ pub mod begin_impl_frame_args {
         pub const TIMESTAMPS_IN_US: u32 = 6;
     }
 
-    /// Enumeration `perfetto.protos.BeginImplFrameArgs.State`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct State(pub i32);
-
-    #[allow(missing_docs)]
-    impl State {
-        pub const BEGIN_FRAME_FINISHED: Self = Self(0);
-        pub const BEGIN_FRAME_USING: Self = Self(1);
-    }
-
-    impl State {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::BEGIN_FRAME_FINISHED => "BEGIN_FRAME_FINISHED",
-                Self::BEGIN_FRAME_USING => "BEGIN_FRAME_USING",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.BeginImplFrameArgs.State`; numbers without a name are values too.
+        enum State, default 0 {
+            BEGIN_FRAME_FINISHED = 0, "BEGIN_FRAME_FINISHED";
+            BEGIN_FRAME_USING = 1, "BEGIN_FRAME_USING";
         }
     }
 
-    impl Default for State {
-        fn default() -> Self {
-            Self(0)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.BeginImplFrameArgs.TimestampsInUs`.
+        writer TimestampsInUsWriter;
+        /// The fields of an encoded `perfetto.protos.BeginImplFrameArgs.TimestampsInUs`.
+        reader TimestampsInUsReader;
     }
 
-    impl From<i32> for State {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<State> for i32 {
-        #[inline]
-        fn from(value: State) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for State {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Appends the fields of a `perfetto.protos.BeginImplFrameArgs.TimestampsInUs`.
-    #[derive(Debug)]
-    pub struct TimestampsInUsWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for TimestampsInUsWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
-    }
-
-    impl<'w> TimestampsInUsWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl TimestampsInUsWriter<'_> {
         /// `optional int64 interval_delta = 1`
         #[inline]
         pub fn interval_delta(&mut self, value: i64) -> &mut Self {
@@ -2340,93 +1476,45 @@ pub mod begin_impl_frame_args {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.BeginImplFrameArgs.TimestampsInUs`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct TimestampsInUsReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for TimestampsInUsReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> TimestampsInUsReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional int64 interval_delta = 1`
         #[inline]
-        #[must_use]
         pub fn interval_delta(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 1)
         }
 
         /// `optional int64 now_to_deadline_delta = 2`
         #[inline]
-        #[must_use]
         pub fn now_to_deadline_delta(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 2)
         }
 
         /// `optional int64 frame_time_to_now_delta = 3`
         #[inline]
-        #[must_use]
         pub fn frame_time_to_now_delta(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 3)
         }
 
         /// `optional int64 frame_time_to_deadline_delta = 4`
         #[inline]
-        #[must_use]
         pub fn frame_time_to_deadline_delta(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 4)
         }
 
         /// `optional int64 now = 5`
         #[inline]
-        #[must_use]
         pub fn now(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 5)
         }
 
         /// `optional int64 frame_time = 6`
         #[inline]
-        #[must_use]
         pub fn frame_time(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 6)
         }
 
         /// `optional int64 deadline = 7`
         #[inline]
-        #[must_use]
         pub fn deadline(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 7)
         }
@@ -2448,24 +1536,14 @@ pub mod begin_impl_frame_args {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BeginFrameObserverState`.
-#[derive(Debug)]
-pub struct BeginFrameObserverStateWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BeginFrameObserverStateWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BeginFrameObserverState`.
+    writer BeginFrameObserverStateWriter;
+    /// The fields of an encoded `perfetto.protos.BeginFrameObserverState`.
+    reader BeginFrameObserverStateReader;
 }
 
-impl<'w> BeginFrameObserverStateWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BeginFrameObserverStateWriter<'_> {
     /// `optional int64 dropped_begin_frame_args = 1`
     #[inline]
     pub fn dropped_begin_frame_args(&mut self, value: i64) -> &mut Self {
@@ -2475,64 +1553,21 @@ impl<'w> BeginFrameObserverStateWriter<'w> {
 
     /// `optional BeginFrameArgs last_begin_frame_args = 2`
     #[inline]
-    pub fn last_begin_frame_args(&mut self) -> crate::BeginFrameArgsWriter<'_> {
+    pub fn last_begin_frame_args(&mut self) -> BeginFrameArgsWriter<'_> {
         self.0.begin(2).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BeginFrameObserverState`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BeginFrameObserverStateReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BeginFrameObserverStateReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BeginFrameObserverStateReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int64 dropped_begin_frame_args = 1`
     #[inline]
-    #[must_use]
     pub fn dropped_begin_frame_args(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 1)
     }
 
     /// `optional BeginFrameArgs last_begin_frame_args = 2`
     #[inline]
-    #[must_use]
-    pub fn last_begin_frame_args(&self) -> Option<crate::BeginFrameArgsReader<'a>> {
+    pub fn last_begin_frame_args(&self) -> Option<BeginFrameArgsReader<'a>> {
         pz::last_message(self.0, 2)
     }
 }
@@ -2547,24 +1582,14 @@ pub mod begin_frame_observer_state {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.BeginFrameSourceState`.
-#[derive(Debug)]
-pub struct BeginFrameSourceStateWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for BeginFrameSourceStateWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.BeginFrameSourceState`.
+    writer BeginFrameSourceStateWriter;
+    /// The fields of an encoded `perfetto.protos.BeginFrameSourceState`.
+    reader BeginFrameSourceStateReader;
 }
 
-impl<'w> BeginFrameSourceStateWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl BeginFrameSourceStateWriter<'_> {
     /// `optional uint32 source_id = 1`
     #[inline]
     pub fn source_id(&mut self, value: u32) -> &mut Self {
@@ -2588,78 +1613,33 @@ impl<'w> BeginFrameSourceStateWriter<'w> {
 
     /// `optional BeginFrameArgs last_begin_frame_args = 4`
     #[inline]
-    pub fn last_begin_frame_args(&mut self) -> crate::BeginFrameArgsWriter<'_> {
+    pub fn last_begin_frame_args(&mut self) -> BeginFrameArgsWriter<'_> {
         self.0.begin(4).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.BeginFrameSourceState`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BeginFrameSourceStateReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for BeginFrameSourceStateReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> BeginFrameSourceStateReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint32 source_id = 1`
     #[inline]
-    #[must_use]
     pub fn source_id(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 1)
     }
 
     /// `optional bool paused = 2`
     #[inline]
-    #[must_use]
     pub fn paused(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
 
     /// `optional uint32 num_observers = 3`
     #[inline]
-    #[must_use]
     pub fn num_observers(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 3)
     }
 
     /// `optional BeginFrameArgs last_begin_frame_args = 4`
     #[inline]
-    #[must_use]
-    pub fn last_begin_frame_args(&self) -> Option<crate::BeginFrameArgsReader<'a>> {
+    pub fn last_begin_frame_args(&self) -> Option<BeginFrameArgsReader<'a>> {
         pz::last_message(self.0, 4)
     }
 }
@@ -2676,24 +1656,14 @@ pub mod begin_frame_source_state {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.CompositorTimingHistory`.
-#[derive(Debug)]
-pub struct CompositorTimingHistoryWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CompositorTimingHistoryWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CompositorTimingHistory`.
+    writer CompositorTimingHistoryWriter;
+    /// The fields of an encoded `perfetto.protos.CompositorTimingHistory`.
+    reader CompositorTimingHistoryReader;
 }
 
-impl<'w> CompositorTimingHistoryWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CompositorTimingHistoryWriter<'_> {
     /// `optional int64 begin_main_frame_queue_critical_estimate_delta_us = 1`
     #[inline]
     pub fn begin_main_frame_queue_critical_estimate_delta_us(&mut self, value: i64) -> &mut Self {
@@ -2744,93 +1714,45 @@ impl<'w> CompositorTimingHistoryWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CompositorTimingHistory`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CompositorTimingHistoryReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CompositorTimingHistoryReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CompositorTimingHistoryReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int64 begin_main_frame_queue_critical_estimate_delta_us = 1`
     #[inline]
-    #[must_use]
     pub fn begin_main_frame_queue_critical_estimate_delta_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 1)
     }
 
     /// `optional int64 begin_main_frame_queue_not_critical_estimate_delta_us = 2`
     #[inline]
-    #[must_use]
     pub fn begin_main_frame_queue_not_critical_estimate_delta_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
 
     /// `optional int64 begin_main_frame_start_to_ready_to_commit_estimate_delta_us = 3`
     #[inline]
-    #[must_use]
     pub fn begin_main_frame_start_to_ready_to_commit_estimate_delta_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional int64 commit_to_ready_to_activate_estimate_delta_us = 4`
     #[inline]
-    #[must_use]
     pub fn commit_to_ready_to_activate_estimate_delta_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
 
     /// `optional int64 prepare_tiles_estimate_delta_us = 5`
     #[inline]
-    #[must_use]
     pub fn prepare_tiles_estimate_delta_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 5)
     }
 
     /// `optional int64 activate_estimate_delta_us = 6`
     #[inline]
-    #[must_use]
     pub fn activate_estimate_delta_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 6)
     }
 
     /// `optional int64 draw_estimate_delta_us = 7`
     #[inline]
-    #[must_use]
     pub fn draw_estimate_delta_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 7)
     }

@@ -2,34 +2,24 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ChromeFrameReporter`.
-#[derive(Debug)]
-pub struct ChromeFrameReporterWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeFrameReporterWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeFrameReporter`.
+    writer ChromeFrameReporterWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeFrameReporter`.
+    reader ChromeFrameReporterReader;
 }
 
-impl<'w> ChromeFrameReporterWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeFrameReporterWriter<'_> {
     /// `optional State state = 1`
     #[inline]
-    pub fn state(&mut self, value: crate::chrome_frame_reporter::State) -> &mut Self {
+    pub fn state(&mut self, value: chrome_frame_reporter::State) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
 
     /// `optional FrameDropReason reason = 2`
     #[inline]
-    pub fn reason(&mut self, value: crate::chrome_frame_reporter::FrameDropReason) -> &mut Self {
+    pub fn reason(&mut self, value: chrome_frame_reporter::FrameDropReason) -> &mut Self {
         self.0.int(2, i64::from(value.0));
         self
     }
@@ -57,7 +47,7 @@ impl<'w> ChromeFrameReporterWriter<'w> {
 
     /// `optional ScrollState scroll_state = 6`
     #[inline]
-    pub fn scroll_state(&mut self, value: crate::chrome_frame_reporter::ScrollState) -> &mut Self {
+    pub fn scroll_state(&mut self, value: chrome_frame_reporter::ScrollState) -> &mut Self {
         self.0.int(6, i64::from(value.0));
         self
     }
@@ -106,7 +96,7 @@ impl<'w> ChromeFrameReporterWriter<'w> {
 
     /// `optional FrameType frame_type = 13`
     #[inline]
-    pub fn frame_type(&mut self, value: crate::chrome_frame_reporter::FrameType) -> &mut Self {
+    pub fn frame_type(&mut self, value: chrome_frame_reporter::FrameType) -> &mut Self {
         self.0.int(13, i64::from(value.0));
         self
     }
@@ -147,136 +137,82 @@ impl<'w> ChromeFrameReporterWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeFrameReporter`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeFrameReporterReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeFrameReporterReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeFrameReporterReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional State state = 1`
     #[inline]
-    #[must_use]
-    pub fn state(&self) -> Option<crate::chrome_frame_reporter::State> {
+    pub fn state(&self) -> Option<chrome_frame_reporter::State> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `optional FrameDropReason reason = 2`
     #[inline]
-    #[must_use]
-    pub fn reason(&self) -> Option<crate::chrome_frame_reporter::FrameDropReason> {
+    pub fn reason(&self) -> Option<chrome_frame_reporter::FrameDropReason> {
         pz::last::<pz::kind::Enum<_>>(self.0, 2)
     }
 
     /// `optional uint64 frame_source = 3`
     #[inline]
-    #[must_use]
     pub fn frame_source(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `optional uint64 frame_sequence = 4`
     #[inline]
-    #[must_use]
     pub fn frame_sequence(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional bool affects_smoothness = 5`
     #[inline]
-    #[must_use]
     pub fn affects_smoothness(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 5)
     }
 
     /// `optional ScrollState scroll_state = 6`
     #[inline]
-    #[must_use]
-    pub fn scroll_state(&self) -> Option<crate::chrome_frame_reporter::ScrollState> {
+    pub fn scroll_state(&self) -> Option<chrome_frame_reporter::ScrollState> {
         pz::last::<pz::kind::Enum<_>>(self.0, 6)
     }
 
     /// `optional bool has_main_animation = 7`
     #[inline]
-    #[must_use]
     pub fn has_main_animation(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 7)
     }
 
     /// `optional bool has_compositor_animation = 8`
     #[inline]
-    #[must_use]
     pub fn has_compositor_animation(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 8)
     }
 
     /// `optional bool has_smooth_input_main = 9`
     #[inline]
-    #[must_use]
     pub fn has_smooth_input_main(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 9)
     }
 
     /// `optional bool has_missing_content = 10`
     #[inline]
-    #[must_use]
     pub fn has_missing_content(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 10)
     }
 
     /// `optional uint64 layer_tree_host_id = 11`
     #[inline]
-    #[must_use]
     pub fn layer_tree_host_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 11)
     }
 
     /// `optional bool has_high_latency = 12`
     #[inline]
-    #[must_use]
     pub fn has_high_latency(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 12)
     }
 
     /// `optional FrameType frame_type = 13`
     #[inline]
-    #[must_use]
-    pub fn frame_type(&self) -> Option<crate::chrome_frame_reporter::FrameType> {
+    pub fn frame_type(&self) -> Option<chrome_frame_reporter::FrameType> {
         pz::last::<pz::kind::Enum<_>>(self.0, 13)
     }
 
@@ -288,28 +224,24 @@ impl<'a> ChromeFrameReporterReader<'a> {
 
     /// `optional bool checkerboarded_needs_raster = 15`
     #[inline]
-    #[must_use]
     pub fn checkerboarded_needs_raster(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 15)
     }
 
     /// `optional bool checkerboarded_needs_record = 16`
     #[inline]
-    #[must_use]
     pub fn checkerboarded_needs_record(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 16)
     }
 
     /// `optional int64 surface_frame_trace_id = 17`
     #[inline]
-    #[must_use]
     pub fn surface_frame_trace_id(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 17)
     }
 
     /// `optional int64 display_trace_id = 18`
     #[inline]
-    #[must_use]
     pub fn display_trace_id(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 18)
     }
@@ -342,209 +274,42 @@ pub mod chrome_frame_reporter {
         pub const DISPLAY_TRACE_ID: u32 = 18;
     }
 
-    /// Enumeration `perfetto.protos.ChromeFrameReporter.State`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct State(pub i32);
-
-    #[allow(missing_docs)]
-    impl State {
-        pub const STATE_NO_UPDATE_DESIRED: Self = Self(0);
-        pub const STATE_PRESENTED_ALL: Self = Self(1);
-        pub const STATE_PRESENTED_PARTIAL: Self = Self(2);
-        pub const STATE_DROPPED: Self = Self(3);
-    }
-
-    impl State {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::STATE_NO_UPDATE_DESIRED => "STATE_NO_UPDATE_DESIRED",
-                Self::STATE_PRESENTED_ALL => "STATE_PRESENTED_ALL",
-                Self::STATE_PRESENTED_PARTIAL => "STATE_PRESENTED_PARTIAL",
-                Self::STATE_DROPPED => "STATE_DROPPED",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ChromeFrameReporter.State`; numbers without a name are values too.
+        enum State, default 0 {
+            STATE_NO_UPDATE_DESIRED = 0, "STATE_NO_UPDATE_DESIRED";
+            STATE_PRESENTED_ALL = 1, "STATE_PRESENTED_ALL";
+            STATE_PRESENTED_PARTIAL = 2, "STATE_PRESENTED_PARTIAL";
+            STATE_DROPPED = 3, "STATE_DROPPED";
         }
     }
 
-    impl Default for State {
-        fn default() -> Self {
-            Self(0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ChromeFrameReporter.FrameDropReason`; numbers without a name are values too.
+        enum FrameDropReason, default 0 {
+            REASON_UNSPECIFIED = 0, "REASON_UNSPECIFIED";
+            REASON_DISPLAY_COMPOSITOR = 1, "REASON_DISPLAY_COMPOSITOR";
+            REASON_MAIN_THREAD = 2, "REASON_MAIN_THREAD";
+            REASON_CLIENT_COMPOSITOR = 3, "REASON_CLIENT_COMPOSITOR";
         }
     }
 
-    impl From<i32> for State {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ChromeFrameReporter.ScrollState`; numbers without a name are values too.
+        enum ScrollState, default 0 {
+            SCROLL_NONE = 0, "SCROLL_NONE";
+            SCROLL_MAIN_THREAD = 1, "SCROLL_MAIN_THREAD";
+            SCROLL_COMPOSITOR_THREAD = 2, "SCROLL_COMPOSITOR_THREAD";
+            SCROLL_RASTER = 3, "SCROLL_RASTER";
+            SCROLL_UNKNOWN = 4, "SCROLL_UNKNOWN";
         }
     }
 
-    impl From<State> for i32 {
-        #[inline]
-        fn from(value: State) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for State {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.ChromeFrameReporter.FrameDropReason`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct FrameDropReason(pub i32);
-
-    #[allow(missing_docs)]
-    impl FrameDropReason {
-        pub const REASON_UNSPECIFIED: Self = Self(0);
-        pub const REASON_DISPLAY_COMPOSITOR: Self = Self(1);
-        pub const REASON_MAIN_THREAD: Self = Self(2);
-        pub const REASON_CLIENT_COMPOSITOR: Self = Self(3);
-    }
-
-    impl FrameDropReason {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::REASON_UNSPECIFIED => "REASON_UNSPECIFIED",
-                Self::REASON_DISPLAY_COMPOSITOR => "REASON_DISPLAY_COMPOSITOR",
-                Self::REASON_MAIN_THREAD => "REASON_MAIN_THREAD",
-                Self::REASON_CLIENT_COMPOSITOR => "REASON_CLIENT_COMPOSITOR",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for FrameDropReason {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for FrameDropReason {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<FrameDropReason> for i32 {
-        #[inline]
-        fn from(value: FrameDropReason) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for FrameDropReason {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.ChromeFrameReporter.ScrollState`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct ScrollState(pub i32);
-
-    #[allow(missing_docs)]
-    impl ScrollState {
-        pub const SCROLL_NONE: Self = Self(0);
-        pub const SCROLL_MAIN_THREAD: Self = Self(1);
-        pub const SCROLL_COMPOSITOR_THREAD: Self = Self(2);
-        pub const SCROLL_RASTER: Self = Self(3);
-        pub const SCROLL_UNKNOWN: Self = Self(4);
-    }
-
-    impl ScrollState {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::SCROLL_NONE => "SCROLL_NONE",
-                Self::SCROLL_MAIN_THREAD => "SCROLL_MAIN_THREAD",
-                Self::SCROLL_COMPOSITOR_THREAD => "SCROLL_COMPOSITOR_THREAD",
-                Self::SCROLL_RASTER => "SCROLL_RASTER",
-                Self::SCROLL_UNKNOWN => "SCROLL_UNKNOWN",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for ScrollState {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for ScrollState {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<ScrollState> for i32 {
-        #[inline]
-        fn from(value: ScrollState) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for ScrollState {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.ChromeFrameReporter.FrameType`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct FrameType(pub i32);
-
-    #[allow(missing_docs)]
-    impl FrameType {
-        pub const FORKED: Self = Self(0);
-        pub const BACKFILL: Self = Self(1);
-    }
-
-    impl FrameType {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::FORKED => "FORKED",
-                Self::BACKFILL => "BACKFILL",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for FrameType {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for FrameType {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<FrameType> for i32 {
-        #[inline]
-        fn from(value: FrameType) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for FrameType {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ChromeFrameReporter.FrameType`; numbers without a name are values too.
+        enum FrameType, default 0 {
+            FORKED = 0, "FORKED";
+            BACKFILL = 1, "BACKFILL";
         }
     }
 }

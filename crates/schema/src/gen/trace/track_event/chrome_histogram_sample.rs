@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.HistogramName`.
-#[derive(Debug)]
-pub struct HistogramNameWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for HistogramNameWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.HistogramName`.
+    writer HistogramNameWriter;
+    /// The fields of an encoded `perfetto.protos.HistogramName`.
+    reader HistogramNameReader;
 }
 
-impl<'w> HistogramNameWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl HistogramNameWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> HistogramNameWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.HistogramName`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HistogramNameReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for HistogramNameReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> HistogramNameReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional string name = 2`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
@@ -102,24 +49,14 @@ pub mod histogram_name {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ChromeHistogramSample`.
-#[derive(Debug)]
-pub struct ChromeHistogramSampleWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeHistogramSampleWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeHistogramSample`.
+    writer ChromeHistogramSampleWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeHistogramSample`.
+    reader ChromeHistogramSampleReader;
 }
 
-impl<'w> ChromeHistogramSampleWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeHistogramSampleWriter<'_> {
     /// `optional uint64 name_hash = 1`
     #[inline]
     pub fn name_hash(&mut self, value: u64) -> &mut Self {
@@ -149,72 +86,27 @@ impl<'w> ChromeHistogramSampleWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeHistogramSample`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeHistogramSampleReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeHistogramSampleReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeHistogramSampleReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 name_hash = 1`
     #[inline]
-    #[must_use]
     pub fn name_hash(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional string name = 2`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional int64 sample = 3`
     #[inline]
-    #[must_use]
     pub fn sample(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 3)
     }
 
     /// `optional uint64 name_iid = 4`
     #[inline]
-    #[must_use]
     pub fn name_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ChromeLatencyInfo`.
-#[derive(Debug)]
-pub struct ChromeLatencyInfoWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeLatencyInfoWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeLatencyInfo`.
+    writer ChromeLatencyInfoWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeLatencyInfo`.
+    reader ChromeLatencyInfoReader;
 }
 
-impl<'w> ChromeLatencyInfoWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeLatencyInfoWriter<'_> {
     /// `optional int64 trace_id = 1`
     #[inline]
     pub fn trace_id(&mut self, value: i64) -> &mut Self {
@@ -29,7 +19,7 @@ impl<'w> ChromeLatencyInfoWriter<'w> {
 
     /// `optional Step step = 2`
     #[inline]
-    pub fn step(&mut self, value: crate::chrome_latency_info::Step) -> &mut Self {
+    pub fn step(&mut self, value: chrome_latency_info::Step) -> &mut Self {
         self.0.int(2, i64::from(value.0));
         self
     }
@@ -43,7 +33,7 @@ impl<'w> ChromeLatencyInfoWriter<'w> {
 
     /// `repeated ComponentInfo component_info = 4`
     #[inline]
-    pub fn component_info(&mut self) -> crate::chrome_latency_info::ComponentInfoWriter<'_> {
+    pub fn component_info(&mut self) -> chrome_latency_info::ComponentInfoWriter<'_> {
         self.0.begin(4).into()
     }
 
@@ -70,106 +60,58 @@ impl<'w> ChromeLatencyInfoWriter<'w> {
 
     /// `optional InputType input_type = 8`
     #[inline]
-    pub fn input_type(&mut self, value: crate::chrome_latency_info::InputType) -> &mut Self {
+    pub fn input_type(&mut self, value: chrome_latency_info::InputType) -> &mut Self {
         self.0.int(8, i64::from(value.0));
         self
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeLatencyInfo`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeLatencyInfoReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeLatencyInfoReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeLatencyInfoReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int64 trace_id = 1`
     #[inline]
-    #[must_use]
     pub fn trace_id(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 1)
     }
 
     /// `optional Step step = 2`
     #[inline]
-    #[must_use]
-    pub fn step(&self) -> Option<crate::chrome_latency_info::Step> {
+    pub fn step(&self) -> Option<chrome_latency_info::Step> {
         pz::last::<pz::kind::Enum<_>>(self.0, 2)
     }
 
     /// `optional int32 frame_tree_node_id = 3`
     #[inline]
-    #[must_use]
     pub fn frame_tree_node_id(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `repeated ComponentInfo component_info = 4`
     #[inline]
-    pub fn component_info(&self) -> pz::Messages<'a, crate::chrome_latency_info::ComponentInfoReader<'a>> {
+    pub fn component_info(&self) -> pz::Messages<'a, chrome_latency_info::ComponentInfoReader<'a>> {
         pz::messages(self.0, 4)
     }
 
     /// `optional bool is_coalesced = 5`
     #[inline]
-    #[must_use]
     pub fn is_coalesced(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 5)
     }
 
     /// `optional int64 gesture_scroll_id = 6`
     #[inline]
-    #[must_use]
     pub fn gesture_scroll_id(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 6)
     }
 
     /// `optional int64 touch_id = 7`
     #[inline]
-    #[must_use]
     pub fn touch_id(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 7)
     }
 
     /// `optional InputType input_type = 8`
     #[inline]
-    #[must_use]
-    pub fn input_type(&self) -> Option<crate::chrome_latency_info::InputType> {
+    pub fn input_type(&self) -> Option<chrome_latency_info::InputType> {
         pz::last::<pz::kind::Enum<_>>(self.0, 8)
     }
 }
@@ -191,227 +133,69 @@ pub mod chrome_latency_info {
         pub const INPUT_TYPE: u32 = 8;
     }
 
-    /// Enumeration `perfetto.protos.ChromeLatencyInfo.Step`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Step(pub i32);
-
-    #[allow(missing_docs)]
-    impl Step {
-        pub const STEP_UNSPECIFIED: Self = Self(0);
-        pub const STEP_HANDLE_INPUT_EVENT_MAIN_COMMIT: Self = Self(1);
-        pub const STEP_MAIN_THREAD_SCROLL_UPDATE: Self = Self(2);
-        pub const STEP_SEND_INPUT_EVENT_UI: Self = Self(3);
-        pub const STEP_HANDLE_INPUT_EVENT_MAIN: Self = Self(4);
-        pub const STEP_HANDLE_INPUT_EVENT_IMPL: Self = Self(5);
-        pub const STEP_SWAP_BUFFERS: Self = Self(6);
-        pub const STEP_DRAW_AND_SWAP: Self = Self(7);
-        pub const STEP_DID_HANDLE_INPUT_AND_OVERSCROLL: Self = Self(8);
-        pub const STEP_HANDLED_INPUT_EVENT_MAIN_OR_IMPL: Self = Self(9);
-        pub const STEP_HANDLED_INPUT_EVENT_IMPL: Self = Self(10);
-        pub const STEP_FINISHED_SWAP_BUFFERS: Self = Self(11);
-    }
-
-    impl Step {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::STEP_UNSPECIFIED => "STEP_UNSPECIFIED",
-                Self::STEP_HANDLE_INPUT_EVENT_MAIN_COMMIT => "STEP_HANDLE_INPUT_EVENT_MAIN_COMMIT",
-                Self::STEP_MAIN_THREAD_SCROLL_UPDATE => "STEP_MAIN_THREAD_SCROLL_UPDATE",
-                Self::STEP_SEND_INPUT_EVENT_UI => "STEP_SEND_INPUT_EVENT_UI",
-                Self::STEP_HANDLE_INPUT_EVENT_MAIN => "STEP_HANDLE_INPUT_EVENT_MAIN",
-                Self::STEP_HANDLE_INPUT_EVENT_IMPL => "STEP_HANDLE_INPUT_EVENT_IMPL",
-                Self::STEP_SWAP_BUFFERS => "STEP_SWAP_BUFFERS",
-                Self::STEP_DRAW_AND_SWAP => "STEP_DRAW_AND_SWAP",
-                Self::STEP_DID_HANDLE_INPUT_AND_OVERSCROLL => "STEP_DID_HANDLE_INPUT_AND_OVERSCROLL",
-                Self::STEP_HANDLED_INPUT_EVENT_MAIN_OR_IMPL => "STEP_HANDLED_INPUT_EVENT_MAIN_OR_IMPL",
-                Self::STEP_HANDLED_INPUT_EVENT_IMPL => "STEP_HANDLED_INPUT_EVENT_IMPL",
-                Self::STEP_FINISHED_SWAP_BUFFERS => "STEP_FINISHED_SWAP_BUFFERS",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ChromeLatencyInfo.Step`; numbers without a name are values too.
+        enum Step, default 0 {
+            STEP_UNSPECIFIED = 0, "STEP_UNSPECIFIED";
+            STEP_HANDLE_INPUT_EVENT_MAIN_COMMIT = 1, "STEP_HANDLE_INPUT_EVENT_MAIN_COMMIT";
+            STEP_MAIN_THREAD_SCROLL_UPDATE = 2, "STEP_MAIN_THREAD_SCROLL_UPDATE";
+            STEP_SEND_INPUT_EVENT_UI = 3, "STEP_SEND_INPUT_EVENT_UI";
+            STEP_HANDLE_INPUT_EVENT_MAIN = 4, "STEP_HANDLE_INPUT_EVENT_MAIN";
+            STEP_HANDLE_INPUT_EVENT_IMPL = 5, "STEP_HANDLE_INPUT_EVENT_IMPL";
+            STEP_SWAP_BUFFERS = 6, "STEP_SWAP_BUFFERS";
+            STEP_DRAW_AND_SWAP = 7, "STEP_DRAW_AND_SWAP";
+            STEP_DID_HANDLE_INPUT_AND_OVERSCROLL = 8, "STEP_DID_HANDLE_INPUT_AND_OVERSCROLL";
+            STEP_HANDLED_INPUT_EVENT_MAIN_OR_IMPL = 9, "STEP_HANDLED_INPUT_EVENT_MAIN_OR_IMPL";
+            STEP_HANDLED_INPUT_EVENT_IMPL = 10, "STEP_HANDLED_INPUT_EVENT_IMPL";
+            STEP_FINISHED_SWAP_BUFFERS = 11, "STEP_FINISHED_SWAP_BUFFERS";
         }
     }
 
-    impl Default for Step {
-        fn default() -> Self {
-            Self(0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ChromeLatencyInfo.LatencyComponentType`; numbers without a name are values too.
+        enum LatencyComponentType, default 0 {
+            COMPONENT_UNSPECIFIED = 0, "COMPONENT_UNSPECIFIED";
+            COMPONENT_INPUT_EVENT_LATENCY_BEGIN_RWH = 1, "COMPONENT_INPUT_EVENT_LATENCY_BEGIN_RWH";
+            COMPONENT_INPUT_EVENT_LATENCY_SCROLL_UPDATE_ORIGINAL = 2, "COMPONENT_INPUT_EVENT_LATENCY_SCROLL_UPDATE_ORIGINAL";
+            COMPONENT_INPUT_EVENT_LATENCY_FIRST_SCROLL_UPDATE_ORIGINAL = 3, "COMPONENT_INPUT_EVENT_LATENCY_FIRST_SCROLL_UPDATE_ORIGINAL";
+            COMPONENT_INPUT_EVENT_LATENCY_ORIGINAL = 4, "COMPONENT_INPUT_EVENT_LATENCY_ORIGINAL";
+            COMPONENT_INPUT_EVENT_LATENCY_UI = 5, "COMPONENT_INPUT_EVENT_LATENCY_UI";
+            COMPONENT_INPUT_EVENT_LATENCY_RENDERER_MAIN = 6, "COMPONENT_INPUT_EVENT_LATENCY_RENDERER_MAIN";
+            COMPONENT_INPUT_EVENT_LATENCY_RENDERING_SCHEDULED_MAIN = 7, "COMPONENT_INPUT_EVENT_LATENCY_RENDERING_SCHEDULED_MAIN";
+            COMPONENT_INPUT_EVENT_LATENCY_RENDERING_SCHEDULED_IMPL = 8, "COMPONENT_INPUT_EVENT_LATENCY_RENDERING_SCHEDULED_IMPL";
+            COMPONENT_INPUT_EVENT_LATENCY_SCROLL_UPDATE_LAST_EVENT = 9, "COMPONENT_INPUT_EVENT_LATENCY_SCROLL_UPDATE_LAST_EVENT";
+            COMPONENT_INPUT_EVENT_LATENCY_ACK_RWH = 10, "COMPONENT_INPUT_EVENT_LATENCY_ACK_RWH";
+            COMPONENT_INPUT_EVENT_LATENCY_RENDERER_SWAP = 11, "COMPONENT_INPUT_EVENT_LATENCY_RENDERER_SWAP";
+            COMPONENT_DISPLAY_COMPOSITOR_RECEIVED_FRAME = 12, "COMPONENT_DISPLAY_COMPOSITOR_RECEIVED_FRAME";
+            COMPONENT_INPUT_EVENT_GPU_SWAP_BUFFER = 13, "COMPONENT_INPUT_EVENT_GPU_SWAP_BUFFER";
+            COMPONENT_INPUT_EVENT_LATENCY_FRAME_SWAP = 14, "COMPONENT_INPUT_EVENT_LATENCY_FRAME_SWAP";
         }
     }
 
-    impl From<i32> for Step {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ChromeLatencyInfo.InputType`; numbers without a name are values too.
+        enum InputType, default 0 {
+            UNSPECIFIED_OR_OTHER = 0, "UNSPECIFIED_OR_OTHER";
+            TOUCH_MOVED = 1, "TOUCH_MOVED";
+            GESTURE_SCROLL_BEGIN = 2, "GESTURE_SCROLL_BEGIN";
+            GESTURE_SCROLL_UPDATE = 3, "GESTURE_SCROLL_UPDATE";
+            GESTURE_SCROLL_END = 4, "GESTURE_SCROLL_END";
+            GESTURE_TAP = 5, "GESTURE_TAP";
+            GESTURE_TAP_CANCEL = 6, "GESTURE_TAP_CANCEL";
         }
     }
 
-    impl From<Step> for i32 {
-        #[inline]
-        fn from(value: Step) -> Self {
-            value.0
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ChromeLatencyInfo.ComponentInfo`.
+        writer ComponentInfoWriter;
+        /// The fields of an encoded `perfetto.protos.ChromeLatencyInfo.ComponentInfo`.
+        reader ComponentInfoReader;
     }
 
-    impl core::fmt::Debug for Step {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.ChromeLatencyInfo.LatencyComponentType`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct LatencyComponentType(pub i32);
-
-    #[allow(missing_docs)]
-    impl LatencyComponentType {
-        pub const COMPONENT_UNSPECIFIED: Self = Self(0);
-        pub const COMPONENT_INPUT_EVENT_LATENCY_BEGIN_RWH: Self = Self(1);
-        pub const COMPONENT_INPUT_EVENT_LATENCY_SCROLL_UPDATE_ORIGINAL: Self = Self(2);
-        pub const COMPONENT_INPUT_EVENT_LATENCY_FIRST_SCROLL_UPDATE_ORIGINAL: Self = Self(3);
-        pub const COMPONENT_INPUT_EVENT_LATENCY_ORIGINAL: Self = Self(4);
-        pub const COMPONENT_INPUT_EVENT_LATENCY_UI: Self = Self(5);
-        pub const COMPONENT_INPUT_EVENT_LATENCY_RENDERER_MAIN: Self = Self(6);
-        pub const COMPONENT_INPUT_EVENT_LATENCY_RENDERING_SCHEDULED_MAIN: Self = Self(7);
-        pub const COMPONENT_INPUT_EVENT_LATENCY_RENDERING_SCHEDULED_IMPL: Self = Self(8);
-        pub const COMPONENT_INPUT_EVENT_LATENCY_SCROLL_UPDATE_LAST_EVENT: Self = Self(9);
-        pub const COMPONENT_INPUT_EVENT_LATENCY_ACK_RWH: Self = Self(10);
-        pub const COMPONENT_INPUT_EVENT_LATENCY_RENDERER_SWAP: Self = Self(11);
-        pub const COMPONENT_DISPLAY_COMPOSITOR_RECEIVED_FRAME: Self = Self(12);
-        pub const COMPONENT_INPUT_EVENT_GPU_SWAP_BUFFER: Self = Self(13);
-        pub const COMPONENT_INPUT_EVENT_LATENCY_FRAME_SWAP: Self = Self(14);
-    }
-
-    impl LatencyComponentType {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::COMPONENT_UNSPECIFIED => "COMPONENT_UNSPECIFIED",
-                Self::COMPONENT_INPUT_EVENT_LATENCY_BEGIN_RWH => "COMPONENT_INPUT_EVENT_LATENCY_BEGIN_RWH",
-                Self::COMPONENT_INPUT_EVENT_LATENCY_SCROLL_UPDATE_ORIGINAL => "COMPONENT_INPUT_EVENT_LATENCY_SCROLL_UPDATE_ORIGINAL",
-                Self::COMPONENT_INPUT_EVENT_LATENCY_FIRST_SCROLL_UPDATE_ORIGINAL => "COMPONENT_INPUT_EVENT_LATENCY_FIRST_SCROLL_UPDATE_ORIGINAL",
-                Self::COMPONENT_INPUT_EVENT_LATENCY_ORIGINAL => "COMPONENT_INPUT_EVENT_LATENCY_ORIGINAL",
-                Self::COMPONENT_INPUT_EVENT_LATENCY_UI => "COMPONENT_INPUT_EVENT_LATENCY_UI",
-                Self::COMPONENT_INPUT_EVENT_LATENCY_RENDERER_MAIN => "COMPONENT_INPUT_EVENT_LATENCY_RENDERER_MAIN",
-                Self::COMPONENT_INPUT_EVENT_LATENCY_RENDERING_SCHEDULED_MAIN => "COMPONENT_INPUT_EVENT_LATENCY_RENDERING_SCHEDULED_MAIN",
-                Self::COMPONENT_INPUT_EVENT_LATENCY_RENDERING_SCHEDULED_IMPL => "COMPONENT_INPUT_EVENT_LATENCY_RENDERING_SCHEDULED_IMPL",
-                Self::COMPONENT_INPUT_EVENT_LATENCY_SCROLL_UPDATE_LAST_EVENT => "COMPONENT_INPUT_EVENT_LATENCY_SCROLL_UPDATE_LAST_EVENT",
-                Self::COMPONENT_INPUT_EVENT_LATENCY_ACK_RWH => "COMPONENT_INPUT_EVENT_LATENCY_ACK_RWH",
-                Self::COMPONENT_INPUT_EVENT_LATENCY_RENDERER_SWAP => "COMPONENT_INPUT_EVENT_LATENCY_RENDERER_SWAP",
-                Self::COMPONENT_DISPLAY_COMPOSITOR_RECEIVED_FRAME => "COMPONENT_DISPLAY_COMPOSITOR_RECEIVED_FRAME",
-                Self::COMPONENT_INPUT_EVENT_GPU_SWAP_BUFFER => "COMPONENT_INPUT_EVENT_GPU_SWAP_BUFFER",
-                Self::COMPONENT_INPUT_EVENT_LATENCY_FRAME_SWAP => "COMPONENT_INPUT_EVENT_LATENCY_FRAME_SWAP",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for LatencyComponentType {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for LatencyComponentType {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<LatencyComponentType> for i32 {
-        #[inline]
-        fn from(value: LatencyComponentType) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for LatencyComponentType {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.ChromeLatencyInfo.InputType`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct InputType(pub i32);
-
-    #[allow(missing_docs)]
-    impl InputType {
-        pub const UNSPECIFIED_OR_OTHER: Self = Self(0);
-        pub const TOUCH_MOVED: Self = Self(1);
-        pub const GESTURE_SCROLL_BEGIN: Self = Self(2);
-        pub const GESTURE_SCROLL_UPDATE: Self = Self(3);
-        pub const GESTURE_SCROLL_END: Self = Self(4);
-        pub const GESTURE_TAP: Self = Self(5);
-        pub const GESTURE_TAP_CANCEL: Self = Self(6);
-    }
-
-    impl InputType {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::UNSPECIFIED_OR_OTHER => "UNSPECIFIED_OR_OTHER",
-                Self::TOUCH_MOVED => "TOUCH_MOVED",
-                Self::GESTURE_SCROLL_BEGIN => "GESTURE_SCROLL_BEGIN",
-                Self::GESTURE_SCROLL_UPDATE => "GESTURE_SCROLL_UPDATE",
-                Self::GESTURE_SCROLL_END => "GESTURE_SCROLL_END",
-                Self::GESTURE_TAP => "GESTURE_TAP",
-                Self::GESTURE_TAP_CANCEL => "GESTURE_TAP_CANCEL",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for InputType {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for InputType {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<InputType> for i32 {
-        #[inline]
-        fn from(value: InputType) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for InputType {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Appends the fields of a `perfetto.protos.ChromeLatencyInfo.ComponentInfo`.
-    #[derive(Debug)]
-    pub struct ComponentInfoWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ComponentInfoWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
-    }
-
-    impl<'w> ComponentInfoWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ComponentInfoWriter<'_> {
         /// `optional LatencyComponentType component_type = 1`
         #[inline]
-        pub fn component_type(&mut self, value: crate::chrome_latency_info::LatencyComponentType) -> &mut Self {
+        pub fn component_type(&mut self, value: LatencyComponentType) -> &mut Self {
             self.0.int(1, i64::from(value.0));
             self
         }
@@ -424,58 +208,15 @@ pub mod chrome_latency_info {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ChromeLatencyInfo.ComponentInfo`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ComponentInfoReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ComponentInfoReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ComponentInfoReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional LatencyComponentType component_type = 1`
         #[inline]
-        #[must_use]
-        pub fn component_type(&self) -> Option<crate::chrome_latency_info::LatencyComponentType> {
+        pub fn component_type(&self) -> Option<LatencyComponentType> {
             pz::last::<pz::kind::Enum<_>>(self.0, 1)
         }
 
         /// `optional uint64 time_us = 2`
         #[inline]
-        #[must_use]
         pub fn time_us(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 2)
         }

@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ChromeLegacyIpc`.
-#[derive(Debug)]
-pub struct ChromeLegacyIpcWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeLegacyIpcWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeLegacyIpc`.
+    writer ChromeLegacyIpcWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeLegacyIpc`.
+    reader ChromeLegacyIpcReader;
 }
 
-impl<'w> ChromeLegacyIpcWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeLegacyIpcWriter<'_> {
     /// `optional MessageClass message_class = 1`
     #[inline]
-    pub fn message_class(&mut self, value: crate::chrome_legacy_ipc::MessageClass) -> &mut Self {
+    pub fn message_class(&mut self, value: chrome_legacy_ipc::MessageClass) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
@@ -35,58 +25,15 @@ impl<'w> ChromeLegacyIpcWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeLegacyIpc`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeLegacyIpcReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeLegacyIpcReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeLegacyIpcReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional MessageClass message_class = 1`
     #[inline]
-    #[must_use]
-    pub fn message_class(&self) -> Option<crate::chrome_legacy_ipc::MessageClass> {
+    pub fn message_class(&self) -> Option<chrome_legacy_ipc::MessageClass> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `optional uint32 message_line = 2`
     #[inline]
-    #[must_use]
     pub fn message_line(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
@@ -103,123 +50,47 @@ pub mod chrome_legacy_ipc {
         pub const MESSAGE_LINE: u32 = 2;
     }
 
-    /// Enumeration `perfetto.protos.ChromeLegacyIpc.MessageClass`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct MessageClass(pub i32);
-
-    #[allow(missing_docs)]
-    impl MessageClass {
-        pub const CLASS_UNSPECIFIED: Self = Self(0);
-        pub const CLASS_AUTOMATION: Self = Self(1);
-        pub const CLASS_FRAME: Self = Self(2);
-        pub const CLASS_PAGE: Self = Self(3);
-        pub const CLASS_VIEW: Self = Self(4);
-        pub const CLASS_WIDGET: Self = Self(5);
-        pub const CLASS_INPUT: Self = Self(6);
-        pub const CLASS_TEST: Self = Self(7);
-        pub const CLASS_WORKER: Self = Self(8);
-        pub const CLASS_NACL: Self = Self(9);
-        pub const CLASS_GPU_CHANNEL: Self = Self(10);
-        pub const CLASS_MEDIA: Self = Self(11);
-        pub const CLASS_PPAPI: Self = Self(12);
-        pub const CLASS_CHROME: Self = Self(13);
-        pub const CLASS_DRAG: Self = Self(14);
-        pub const CLASS_PRINT: Self = Self(15);
-        pub const CLASS_EXTENSION: Self = Self(16);
-        pub const CLASS_TEXT_INPUT_CLIENT: Self = Self(17);
-        pub const CLASS_BLINK_TEST: Self = Self(18);
-        pub const CLASS_ACCESSIBILITY: Self = Self(19);
-        pub const CLASS_PRERENDER: Self = Self(20);
-        pub const CLASS_CHROMOTING: Self = Self(21);
-        pub const CLASS_BROWSER_PLUGIN: Self = Self(22);
-        pub const CLASS_ANDROID_WEB_VIEW: Self = Self(23);
-        pub const CLASS_NACL_HOST: Self = Self(24);
-        pub const CLASS_ENCRYPTED_MEDIA: Self = Self(25);
-        pub const CLASS_CAST: Self = Self(26);
-        pub const CLASS_GIN_JAVA_BRIDGE: Self = Self(27);
-        pub const CLASS_CHROME_UTILITY_PRINTING: Self = Self(28);
-        pub const CLASS_OZONE_GPU: Self = Self(29);
-        pub const CLASS_WEB_TEST: Self = Self(30);
-        pub const CLASS_NETWORK_HINTS: Self = Self(31);
-        pub const CLASS_EXTENSIONS_GUEST_VIEW: Self = Self(32);
-        pub const CLASS_GUEST_VIEW: Self = Self(33);
-        pub const CLASS_MEDIA_PLAYER_DELEGATE: Self = Self(34);
-        pub const CLASS_EXTENSION_WORKER: Self = Self(35);
-        pub const CLASS_SUBRESOURCE_FILTER: Self = Self(36);
-        pub const CLASS_UNFREEZABLE_FRAME: Self = Self(37);
-    }
-
-    impl MessageClass {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::CLASS_UNSPECIFIED => "CLASS_UNSPECIFIED",
-                Self::CLASS_AUTOMATION => "CLASS_AUTOMATION",
-                Self::CLASS_FRAME => "CLASS_FRAME",
-                Self::CLASS_PAGE => "CLASS_PAGE",
-                Self::CLASS_VIEW => "CLASS_VIEW",
-                Self::CLASS_WIDGET => "CLASS_WIDGET",
-                Self::CLASS_INPUT => "CLASS_INPUT",
-                Self::CLASS_TEST => "CLASS_TEST",
-                Self::CLASS_WORKER => "CLASS_WORKER",
-                Self::CLASS_NACL => "CLASS_NACL",
-                Self::CLASS_GPU_CHANNEL => "CLASS_GPU_CHANNEL",
-                Self::CLASS_MEDIA => "CLASS_MEDIA",
-                Self::CLASS_PPAPI => "CLASS_PPAPI",
-                Self::CLASS_CHROME => "CLASS_CHROME",
-                Self::CLASS_DRAG => "CLASS_DRAG",
-                Self::CLASS_PRINT => "CLASS_PRINT",
-                Self::CLASS_EXTENSION => "CLASS_EXTENSION",
-                Self::CLASS_TEXT_INPUT_CLIENT => "CLASS_TEXT_INPUT_CLIENT",
-                Self::CLASS_BLINK_TEST => "CLASS_BLINK_TEST",
-                Self::CLASS_ACCESSIBILITY => "CLASS_ACCESSIBILITY",
-                Self::CLASS_PRERENDER => "CLASS_PRERENDER",
-                Self::CLASS_CHROMOTING => "CLASS_CHROMOTING",
-                Self::CLASS_BROWSER_PLUGIN => "CLASS_BROWSER_PLUGIN",
-                Self::CLASS_ANDROID_WEB_VIEW => "CLASS_ANDROID_WEB_VIEW",
-                Self::CLASS_NACL_HOST => "CLASS_NACL_HOST",
-                Self::CLASS_ENCRYPTED_MEDIA => "CLASS_ENCRYPTED_MEDIA",
-                Self::CLASS_CAST => "CLASS_CAST",
-                Self::CLASS_GIN_JAVA_BRIDGE => "CLASS_GIN_JAVA_BRIDGE",
-                Self::CLASS_CHROME_UTILITY_PRINTING => "CLASS_CHROME_UTILITY_PRINTING",
-                Self::CLASS_OZONE_GPU => "CLASS_OZONE_GPU",
-                Self::CLASS_WEB_TEST => "CLASS_WEB_TEST",
-                Self::CLASS_NETWORK_HINTS => "CLASS_NETWORK_HINTS",
-                Self::CLASS_EXTENSIONS_GUEST_VIEW => "CLASS_EXTENSIONS_GUEST_VIEW",
-                Self::CLASS_GUEST_VIEW => "CLASS_GUEST_VIEW",
-                Self::CLASS_MEDIA_PLAYER_DELEGATE => "CLASS_MEDIA_PLAYER_DELEGATE",
-                Self::CLASS_EXTENSION_WORKER => "CLASS_EXTENSION_WORKER",
-                Self::CLASS_SUBRESOURCE_FILTER => "CLASS_SUBRESOURCE_FILTER",
-                Self::CLASS_UNFREEZABLE_FRAME => "CLASS_UNFREEZABLE_FRAME",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for MessageClass {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for MessageClass {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<MessageClass> for i32 {
-        #[inline]
-        fn from(value: MessageClass) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for MessageClass {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ChromeLegacyIpc.MessageClass`; numbers without a name are values too.
+        enum MessageClass, default 0 {
+            CLASS_UNSPECIFIED = 0, "CLASS_UNSPECIFIED";
+            CLASS_AUTOMATION = 1, "CLASS_AUTOMATION";
+            CLASS_FRAME = 2, "CLASS_FRAME";
+            CLASS_PAGE = 3, "CLASS_PAGE";
+            CLASS_VIEW = 4, "CLASS_VIEW";
+            CLASS_WIDGET = 5, "CLASS_WIDGET";
+            CLASS_INPUT = 6, "CLASS_INPUT";
+            CLASS_TEST = 7, "CLASS_TEST";
+            CLASS_WORKER = 8, "CLASS_WORKER";
+            CLASS_NACL = 9, "CLASS_NACL";
+            CLASS_GPU_CHANNEL = 10, "CLASS_GPU_CHANNEL";
+            CLASS_MEDIA = 11, "CLASS_MEDIA";
+            CLASS_PPAPI = 12, "CLASS_PPAPI";
+            CLASS_CHROME = 13, "CLASS_CHROME";
+            CLASS_DRAG = 14, "CLASS_DRAG";
+            CLASS_PRINT = 15, "CLASS_PRINT";
+            CLASS_EXTENSION = 16, "CLASS_EXTENSION";
+            CLASS_TEXT_INPUT_CLIENT = 17, "CLASS_TEXT_INPUT_CLIENT";
+            CLASS_BLINK_TEST = 18, "CLASS_BLINK_TEST";
+            CLASS_ACCESSIBILITY = 19, "CLASS_ACCESSIBILITY";
+            CLASS_PRERENDER = 20, "CLASS_PRERENDER";
+            CLASS_CHROMOTING = 21, "CLASS_CHROMOTING";
+            CLASS_BROWSER_PLUGIN = 22, "CLASS_BROWSER_PLUGIN";
+            CLASS_ANDROID_WEB_VIEW = 23, "CLASS_ANDROID_WEB_VIEW";
+            CLASS_NACL_HOST = 24, "CLASS_NACL_HOST";
+            CLASS_ENCRYPTED_MEDIA = 25, "CLASS_ENCRYPTED_MEDIA";
+            CLASS_CAST = 26, "CLASS_CAST";
+            CLASS_GIN_JAVA_BRIDGE = 27, "CLASS_GIN_JAVA_BRIDGE";
+            CLASS_CHROME_UTILITY_PRINTING = 28, "CLASS_CHROME_UTILITY_PRINTING";
+            CLASS_OZONE_GPU = 29, "CLASS_OZONE_GPU";
+            CLASS_WEB_TEST = 30, "CLASS_WEB_TEST";
+            CLASS_NETWORK_HINTS = 31, "CLASS_NETWORK_HINTS";
+            CLASS_EXTENSIONS_GUEST_VIEW = 32, "CLASS_EXTENSIONS_GUEST_VIEW";
+            CLASS_GUEST_VIEW = 33, "CLASS_GUEST_VIEW";
+            CLASS_MEDIA_PLAYER_DELEGATE = 34, "CLASS_MEDIA_PLAYER_DELEGATE";
+            CLASS_EXTENSION_WORKER = 35, "CLASS_EXTENSION_WORKER";
+            CLASS_SUBRESOURCE_FILTER = 36, "CLASS_SUBRESOURCE_FILTER";
+            CLASS_UNFREEZABLE_FRAME = 37, "CLASS_UNFREEZABLE_FRAME";
         }
     }
 }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ChromeMessagePump`.
-#[derive(Debug)]
-pub struct ChromeMessagePumpWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeMessagePumpWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeMessagePump`.
+    writer ChromeMessagePumpWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeMessagePump`.
+    reader ChromeMessagePumpReader;
 }
 
-impl<'w> ChromeMessagePumpWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeMessagePumpWriter<'_> {
     /// `optional bool sent_messages_in_queue = 1`
     #[inline]
     pub fn sent_messages_in_queue(&mut self, value: bool) -> &mut Self {
@@ -35,58 +25,15 @@ impl<'w> ChromeMessagePumpWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeMessagePump`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeMessagePumpReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeMessagePumpReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeMessagePumpReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional bool sent_messages_in_queue = 1`
     #[inline]
-    #[must_use]
     pub fn sent_messages_in_queue(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 1)
     }
 
     /// `optional uint64 io_handler_location_iid = 2`
     #[inline]
-    #[must_use]
     pub fn io_handler_location_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }

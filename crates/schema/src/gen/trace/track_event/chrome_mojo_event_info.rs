@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ChromeMojoEventInfo`.
-#[derive(Debug)]
-pub struct ChromeMojoEventInfoWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeMojoEventInfoWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeMojoEventInfo`.
+    writer ChromeMojoEventInfoWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeMojoEventInfo`.
+    reader ChromeMojoEventInfoReader;
 }
 
-impl<'w> ChromeMojoEventInfoWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeMojoEventInfoWriter<'_> {
     /// `optional string watcher_notify_interface_tag = 1`
     #[inline]
     pub fn watcher_notify_interface_tag(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -70,93 +60,45 @@ impl<'w> ChromeMojoEventInfoWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeMojoEventInfo`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeMojoEventInfoReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeMojoEventInfoReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeMojoEventInfoReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional string watcher_notify_interface_tag = 1`
     #[inline]
-    #[must_use]
     pub fn watcher_notify_interface_tag(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional uint32 ipc_hash = 2`
     #[inline]
-    #[must_use]
     pub fn ipc_hash(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 2)
     }
 
     /// `optional string mojo_interface_tag = 3`
     #[inline]
-    #[must_use]
     pub fn mojo_interface_tag(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional uint64 mojo_interface_method_iid = 4`
     #[inline]
-    #[must_use]
     pub fn mojo_interface_method_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 4)
     }
 
     /// `optional bool is_reply = 5`
     #[inline]
-    #[must_use]
     pub fn is_reply(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 5)
     }
 
     /// `optional uint64 payload_size = 6`
     #[inline]
-    #[must_use]
     pub fn payload_size(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 6)
     }
 
     /// `optional uint64 data_num_bytes = 7`
     #[inline]
-    #[must_use]
     pub fn data_num_bytes(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ChromeProcessDescriptor`.
-#[derive(Debug)]
-pub struct ChromeProcessDescriptorWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeProcessDescriptorWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeProcessDescriptor`.
+    writer ChromeProcessDescriptorWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeProcessDescriptor`.
+    reader ChromeProcessDescriptorReader;
 }
 
-impl<'w> ChromeProcessDescriptorWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeProcessDescriptorWriter<'_> {
     /// `optional int32 process_type = 1`
     #[inline]
     pub fn process_type(&mut self, value: i32) -> &mut Self {
@@ -56,79 +46,33 @@ impl<'w> ChromeProcessDescriptorWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeProcessDescriptor`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeProcessDescriptorReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeProcessDescriptorReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeProcessDescriptorReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 process_type = 1`
     #[inline]
-    #[must_use]
     pub fn process_type(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 process_priority = 2`
     #[inline]
-    #[must_use]
     pub fn process_priority(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional int32 legacy_sort_index = 3`
     #[inline]
-    #[must_use]
     pub fn legacy_sort_index(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional string host_app_package_name = 4`
     #[inline]
-    #[must_use]
     pub fn host_app_package_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 4)
     }
 
     /// `optional uint64 crash_trace_id = 5`
     #[inline]
-    #[must_use]
     pub fn crash_trace_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }

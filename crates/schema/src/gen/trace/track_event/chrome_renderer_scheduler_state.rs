@@ -2,81 +2,28 @@
 
 use ::esatto_protozero as pz;
 
-/// Enumeration `perfetto.protos.ChromeRAILMode`; numbers without a name are values too.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ChromeRAILMode(pub i32);
-
-#[allow(missing_docs)]
-impl ChromeRAILMode {
-    pub const RAIL_MODE_NONE: Self = Self(0);
-    pub const RAIL_MODE_RESPONSE: Self = Self(1);
-    pub const RAIL_MODE_ANIMATION: Self = Self(2);
-    pub const RAIL_MODE_IDLE: Self = Self(3);
-    pub const RAIL_MODE_LOAD: Self = Self(4);
-}
-
-impl ChromeRAILMode {
-    /// The name of the value, if the schema has one.
-    #[must_use]
-    pub const fn name(self) -> Option<&'static str> {
-        Some(match self {
-            Self::RAIL_MODE_NONE => "RAIL_MODE_NONE",
-            Self::RAIL_MODE_RESPONSE => "RAIL_MODE_RESPONSE",
-            Self::RAIL_MODE_ANIMATION => "RAIL_MODE_ANIMATION",
-            Self::RAIL_MODE_IDLE => "RAIL_MODE_IDLE",
-            Self::RAIL_MODE_LOAD => "RAIL_MODE_LOAD",
-            _ => return None,
-        })
+pz::open_enum! {
+    /// Enumeration `perfetto.protos.ChromeRAILMode`; numbers without a name are values too.
+    enum ChromeRAILMode, default 0 {
+        RAIL_MODE_NONE = 0, "RAIL_MODE_NONE";
+        RAIL_MODE_RESPONSE = 1, "RAIL_MODE_RESPONSE";
+        RAIL_MODE_ANIMATION = 2, "RAIL_MODE_ANIMATION";
+        RAIL_MODE_IDLE = 3, "RAIL_MODE_IDLE";
+        RAIL_MODE_LOAD = 4, "RAIL_MODE_LOAD";
     }
 }
 
-impl Default for ChromeRAILMode {
-    fn default() -> Self {
-        Self(0)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeRendererSchedulerState`.
+    writer ChromeRendererSchedulerStateWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeRendererSchedulerState`.
+    reader ChromeRendererSchedulerStateReader;
 }
 
-impl From<i32> for ChromeRAILMode {
-    #[inline]
-    fn from(number: i32) -> Self {
-        Self(number)
-    }
-}
-
-impl From<ChromeRAILMode> for i32 {
-    #[inline]
-    fn from(value: ChromeRAILMode) -> Self {
-        value.0
-    }
-}
-
-impl core::fmt::Debug for ChromeRAILMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        pz::debug_enum(f, self.name(), self.0)
-    }
-}
-
-/// Appends the fields of a `perfetto.protos.ChromeRendererSchedulerState`.
-#[derive(Debug)]
-pub struct ChromeRendererSchedulerStateWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeRendererSchedulerStateWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
-}
-
-impl<'w> ChromeRendererSchedulerStateWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeRendererSchedulerStateWriter<'_> {
     /// `optional ChromeRAILMode rail_mode = 1`
     #[inline]
-    pub fn rail_mode(&mut self, value: crate::ChromeRAILMode) -> &mut Self {
+    pub fn rail_mode(&mut self, value: ChromeRAILMode) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
@@ -96,65 +43,21 @@ impl<'w> ChromeRendererSchedulerStateWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeRendererSchedulerState`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeRendererSchedulerStateReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeRendererSchedulerStateReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeRendererSchedulerStateReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional ChromeRAILMode rail_mode = 1`
     #[inline]
-    #[must_use]
-    pub fn rail_mode(&self) -> Option<crate::ChromeRAILMode> {
+    pub fn rail_mode(&self) -> Option<ChromeRAILMode> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
     /// `optional bool is_backgrounded = 2`
     #[inline]
-    #[must_use]
     pub fn is_backgrounded(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
 
     /// `optional bool is_hidden = 3`
     #[inline]
-    #[must_use]
     pub fn is_hidden(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }

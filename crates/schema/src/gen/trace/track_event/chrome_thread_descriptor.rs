@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ChromeThreadDescriptor`.
-#[derive(Debug)]
-pub struct ChromeThreadDescriptorWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeThreadDescriptorWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeThreadDescriptor`.
+    writer ChromeThreadDescriptorWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeThreadDescriptor`.
+    reader ChromeThreadDescriptorReader;
 }
 
-impl<'w> ChromeThreadDescriptorWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeThreadDescriptorWriter<'_> {
     /// `optional int32 thread_type = 1`
     #[inline]
     pub fn thread_type(&mut self, value: i32) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> ChromeThreadDescriptorWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeThreadDescriptor`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeThreadDescriptorReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeThreadDescriptorReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeThreadDescriptorReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 thread_type = 1`
     #[inline]
-    #[must_use]
     pub fn thread_type(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int32 legacy_sort_index = 2`
     #[inline]
-    #[must_use]
     pub fn legacy_sort_index(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 2)
     }
 
     /// `optional bool is_sandboxed_tid = 3`
     #[inline]
-    #[must_use]
     pub fn is_sandboxed_tid(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 3)
     }

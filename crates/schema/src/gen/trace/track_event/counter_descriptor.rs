@@ -2,27 +2,17 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.CounterDescriptor`.
-#[derive(Debug)]
-pub struct CounterDescriptorWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for CounterDescriptorWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.CounterDescriptor`.
+    writer CounterDescriptorWriter;
+    /// The fields of an encoded `perfetto.protos.CounterDescriptor`.
+    reader CounterDescriptorReader;
 }
 
-impl<'w> CounterDescriptorWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl CounterDescriptorWriter<'_> {
     /// `optional BuiltinCounterType type = 1`
     #[inline]
-    pub fn r#type(&mut self, value: crate::counter_descriptor::BuiltinCounterType) -> &mut Self {
+    pub fn r#type(&mut self, value: counter_descriptor::BuiltinCounterType) -> &mut Self {
         self.0.int(1, i64::from(value.0));
         self
     }
@@ -36,7 +26,7 @@ impl<'w> CounterDescriptorWriter<'w> {
 
     /// `optional Unit unit = 3`
     #[inline]
-    pub fn unit(&mut self, value: crate::counter_descriptor::Unit) -> &mut Self {
+    pub fn unit(&mut self, value: counter_descriptor::Unit) -> &mut Self {
         self.0.int(3, i64::from(value.0));
         self
     }
@@ -70,52 +60,10 @@ impl<'w> CounterDescriptorWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.CounterDescriptor`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CounterDescriptorReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for CounterDescriptorReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> CounterDescriptorReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional BuiltinCounterType type = 1`
     #[inline]
-    #[must_use]
-    pub fn r#type(&self) -> Option<crate::counter_descriptor::BuiltinCounterType> {
+    pub fn r#type(&self) -> Option<counter_descriptor::BuiltinCounterType> {
         pz::last::<pz::kind::Enum<_>>(self.0, 1)
     }
 
@@ -127,35 +75,30 @@ impl<'a> CounterDescriptorReader<'a> {
 
     /// `optional Unit unit = 3`
     #[inline]
-    #[must_use]
-    pub fn unit(&self) -> Option<crate::counter_descriptor::Unit> {
+    pub fn unit(&self) -> Option<counter_descriptor::Unit> {
         pz::last::<pz::kind::Enum<_>>(self.0, 3)
     }
 
     /// `optional int64 unit_multiplier = 4`
     #[inline]
-    #[must_use]
     pub fn unit_multiplier(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
 
     /// `optional bool is_incremental = 5`
     #[inline]
-    #[must_use]
     pub fn is_incremental(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 5)
     }
 
     /// `optional string unit_name = 6`
     #[inline]
-    #[must_use]
     pub fn unit_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
 
     /// `optional string y_axis_share_key = 7`
     #[inline]
-    #[must_use]
     pub fn y_axis_share_key(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 7)
     }
@@ -177,105 +120,22 @@ pub mod counter_descriptor {
         pub const Y_AXIS_SHARE_KEY: u32 = 7;
     }
 
-    /// Enumeration `perfetto.protos.CounterDescriptor.BuiltinCounterType`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct BuiltinCounterType(pub i32);
-
-    #[allow(missing_docs)]
-    impl BuiltinCounterType {
-        pub const COUNTER_UNSPECIFIED: Self = Self(0);
-        pub const COUNTER_THREAD_TIME_NS: Self = Self(1);
-        pub const COUNTER_THREAD_INSTRUCTION_COUNT: Self = Self(2);
-    }
-
-    impl BuiltinCounterType {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::COUNTER_UNSPECIFIED => "COUNTER_UNSPECIFIED",
-                Self::COUNTER_THREAD_TIME_NS => "COUNTER_THREAD_TIME_NS",
-                Self::COUNTER_THREAD_INSTRUCTION_COUNT => "COUNTER_THREAD_INSTRUCTION_COUNT",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.CounterDescriptor.BuiltinCounterType`; numbers without a name are values too.
+        enum BuiltinCounterType, default 0 {
+            COUNTER_UNSPECIFIED = 0, "COUNTER_UNSPECIFIED";
+            COUNTER_THREAD_TIME_NS = 1, "COUNTER_THREAD_TIME_NS";
+            COUNTER_THREAD_INSTRUCTION_COUNT = 2, "COUNTER_THREAD_INSTRUCTION_COUNT";
         }
     }
 
-    impl Default for BuiltinCounterType {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for BuiltinCounterType {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<BuiltinCounterType> for i32 {
-        #[inline]
-        fn from(value: BuiltinCounterType) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for BuiltinCounterType {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.CounterDescriptor.Unit`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Unit(pub i32);
-
-    #[allow(missing_docs)]
-    impl Unit {
-        pub const UNIT_UNSPECIFIED: Self = Self(0);
-        pub const UNIT_TIME_NS: Self = Self(1);
-        pub const UNIT_COUNT: Self = Self(2);
-        pub const UNIT_SIZE_BYTES: Self = Self(3);
-    }
-
-    impl Unit {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::UNIT_UNSPECIFIED => "UNIT_UNSPECIFIED",
-                Self::UNIT_TIME_NS => "UNIT_TIME_NS",
-                Self::UNIT_COUNT => "UNIT_COUNT",
-                Self::UNIT_SIZE_BYTES => "UNIT_SIZE_BYTES",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for Unit {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for Unit {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Unit> for i32 {
-        #[inline]
-        fn from(value: Unit) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Unit {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.CounterDescriptor.Unit`; numbers without a name are values too.
+        enum Unit, default 0 {
+            UNIT_UNSPECIFIED = 0, "UNIT_UNSPECIFIED";
+            UNIT_TIME_NS = 1, "UNIT_TIME_NS";
+            UNIT_COUNT = 2, "UNIT_COUNT";
+            UNIT_SIZE_BYTES = 3, "UNIT_SIZE_BYTES";
         }
     }
 }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.DebugAnnotation`.
-#[derive(Debug)]
-pub struct DebugAnnotationWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DebugAnnotationWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DebugAnnotation`.
+    writer DebugAnnotationWriter;
+    /// The fields of an encoded `perfetto.protos.DebugAnnotation`.
+    reader DebugAnnotationReader;
 }
 
-impl<'w> DebugAnnotationWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DebugAnnotationWriter<'_> {
     /// `uint64 name_iid = 1`, one of `name_field`
     #[inline]
     pub fn name_iid(&mut self, value: u64) -> &mut Self {
@@ -71,7 +61,7 @@ impl<'w> DebugAnnotationWriter<'w> {
 
     /// `NestedValue nested_value = 8`, one of `value`
     #[inline]
-    pub fn nested_value(&mut self) -> crate::debug_annotation::NestedValueWriter<'_> {
+    pub fn nested_value(&mut self) -> debug_annotation::NestedValueWriter<'_> {
         self.0.begin(8).into()
     }
 
@@ -91,13 +81,13 @@ impl<'w> DebugAnnotationWriter<'w> {
 
     /// `repeated DebugAnnotation dict_entries = 11`
     #[inline]
-    pub fn dict_entries(&mut self) -> crate::DebugAnnotationWriter<'_> {
+    pub fn dict_entries(&mut self) -> DebugAnnotationWriter<'_> {
         self.0.begin(11).into()
     }
 
     /// `repeated DebugAnnotation array_values = 12`
     #[inline]
-    pub fn array_values(&mut self) -> crate::DebugAnnotationWriter<'_> {
+    pub fn array_values(&mut self) -> DebugAnnotationWriter<'_> {
         self.0.begin(12).into()
     }
 
@@ -130,154 +120,99 @@ impl<'w> DebugAnnotationWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DebugAnnotation`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DebugAnnotationReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DebugAnnotationReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DebugAnnotationReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `uint64 name_iid = 1`, one of `name_field`
     #[inline]
-    #[must_use]
     pub fn name_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `bool bool_value = 2`, one of `value`
     #[inline]
-    #[must_use]
     pub fn bool_value(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 2)
     }
 
     /// `uint64 uint_value = 3`, one of `value`
     #[inline]
-    #[must_use]
     pub fn uint_value(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
 
     /// `int64 int_value = 4`, one of `value`
     #[inline]
-    #[must_use]
     pub fn int_value(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 4)
     }
 
     /// `double double_value = 5`, one of `value`
     #[inline]
-    #[must_use]
     pub fn double_value(&self) -> Option<f64> {
         pz::last::<pz::kind::Double>(self.0, 5)
     }
 
     /// `string string_value = 6`, one of `value`
     #[inline]
-    #[must_use]
     pub fn string_value(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
 
     /// `uint64 pointer_value = 7`, one of `value`
     #[inline]
-    #[must_use]
     pub fn pointer_value(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 7)
     }
 
     /// `NestedValue nested_value = 8`, one of `value`
     #[inline]
-    #[must_use]
-    pub fn nested_value(&self) -> Option<crate::debug_annotation::NestedValueReader<'a>> {
+    pub fn nested_value(&self) -> Option<debug_annotation::NestedValueReader<'a>> {
         pz::last_message(self.0, 8)
     }
 
     /// `string legacy_json_value = 9`, one of `value`
     #[inline]
-    #[must_use]
     pub fn legacy_json_value(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 9)
     }
 
     /// `string name = 10`, one of `name_field`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 10)
     }
 
     /// `repeated DebugAnnotation dict_entries = 11`
     #[inline]
-    pub fn dict_entries(&self) -> pz::Messages<'a, crate::DebugAnnotationReader<'a>> {
+    pub fn dict_entries(&self) -> pz::Messages<'a, DebugAnnotationReader<'a>> {
         pz::messages(self.0, 11)
     }
 
     /// `repeated DebugAnnotation array_values = 12`
     #[inline]
-    pub fn array_values(&self) -> pz::Messages<'a, crate::DebugAnnotationReader<'a>> {
+    pub fn array_values(&self) -> pz::Messages<'a, DebugAnnotationReader<'a>> {
         pz::messages(self.0, 12)
     }
 
     /// `uint64 proto_type_name_iid = 13`, one of `proto_type_descriptor`
     #[inline]
-    #[must_use]
     pub fn proto_type_name_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 13)
     }
 
     /// `optional bytes proto_value = 14`
     #[inline]
-    #[must_use]
     pub fn proto_value(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 14)
     }
 
     /// `string proto_type_name = 16`, one of `proto_type_descriptor`
     #[inline]
-    #[must_use]
     pub fn proto_type_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 16)
     }
 
     /// `uint64 string_value_iid = 17`, one of `value`
     #[inline]
-    #[must_use]
     pub fn string_value_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 17)
     }
@@ -308,27 +243,17 @@ pub mod debug_annotation {
         pub const STRING_VALUE_IID: u32 = 17;
     }
 
-    /// Appends the fields of a `perfetto.protos.DebugAnnotation.NestedValue`.
-    #[derive(Debug)]
-    pub struct NestedValueWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for NestedValueWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.DebugAnnotation.NestedValue`.
+        writer NestedValueWriter;
+        /// The fields of an encoded `perfetto.protos.DebugAnnotation.NestedValue`.
+        reader NestedValueReader;
     }
 
-    impl<'w> NestedValueWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl NestedValueWriter<'_> {
         /// `optional NestedType nested_type = 1`
         #[inline]
-        pub fn nested_type(&mut self, value: crate::debug_annotation::nested_value::NestedType) -> &mut Self {
+        pub fn nested_type(&mut self, value: nested_value::NestedType) -> &mut Self {
             self.0.int(1, i64::from(value.0));
             self
         }
@@ -342,13 +267,13 @@ pub mod debug_annotation {
 
         /// `repeated NestedValue dict_values = 3`
         #[inline]
-        pub fn dict_values(&mut self) -> crate::debug_annotation::NestedValueWriter<'_> {
+        pub fn dict_values(&mut self) -> NestedValueWriter<'_> {
             self.0.begin(3).into()
         }
 
         /// `repeated NestedValue array_values = 4`
         #[inline]
-        pub fn array_values(&mut self) -> crate::debug_annotation::NestedValueWriter<'_> {
+        pub fn array_values(&mut self) -> NestedValueWriter<'_> {
             self.0.begin(4).into()
         }
 
@@ -381,52 +306,10 @@ pub mod debug_annotation {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.DebugAnnotation.NestedValue`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct NestedValueReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for NestedValueReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> NestedValueReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional NestedType nested_type = 1`
         #[inline]
-        #[must_use]
-        pub fn nested_type(&self) -> Option<crate::debug_annotation::nested_value::NestedType> {
+        pub fn nested_type(&self) -> Option<nested_value::NestedType> {
             pz::last::<pz::kind::Enum<_>>(self.0, 1)
         }
 
@@ -438,40 +321,36 @@ pub mod debug_annotation {
 
         /// `repeated NestedValue dict_values = 3`
         #[inline]
-        pub fn dict_values(&self) -> pz::Messages<'a, crate::debug_annotation::NestedValueReader<'a>> {
+        pub fn dict_values(&self) -> pz::Messages<'a, NestedValueReader<'a>> {
             pz::messages(self.0, 3)
         }
 
         /// `repeated NestedValue array_values = 4`
         #[inline]
-        pub fn array_values(&self) -> pz::Messages<'a, crate::debug_annotation::NestedValueReader<'a>> {
+        pub fn array_values(&self) -> pz::Messages<'a, NestedValueReader<'a>> {
             pz::messages(self.0, 4)
         }
 
         /// `optional int64 int_value = 5`
         #[inline]
-        #[must_use]
         pub fn int_value(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 5)
         }
 
         /// `optional double double_value = 6`
         #[inline]
-        #[must_use]
         pub fn double_value(&self) -> Option<f64> {
             pz::last::<pz::kind::Double>(self.0, 6)
         }
 
         /// `optional bool bool_value = 7`
         #[inline]
-        #[must_use]
         pub fn bool_value(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 7)
         }
 
         /// `optional string string_value = 8`
         #[inline]
-        #[must_use]
         pub fn string_value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 8)
         }
@@ -494,76 +373,25 @@ pub mod debug_annotation {
             pub const STRING_VALUE: u32 = 8;
         }
 
-        /// Enumeration `perfetto.protos.DebugAnnotation.NestedValue.NestedType`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct NestedType(pub i32);
-
-        #[allow(missing_docs)]
-        impl NestedType {
-            pub const UNSPECIFIED: Self = Self(0);
-            pub const DICT: Self = Self(1);
-            pub const ARRAY: Self = Self(2);
-        }
-
-        impl NestedType {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::UNSPECIFIED => "UNSPECIFIED",
-                    Self::DICT => "DICT",
-                    Self::ARRAY => "ARRAY",
-                    _ => return None,
-                })
-            }
-        }
-
-        impl Default for NestedType {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for NestedType {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<NestedType> for i32 {
-            #[inline]
-            fn from(value: NestedType) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for NestedType {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.DebugAnnotation.NestedValue.NestedType`; numbers without a name are values too.
+            enum NestedType, default 0 {
+                UNSPECIFIED = 0, "UNSPECIFIED";
+                DICT = 1, "DICT";
+                ARRAY = 2, "ARRAY";
             }
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DebugAnnotationName`.
-#[derive(Debug)]
-pub struct DebugAnnotationNameWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DebugAnnotationNameWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DebugAnnotationName`.
+    writer DebugAnnotationNameWriter;
+    /// The fields of an encoded `perfetto.protos.DebugAnnotationName`.
+    reader DebugAnnotationNameReader;
 }
 
-impl<'w> DebugAnnotationNameWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DebugAnnotationNameWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -579,58 +407,15 @@ impl<'w> DebugAnnotationNameWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DebugAnnotationName`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DebugAnnotationNameReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DebugAnnotationNameReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DebugAnnotationNameReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional string name = 2`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
@@ -646,24 +431,14 @@ pub mod debug_annotation_name {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.DebugAnnotationValueTypeName`.
-#[derive(Debug)]
-pub struct DebugAnnotationValueTypeNameWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for DebugAnnotationValueTypeNameWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.DebugAnnotationValueTypeName`.
+    writer DebugAnnotationValueTypeNameWriter;
+    /// The fields of an encoded `perfetto.protos.DebugAnnotationValueTypeName`.
+    reader DebugAnnotationValueTypeNameReader;
 }
 
-impl<'w> DebugAnnotationValueTypeNameWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl DebugAnnotationValueTypeNameWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -679,58 +454,15 @@ impl<'w> DebugAnnotationValueTypeNameWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.DebugAnnotationValueTypeName`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DebugAnnotationValueTypeNameReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for DebugAnnotationValueTypeNameReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> DebugAnnotationValueTypeNameReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional string name = 2`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.LogMessage`.
-#[derive(Debug)]
-pub struct LogMessageWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for LogMessageWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.LogMessage`.
+    writer LogMessageWriter;
+    /// The fields of an encoded `perfetto.protos.LogMessage`.
+    reader LogMessageReader;
 }
 
-impl<'w> LogMessageWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl LogMessageWriter<'_> {
     /// `optional uint64 source_location_iid = 1`
     #[inline]
     pub fn source_location_iid(&mut self, value: u64) -> &mut Self {
@@ -36,72 +26,28 @@ impl<'w> LogMessageWriter<'w> {
 
     /// `optional Priority prio = 3`
     #[inline]
-    pub fn prio(&mut self, value: crate::log_message::Priority) -> &mut Self {
+    pub fn prio(&mut self, value: log_message::Priority) -> &mut Self {
         self.0.int(3, i64::from(value.0));
         self
     }
 }
 
-/// The fields of an encoded `perfetto.protos.LogMessage`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LogMessageReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for LogMessageReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> LogMessageReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 source_location_iid = 1`
     #[inline]
-    #[must_use]
     pub fn source_location_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 body_iid = 2`
     #[inline]
-    #[must_use]
     pub fn body_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional Priority prio = 3`
     #[inline]
-    #[must_use]
-    pub fn prio(&self) -> Option<crate::log_message::Priority> {
+    pub fn prio(&self) -> Option<log_message::Priority> {
         pz::last::<pz::kind::Enum<_>>(self.0, 3)
     }
 }
@@ -118,85 +64,29 @@ pub mod log_message {
         pub const PRIO: u32 = 3;
     }
 
-    /// Enumeration `perfetto.protos.LogMessage.Priority`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Priority(pub i32);
-
-    #[allow(missing_docs)]
-    impl Priority {
-        pub const PRIO_UNSPECIFIED: Self = Self(0);
-        pub const PRIO_UNUSED: Self = Self(1);
-        pub const PRIO_VERBOSE: Self = Self(2);
-        pub const PRIO_DEBUG: Self = Self(3);
-        pub const PRIO_INFO: Self = Self(4);
-        pub const PRIO_WARN: Self = Self(5);
-        pub const PRIO_ERROR: Self = Self(6);
-        pub const PRIO_FATAL: Self = Self(7);
-    }
-
-    impl Priority {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::PRIO_UNSPECIFIED => "PRIO_UNSPECIFIED",
-                Self::PRIO_UNUSED => "PRIO_UNUSED",
-                Self::PRIO_VERBOSE => "PRIO_VERBOSE",
-                Self::PRIO_DEBUG => "PRIO_DEBUG",
-                Self::PRIO_INFO => "PRIO_INFO",
-                Self::PRIO_WARN => "PRIO_WARN",
-                Self::PRIO_ERROR => "PRIO_ERROR",
-                Self::PRIO_FATAL => "PRIO_FATAL",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for Priority {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for Priority {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Priority> for i32 {
-        #[inline]
-        fn from(value: Priority) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Priority {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.LogMessage.Priority`; numbers without a name are values too.
+        enum Priority, default 0 {
+            PRIO_UNSPECIFIED = 0, "PRIO_UNSPECIFIED";
+            PRIO_UNUSED = 1, "PRIO_UNUSED";
+            PRIO_VERBOSE = 2, "PRIO_VERBOSE";
+            PRIO_DEBUG = 3, "PRIO_DEBUG";
+            PRIO_INFO = 4, "PRIO_INFO";
+            PRIO_WARN = 5, "PRIO_WARN";
+            PRIO_ERROR = 6, "PRIO_ERROR";
+            PRIO_FATAL = 7, "PRIO_FATAL";
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.LogMessageBody`.
-#[derive(Debug)]
-pub struct LogMessageBodyWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for LogMessageBodyWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.LogMessageBody`.
+    writer LogMessageBodyWriter;
+    /// The fields of an encoded `perfetto.protos.LogMessageBody`.
+    reader LogMessageBodyReader;
 }
 
-impl<'w> LogMessageBodyWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl LogMessageBodyWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -212,58 +102,15 @@ impl<'w> LogMessageBodyWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.LogMessageBody`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LogMessageBodyReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for LogMessageBodyReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> LogMessageBodyReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional string body = 2`
     #[inline]
-    #[must_use]
     pub fn body(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ProcessDescriptor`.
-#[derive(Debug)]
-pub struct ProcessDescriptorWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ProcessDescriptorWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ProcessDescriptor`.
+    writer ProcessDescriptorWriter;
+    /// The fields of an encoded `perfetto.protos.ProcessDescriptor`.
+    reader ProcessDescriptorReader;
 }
 
-impl<'w> ProcessDescriptorWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ProcessDescriptorWriter<'_> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&mut self, value: i32) -> &mut Self {
@@ -43,7 +33,7 @@ impl<'w> ProcessDescriptorWriter<'w> {
 
     /// `optional ChromeProcessType chrome_process_type = 4`
     #[inline]
-    pub fn chrome_process_type(&mut self, value: crate::process_descriptor::ChromeProcessType) -> &mut Self {
+    pub fn chrome_process_type(&mut self, value: process_descriptor::ChromeProcessType) -> &mut Self {
         self.0.int(4, i64::from(value.0));
         self
     }
@@ -77,51 +67,9 @@ impl<'w> ProcessDescriptorWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ProcessDescriptor`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ProcessDescriptorReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ProcessDescriptorReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ProcessDescriptorReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 pid = 1`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
@@ -134,35 +82,30 @@ impl<'a> ProcessDescriptorReader<'a> {
 
     /// `optional int32 legacy_sort_index = 3`
     #[inline]
-    #[must_use]
     pub fn legacy_sort_index(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional ChromeProcessType chrome_process_type = 4`
     #[inline]
-    #[must_use]
-    pub fn chrome_process_type(&self) -> Option<crate::process_descriptor::ChromeProcessType> {
+    pub fn chrome_process_type(&self) -> Option<process_descriptor::ChromeProcessType> {
         pz::last::<pz::kind::Enum<_>>(self.0, 4)
     }
 
     /// `optional int32 process_priority = 5`
     #[inline]
-    #[must_use]
     pub fn process_priority(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 5)
     }
 
     /// `optional string process_name = 6`
     #[inline]
-    #[must_use]
     pub fn process_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 6)
     }
 
     /// `optional int64 start_timestamp_ns = 7`
     #[inline]
-    #[must_use]
     pub fn start_timestamp_ns(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 7)
     }
@@ -191,65 +134,18 @@ pub mod process_descriptor {
         pub const PROCESS_LABELS: u32 = 8;
     }
 
-    /// Enumeration `perfetto.protos.ProcessDescriptor.ChromeProcessType`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct ChromeProcessType(pub i32);
-
-    #[allow(missing_docs)]
-    impl ChromeProcessType {
-        pub const PROCESS_UNSPECIFIED: Self = Self(0);
-        pub const PROCESS_BROWSER: Self = Self(1);
-        pub const PROCESS_RENDERER: Self = Self(2);
-        pub const PROCESS_UTILITY: Self = Self(3);
-        pub const PROCESS_ZYGOTE: Self = Self(4);
-        pub const PROCESS_SANDBOX_HELPER: Self = Self(5);
-        pub const PROCESS_GPU: Self = Self(6);
-        pub const PROCESS_PPAPI_PLUGIN: Self = Self(7);
-        pub const PROCESS_PPAPI_BROKER: Self = Self(8);
-    }
-
-    impl ChromeProcessType {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::PROCESS_UNSPECIFIED => "PROCESS_UNSPECIFIED",
-                Self::PROCESS_BROWSER => "PROCESS_BROWSER",
-                Self::PROCESS_RENDERER => "PROCESS_RENDERER",
-                Self::PROCESS_UTILITY => "PROCESS_UTILITY",
-                Self::PROCESS_ZYGOTE => "PROCESS_ZYGOTE",
-                Self::PROCESS_SANDBOX_HELPER => "PROCESS_SANDBOX_HELPER",
-                Self::PROCESS_GPU => "PROCESS_GPU",
-                Self::PROCESS_PPAPI_PLUGIN => "PROCESS_PPAPI_PLUGIN",
-                Self::PROCESS_PPAPI_BROKER => "PROCESS_PPAPI_BROKER",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for ChromeProcessType {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for ChromeProcessType {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<ChromeProcessType> for i32 {
-        #[inline]
-        fn from(value: ChromeProcessType) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for ChromeProcessType {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ProcessDescriptor.ChromeProcessType`; numbers without a name are values too.
+        enum ChromeProcessType, default 0 {
+            PROCESS_UNSPECIFIED = 0, "PROCESS_UNSPECIFIED";
+            PROCESS_BROWSER = 1, "PROCESS_BROWSER";
+            PROCESS_RENDERER = 2, "PROCESS_RENDERER";
+            PROCESS_UTILITY = 3, "PROCESS_UTILITY";
+            PROCESS_ZYGOTE = 4, "PROCESS_ZYGOTE";
+            PROCESS_SANDBOX_HELPER = 5, "PROCESS_SANDBOX_HELPER";
+            PROCESS_GPU = 6, "PROCESS_GPU";
+            PROCESS_PPAPI_PLUGIN = 7, "PROCESS_PPAPI_PLUGIN";
+            PROCESS_PPAPI_BROKER = 8, "PROCESS_PPAPI_BROKER";
         }
     }
 }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.Screenshot`.
-#[derive(Debug)]
-pub struct ScreenshotWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ScreenshotWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.Screenshot`.
+    writer ScreenshotWriter;
+    /// The fields of an encoded `perfetto.protos.Screenshot`.
+    reader ScreenshotReader;
 }
 
-impl<'w> ScreenshotWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ScreenshotWriter<'_> {
     /// `optional bytes jpg_image = 1`
     #[inline]
     pub fn jpg_image(&mut self, value: &[u8]) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> ScreenshotWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.Screenshot`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ScreenshotReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ScreenshotReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ScreenshotReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional bytes jpg_image = 1`
     #[inline]
-    #[must_use]
     pub fn jpg_image(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 1)
     }
 
     /// `optional bytes pam_image = 2`
     #[inline]
-    #[must_use]
     pub fn pam_image(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional bytes ppm_image = 3`
     #[inline]
-    #[must_use]
     pub fn ppm_image(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.UnsymbolizedSourceLocation`.
-#[derive(Debug)]
-pub struct UnsymbolizedSourceLocationWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for UnsymbolizedSourceLocationWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.UnsymbolizedSourceLocation`.
+    writer UnsymbolizedSourceLocationWriter;
+    /// The fields of an encoded `perfetto.protos.UnsymbolizedSourceLocation`.
+    reader UnsymbolizedSourceLocationReader;
 }
 
-impl<'w> UnsymbolizedSourceLocationWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl UnsymbolizedSourceLocationWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -42,65 +32,21 @@ impl<'w> UnsymbolizedSourceLocationWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.UnsymbolizedSourceLocation`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct UnsymbolizedSourceLocationReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for UnsymbolizedSourceLocationReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> UnsymbolizedSourceLocationReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional uint64 mapping_id = 2`
     #[inline]
-    #[must_use]
     pub fn mapping_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 2)
     }
 
     /// `optional uint64 rel_pc = 3`
     #[inline]
-    #[must_use]
     pub fn rel_pc(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 3)
     }
@@ -117,24 +63,14 @@ pub mod unsymbolized_source_location {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SourceLocation`.
-#[derive(Debug)]
-pub struct SourceLocationWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SourceLocationWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SourceLocation`.
+    writer SourceLocationWriter;
+    /// The fields of an encoded `perfetto.protos.SourceLocation`.
+    reader SourceLocationReader;
 }
 
-impl<'w> SourceLocationWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SourceLocationWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -164,72 +100,27 @@ impl<'w> SourceLocationWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SourceLocation`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SourceLocationReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SourceLocationReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SourceLocationReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional string file_name = 2`
     #[inline]
-    #[must_use]
     pub fn file_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional string function_name = 3`
     #[inline]
-    #[must_use]
     pub fn function_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 3)
     }
 
     /// `optional uint32 line_number = 4`
     #[inline]
-    #[must_use]
     pub fn line_number(&self) -> Option<u32> {
         pz::last::<pz::kind::Uint32>(self.0, 4)
     }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.ThreadDescriptor`.
-#[derive(Debug)]
-pub struct ThreadDescriptorWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ThreadDescriptorWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ThreadDescriptor`.
+    writer ThreadDescriptorWriter;
+    /// The fields of an encoded `perfetto.protos.ThreadDescriptor`.
+    reader ThreadDescriptorReader;
 }
 
-impl<'w> ThreadDescriptorWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ThreadDescriptorWriter<'_> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&mut self, value: i32) -> &mut Self {
@@ -43,7 +33,7 @@ impl<'w> ThreadDescriptorWriter<'w> {
 
     /// `optional ChromeThreadType chrome_thread_type = 4`
     #[inline]
-    pub fn chrome_thread_type(&mut self, value: crate::thread_descriptor::ChromeThreadType) -> &mut Self {
+    pub fn chrome_thread_type(&mut self, value: thread_descriptor::ChromeThreadType) -> &mut Self {
         self.0.int(4, i64::from(value.0));
         self
     }
@@ -77,100 +67,51 @@ impl<'w> ThreadDescriptorWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ThreadDescriptor`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ThreadDescriptorReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ThreadDescriptorReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ThreadDescriptorReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional int32 pid = 1`
     #[inline]
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 1)
     }
 
     /// `optional int64 tid = 2`
     #[inline]
-    #[must_use]
     pub fn tid(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
 
     /// `optional int32 legacy_sort_index = 3`
     #[inline]
-    #[must_use]
     pub fn legacy_sort_index(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 3)
     }
 
     /// `optional ChromeThreadType chrome_thread_type = 4`
     #[inline]
-    #[must_use]
-    pub fn chrome_thread_type(&self) -> Option<crate::thread_descriptor::ChromeThreadType> {
+    pub fn chrome_thread_type(&self) -> Option<thread_descriptor::ChromeThreadType> {
         pz::last::<pz::kind::Enum<_>>(self.0, 4)
     }
 
     /// `optional string thread_name = 5`
     #[inline]
-    #[must_use]
     pub fn thread_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 5)
     }
 
     /// `optional int64 reference_timestamp_us = 6`
     #[inline]
-    #[must_use]
     pub fn reference_timestamp_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 6)
     }
 
     /// `optional int64 reference_thread_time_us = 7`
     #[inline]
-    #[must_use]
     pub fn reference_thread_time_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 7)
     }
 
     /// `optional int64 reference_thread_instruction_count = 8`
     #[inline]
-    #[must_use]
     pub fn reference_thread_instruction_count(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 8)
     }
@@ -193,75 +134,23 @@ pub mod thread_descriptor {
         pub const REFERENCE_THREAD_INSTRUCTION_COUNT: u32 = 8;
     }
 
-    /// Enumeration `perfetto.protos.ThreadDescriptor.ChromeThreadType`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct ChromeThreadType(pub i32);
-
-    #[allow(missing_docs)]
-    impl ChromeThreadType {
-        pub const CHROME_THREAD_UNSPECIFIED: Self = Self(0);
-        pub const CHROME_THREAD_MAIN: Self = Self(1);
-        pub const CHROME_THREAD_IO: Self = Self(2);
-        pub const CHROME_THREAD_POOL_BG_WORKER: Self = Self(3);
-        pub const CHROME_THREAD_POOL_FG_WORKER: Self = Self(4);
-        pub const CHROME_THREAD_POOL_FB_BLOCKING: Self = Self(5);
-        pub const CHROME_THREAD_POOL_BG_BLOCKING: Self = Self(6);
-        pub const CHROME_THREAD_POOL_SERVICE: Self = Self(7);
-        pub const CHROME_THREAD_COMPOSITOR: Self = Self(8);
-        pub const CHROME_THREAD_VIZ_COMPOSITOR: Self = Self(9);
-        pub const CHROME_THREAD_COMPOSITOR_WORKER: Self = Self(10);
-        pub const CHROME_THREAD_SERVICE_WORKER: Self = Self(11);
-        pub const CHROME_THREAD_MEMORY_INFRA: Self = Self(50);
-        pub const CHROME_THREAD_SAMPLING_PROFILER: Self = Self(51);
-    }
-
-    impl ChromeThreadType {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::CHROME_THREAD_UNSPECIFIED => "CHROME_THREAD_UNSPECIFIED",
-                Self::CHROME_THREAD_MAIN => "CHROME_THREAD_MAIN",
-                Self::CHROME_THREAD_IO => "CHROME_THREAD_IO",
-                Self::CHROME_THREAD_POOL_BG_WORKER => "CHROME_THREAD_POOL_BG_WORKER",
-                Self::CHROME_THREAD_POOL_FG_WORKER => "CHROME_THREAD_POOL_FG_WORKER",
-                Self::CHROME_THREAD_POOL_FB_BLOCKING => "CHROME_THREAD_POOL_FB_BLOCKING",
-                Self::CHROME_THREAD_POOL_BG_BLOCKING => "CHROME_THREAD_POOL_BG_BLOCKING",
-                Self::CHROME_THREAD_POOL_SERVICE => "CHROME_THREAD_POOL_SERVICE",
-                Self::CHROME_THREAD_COMPOSITOR => "CHROME_THREAD_COMPOSITOR",
-                Self::CHROME_THREAD_VIZ_COMPOSITOR => "CHROME_THREAD_VIZ_COMPOSITOR",
-                Self::CHROME_THREAD_COMPOSITOR_WORKER => "CHROME_THREAD_COMPOSITOR_WORKER",
-                Self::CHROME_THREAD_SERVICE_WORKER => "CHROME_THREAD_SERVICE_WORKER",
-                Self::CHROME_THREAD_MEMORY_INFRA => "CHROME_THREAD_MEMORY_INFRA",
-                Self::CHROME_THREAD_SAMPLING_PROFILER => "CHROME_THREAD_SAMPLING_PROFILER",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for ChromeThreadType {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for ChromeThreadType {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<ChromeThreadType> for i32 {
-        #[inline]
-        fn from(value: ChromeThreadType) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for ChromeThreadType {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.ThreadDescriptor.ChromeThreadType`; numbers without a name are values too.
+        enum ChromeThreadType, default 0 {
+            CHROME_THREAD_UNSPECIFIED = 0, "CHROME_THREAD_UNSPECIFIED";
+            CHROME_THREAD_MAIN = 1, "CHROME_THREAD_MAIN";
+            CHROME_THREAD_IO = 2, "CHROME_THREAD_IO";
+            CHROME_THREAD_POOL_BG_WORKER = 3, "CHROME_THREAD_POOL_BG_WORKER";
+            CHROME_THREAD_POOL_FG_WORKER = 4, "CHROME_THREAD_POOL_FG_WORKER";
+            CHROME_THREAD_POOL_FB_BLOCKING = 5, "CHROME_THREAD_POOL_FB_BLOCKING";
+            CHROME_THREAD_POOL_BG_BLOCKING = 6, "CHROME_THREAD_POOL_BG_BLOCKING";
+            CHROME_THREAD_POOL_SERVICE = 7, "CHROME_THREAD_POOL_SERVICE";
+            CHROME_THREAD_COMPOSITOR = 8, "CHROME_THREAD_COMPOSITOR";
+            CHROME_THREAD_VIZ_COMPOSITOR = 9, "CHROME_THREAD_VIZ_COMPOSITOR";
+            CHROME_THREAD_COMPOSITOR_WORKER = 10, "CHROME_THREAD_COMPOSITOR_WORKER";
+            CHROME_THREAD_SERVICE_WORKER = 11, "CHROME_THREAD_SERVICE_WORKER";
+            CHROME_THREAD_MEMORY_INFRA = 50, "CHROME_THREAD_MEMORY_INFRA";
+            CHROME_THREAD_SAMPLING_PROFILER = 51, "CHROME_THREAD_SAMPLING_PROFILER";
         }
     }
 }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TrackDescriptor`.
-#[derive(Debug)]
-pub struct TrackDescriptorWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrackDescriptorWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrackDescriptor`.
+    writer TrackDescriptorWriter;
+    /// The fields of an encoded `perfetto.protos.TrackDescriptor`.
+    reader TrackDescriptorReader;
 }
 
-impl<'w> TrackDescriptorWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrackDescriptorWriter<'_> {
     /// `optional uint64 uuid = 1`
     #[inline]
     pub fn uuid(&mut self, value: u64) -> &mut Self {
@@ -87,7 +77,7 @@ impl<'w> TrackDescriptorWriter<'w> {
 
     /// `optional ChildTracksOrdering child_ordering = 11`
     #[inline]
-    pub fn child_ordering(&mut self, value: crate::track_descriptor::ChildTracksOrdering) -> &mut Self {
+    pub fn child_ordering(&mut self, value: track_descriptor::ChildTracksOrdering) -> &mut Self {
         self.0.int(11, i64::from(value.0));
         self
     }
@@ -115,7 +105,7 @@ impl<'w> TrackDescriptorWriter<'w> {
 
     /// `optional SiblingMergeBehavior sibling_merge_behavior = 15`
     #[inline]
-    pub fn sibling_merge_behavior(&mut self, value: crate::track_descriptor::SiblingMergeBehavior) -> &mut Self {
+    pub fn sibling_merge_behavior(&mut self, value: track_descriptor::SiblingMergeBehavior) -> &mut Self {
         self.0.int(15, i64::from(value.0));
         self
     }
@@ -142,198 +132,137 @@ impl<'w> TrackDescriptorWriter<'w> {
 
     /// `optional ProcessOrdering process_ordering = 19`
     #[inline]
-    pub fn process_ordering(&mut self, value: crate::track_descriptor::ProcessOrdering) -> &mut Self {
+    pub fn process_ordering(&mut self, value: track_descriptor::ProcessOrdering) -> &mut Self {
         self.0.int(19, i64::from(value.0));
         self
     }
 
     /// `optional ThreadOrdering thread_ordering = 20`
     #[inline]
-    pub fn thread_ordering(&mut self, value: crate::track_descriptor::ThreadOrdering) -> &mut Self {
+    pub fn thread_ordering(&mut self, value: track_descriptor::ThreadOrdering) -> &mut Self {
         self.0.int(20, i64::from(value.0));
         self
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrackDescriptor`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrackDescriptorReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrackDescriptorReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrackDescriptorReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 uuid = 1`
     #[inline]
-    #[must_use]
     pub fn uuid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `string name = 2`, one of `static_or_dynamic_name`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
 
     /// `optional ProcessDescriptor process = 3`
     #[inline]
-    #[must_use]
     pub fn process(&self) -> Option<crate::ProcessDescriptorReader<'a>> {
         pz::last_message(self.0, 3)
     }
 
     /// `optional ThreadDescriptor thread = 4`
     #[inline]
-    #[must_use]
     pub fn thread(&self) -> Option<crate::ThreadDescriptorReader<'a>> {
         pz::last_message(self.0, 4)
     }
 
     /// `optional uint64 parent_uuid = 5`
     #[inline]
-    #[must_use]
     pub fn parent_uuid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 5)
     }
 
     /// `optional ChromeProcessDescriptor chrome_process = 6`
     #[inline]
-    #[must_use]
     pub fn chrome_process(&self) -> Option<crate::ChromeProcessDescriptorReader<'a>> {
         pz::last_message(self.0, 6)
     }
 
     /// `optional ChromeThreadDescriptor chrome_thread = 7`
     #[inline]
-    #[must_use]
     pub fn chrome_thread(&self) -> Option<crate::ChromeThreadDescriptorReader<'a>> {
         pz::last_message(self.0, 7)
     }
 
     /// `optional CounterDescriptor counter = 8`
     #[inline]
-    #[must_use]
     pub fn counter(&self) -> Option<crate::CounterDescriptorReader<'a>> {
         pz::last_message(self.0, 8)
     }
 
     /// `optional bool disallow_merging_with_system_tracks = 9`
     #[inline]
-    #[must_use]
     pub fn disallow_merging_with_system_tracks(&self) -> Option<bool> {
         pz::last::<pz::kind::Bool>(self.0, 9)
     }
 
     /// `string static_name = 10`, one of `static_or_dynamic_name`
     #[inline]
-    #[must_use]
     pub fn static_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 10)
     }
 
     /// `optional ChildTracksOrdering child_ordering = 11`
     #[inline]
-    #[must_use]
-    pub fn child_ordering(&self) -> Option<crate::track_descriptor::ChildTracksOrdering> {
+    pub fn child_ordering(&self) -> Option<track_descriptor::ChildTracksOrdering> {
         pz::last::<pz::kind::Enum<_>>(self.0, 11)
     }
 
     /// `optional int32 sibling_order_rank = 12`
     #[inline]
-    #[must_use]
     pub fn sibling_order_rank(&self) -> Option<i32> {
         pz::last::<pz::kind::Int32>(self.0, 12)
     }
 
     /// `string atrace_name = 13`, one of `static_or_dynamic_name`
     #[inline]
-    #[must_use]
     pub fn atrace_name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 13)
     }
 
     /// `optional string description = 14`
     #[inline]
-    #[must_use]
     pub fn description(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 14)
     }
 
     /// `optional SiblingMergeBehavior sibling_merge_behavior = 15`
     #[inline]
-    #[must_use]
-    pub fn sibling_merge_behavior(&self) -> Option<crate::track_descriptor::SiblingMergeBehavior> {
+    pub fn sibling_merge_behavior(&self) -> Option<track_descriptor::SiblingMergeBehavior> {
         pz::last::<pz::kind::Enum<_>>(self.0, 15)
     }
 
     /// `string sibling_merge_key = 16`, one of `sibling_merge_key_field`
     #[inline]
-    #[must_use]
     pub fn sibling_merge_key(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 16)
     }
 
     /// `uint64 sibling_merge_key_int = 17`, one of `sibling_merge_key_field`
     #[inline]
-    #[must_use]
     pub fn sibling_merge_key_int(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 17)
     }
 
     /// `optional StateDescriptor state = 18`
     #[inline]
-    #[must_use]
     pub fn state(&self) -> Option<crate::StateDescriptorReader<'a>> {
         pz::last_message(self.0, 18)
     }
 
     /// `optional ProcessOrdering process_ordering = 19`
     #[inline]
-    #[must_use]
-    pub fn process_ordering(&self) -> Option<crate::track_descriptor::ProcessOrdering> {
+    pub fn process_ordering(&self) -> Option<track_descriptor::ProcessOrdering> {
         pz::last::<pz::kind::Enum<_>>(self.0, 19)
     }
 
     /// `optional ThreadOrdering thread_ordering = 20`
     #[inline]
-    #[must_use]
-    pub fn thread_ordering(&self) -> Option<crate::track_descriptor::ThreadOrdering> {
+    pub fn thread_ordering(&self) -> Option<track_descriptor::ThreadOrdering> {
         pz::last::<pz::kind::Enum<_>>(self.0, 20)
     }
 }
@@ -367,203 +296,39 @@ pub mod track_descriptor {
         pub const THREAD_ORDERING: u32 = 20;
     }
 
-    /// Enumeration `perfetto.protos.TrackDescriptor.ChildTracksOrdering`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct ChildTracksOrdering(pub i32);
-
-    #[allow(missing_docs)]
-    impl ChildTracksOrdering {
-        pub const UNKNOWN: Self = Self(0);
-        pub const LEXICOGRAPHIC: Self = Self(1);
-        pub const CHRONOLOGICAL: Self = Self(2);
-        pub const EXPLICIT: Self = Self(3);
-    }
-
-    impl ChildTracksOrdering {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::UNKNOWN => "UNKNOWN",
-                Self::LEXICOGRAPHIC => "LEXICOGRAPHIC",
-                Self::CHRONOLOGICAL => "CHRONOLOGICAL",
-                Self::EXPLICIT => "EXPLICIT",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.TrackDescriptor.ChildTracksOrdering`; numbers without a name are values too.
+        enum ChildTracksOrdering, default 0 {
+            UNKNOWN = 0, "UNKNOWN";
+            LEXICOGRAPHIC = 1, "LEXICOGRAPHIC";
+            CHRONOLOGICAL = 2, "CHRONOLOGICAL";
+            EXPLICIT = 3, "EXPLICIT";
         }
     }
 
-    impl Default for ChildTracksOrdering {
-        fn default() -> Self {
-            Self(0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.TrackDescriptor.SiblingMergeBehavior`; numbers without a name are values too.
+        enum SiblingMergeBehavior, default 0 {
+            SIBLING_MERGE_BEHAVIOR_UNSPECIFIED = 0, "SIBLING_MERGE_BEHAVIOR_UNSPECIFIED";
+            SIBLING_MERGE_BEHAVIOR_BY_TRACK_NAME = 1, "SIBLING_MERGE_BEHAVIOR_BY_TRACK_NAME";
+            SIBLING_MERGE_BEHAVIOR_NONE = 2, "SIBLING_MERGE_BEHAVIOR_NONE";
+            SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY = 3, "SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY";
         }
     }
 
-    impl From<i32> for ChildTracksOrdering {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.TrackDescriptor.ProcessOrdering`; numbers without a name are values too.
+        enum ProcessOrdering, default 0 {
+            PROCESS_ORDERING_UNSPECIFIED = 0, "PROCESS_ORDERING_UNSPECIFIED";
+            PROCESS_ORDERING_EXPLICIT = 1, "PROCESS_ORDERING_EXPLICIT";
         }
     }
 
-    impl From<ChildTracksOrdering> for i32 {
-        #[inline]
-        fn from(value: ChildTracksOrdering) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for ChildTracksOrdering {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.TrackDescriptor.SiblingMergeBehavior`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct SiblingMergeBehavior(pub i32);
-
-    #[allow(missing_docs)]
-    impl SiblingMergeBehavior {
-        pub const SIBLING_MERGE_BEHAVIOR_UNSPECIFIED: Self = Self(0);
-        pub const SIBLING_MERGE_BEHAVIOR_BY_TRACK_NAME: Self = Self(1);
-        pub const SIBLING_MERGE_BEHAVIOR_NONE: Self = Self(2);
-        pub const SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY: Self = Self(3);
-    }
-
-    impl SiblingMergeBehavior {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::SIBLING_MERGE_BEHAVIOR_UNSPECIFIED => "SIBLING_MERGE_BEHAVIOR_UNSPECIFIED",
-                Self::SIBLING_MERGE_BEHAVIOR_BY_TRACK_NAME => "SIBLING_MERGE_BEHAVIOR_BY_TRACK_NAME",
-                Self::SIBLING_MERGE_BEHAVIOR_NONE => "SIBLING_MERGE_BEHAVIOR_NONE",
-                Self::SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY => "SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for SiblingMergeBehavior {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for SiblingMergeBehavior {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<SiblingMergeBehavior> for i32 {
-        #[inline]
-        fn from(value: SiblingMergeBehavior) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for SiblingMergeBehavior {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.TrackDescriptor.ProcessOrdering`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct ProcessOrdering(pub i32);
-
-    #[allow(missing_docs)]
-    impl ProcessOrdering {
-        pub const PROCESS_ORDERING_UNSPECIFIED: Self = Self(0);
-        pub const PROCESS_ORDERING_EXPLICIT: Self = Self(1);
-    }
-
-    impl ProcessOrdering {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::PROCESS_ORDERING_UNSPECIFIED => "PROCESS_ORDERING_UNSPECIFIED",
-                Self::PROCESS_ORDERING_EXPLICIT => "PROCESS_ORDERING_EXPLICIT",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for ProcessOrdering {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for ProcessOrdering {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<ProcessOrdering> for i32 {
-        #[inline]
-        fn from(value: ProcessOrdering) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for ProcessOrdering {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Enumeration `perfetto.protos.TrackDescriptor.ThreadOrdering`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct ThreadOrdering(pub i32);
-
-    #[allow(missing_docs)]
-    impl ThreadOrdering {
-        pub const THREAD_ORDERING_UNSPECIFIED: Self = Self(0);
-        pub const THREAD_ORDERING_EXPLICIT: Self = Self(1);
-    }
-
-    impl ThreadOrdering {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::THREAD_ORDERING_UNSPECIFIED => "THREAD_ORDERING_UNSPECIFIED",
-                Self::THREAD_ORDERING_EXPLICIT => "THREAD_ORDERING_EXPLICIT",
-                _ => return None,
-            })
-        }
-    }
-
-    impl Default for ThreadOrdering {
-        fn default() -> Self {
-            Self(0)
-        }
-    }
-
-    impl From<i32> for ThreadOrdering {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<ThreadOrdering> for i32 {
-        #[inline]
-        fn from(value: ThreadOrdering) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for ThreadOrdering {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.TrackDescriptor.ThreadOrdering`; numbers without a name are values too.
+        enum ThreadOrdering, default 0 {
+            THREAD_ORDERING_UNSPECIFIED = 0, "THREAD_ORDERING_UNSPECIFIED";
+            THREAD_ORDERING_EXPLICIT = 1, "THREAD_ORDERING_EXPLICIT";
         }
     }
 }

@@ -2,24 +2,14 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TrackEvent`.
-#[derive(Debug)]
-pub struct TrackEventWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrackEventWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrackEvent`.
+    writer TrackEventWriter;
+    /// The fields of an encoded `perfetto.protos.TrackEvent`.
+    reader TrackEventReader;
 }
 
-impl<'w> TrackEventWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrackEventWriter<'_> {
     /// `int64 timestamp_delta_us = 1`, one of `timestamp`
     #[inline]
     pub fn timestamp_delta_us(&mut self, value: i64) -> &mut Self {
@@ -55,7 +45,7 @@ impl<'w> TrackEventWriter<'w> {
 
     /// `optional LegacyEvent legacy_event = 6`
     #[inline]
-    pub fn legacy_event(&mut self) -> crate::track_event::LegacyEventWriter<'_> {
+    pub fn legacy_event(&mut self) -> track_event::LegacyEventWriter<'_> {
         self.0.begin(6).into()
     }
 
@@ -68,7 +58,7 @@ impl<'w> TrackEventWriter<'w> {
 
     /// `optional Type type = 9`
     #[inline]
-    pub fn r#type(&mut self, value: crate::track_event::Type) -> &mut Self {
+    pub fn r#type(&mut self, value: track_event::Type) -> &mut Self {
         self.0.int(9, i64::from(value.0));
         self
     }
@@ -324,7 +314,7 @@ impl<'w> TrackEventWriter<'w> {
 
     /// `InlineCallstack callstack = 55`, one of `callstack_field`
     #[inline]
-    pub fn callstack(&mut self) -> crate::track_event::InlineCallstackWriter<'_> {
+    pub fn callstack(&mut self) -> track_event::InlineCallstackWriter<'_> {
         self.0.begin(55).into()
     }
 
@@ -343,58 +333,15 @@ impl<'w> TrackEventWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrackEvent`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrackEventReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrackEventReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrackEventReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `int64 timestamp_delta_us = 1`, one of `timestamp`
     #[inline]
-    #[must_use]
     pub fn timestamp_delta_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 1)
     }
 
     /// `int64 thread_time_delta_us = 2`, one of `thread_time`
     #[inline]
-    #[must_use]
     pub fn thread_time_delta_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 2)
     }
@@ -413,42 +360,36 @@ impl<'a> TrackEventReader<'a> {
 
     /// `optional TaskExecution task_execution = 5`
     #[inline]
-    #[must_use]
     pub fn task_execution(&self) -> Option<crate::TaskExecutionReader<'a>> {
         pz::last_message(self.0, 5)
     }
 
     /// `optional LegacyEvent legacy_event = 6`
     #[inline]
-    #[must_use]
-    pub fn legacy_event(&self) -> Option<crate::track_event::LegacyEventReader<'a>> {
+    pub fn legacy_event(&self) -> Option<track_event::LegacyEventReader<'a>> {
         pz::last_message(self.0, 6)
     }
 
     /// `int64 thread_instruction_count_delta = 8`, one of `thread_instruction_count`
     #[inline]
-    #[must_use]
     pub fn thread_instruction_count_delta(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 8)
     }
 
     /// `optional Type type = 9`
     #[inline]
-    #[must_use]
-    pub fn r#type(&self) -> Option<crate::track_event::Type> {
+    pub fn r#type(&self) -> Option<track_event::Type> {
         pz::last::<pz::kind::Enum<_>>(self.0, 9)
     }
 
     /// `uint64 name_iid = 10`, one of `name_field`
     #[inline]
-    #[must_use]
     pub fn name_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 10)
     }
 
     /// `optional uint64 track_uuid = 11`
     #[inline]
-    #[must_use]
     pub fn track_uuid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 11)
     }
@@ -461,28 +402,24 @@ impl<'a> TrackEventReader<'a> {
 
     /// `int64 timestamp_absolute_us = 16`, one of `timestamp`
     #[inline]
-    #[must_use]
     pub fn timestamp_absolute_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 16)
     }
 
     /// `int64 thread_time_absolute_us = 17`, one of `thread_time`
     #[inline]
-    #[must_use]
     pub fn thread_time_absolute_us(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 17)
     }
 
     /// `int64 thread_instruction_count_absolute = 20`, one of `thread_instruction_count`
     #[inline]
-    #[must_use]
     pub fn thread_instruction_count_absolute(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 20)
     }
 
     /// `optional LogMessage log_message = 21`
     #[inline]
-    #[must_use]
     pub fn log_message(&self) -> Option<crate::LogMessageReader<'a>> {
         pz::last_message(self.0, 21)
     }
@@ -495,56 +432,48 @@ impl<'a> TrackEventReader<'a> {
 
     /// `string name = 23`, one of `name_field`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 23)
     }
 
     /// `optional ChromeCompositorSchedulerState cc_scheduler_state = 24`
     #[inline]
-    #[must_use]
     pub fn cc_scheduler_state(&self) -> Option<crate::ChromeCompositorSchedulerStateReader<'a>> {
         pz::last_message(self.0, 24)
     }
 
     /// `optional ChromeUserEvent chrome_user_event = 25`
     #[inline]
-    #[must_use]
     pub fn chrome_user_event(&self) -> Option<crate::ChromeUserEventReader<'a>> {
         pz::last_message(self.0, 25)
     }
 
     /// `optional ChromeKeyedService chrome_keyed_service = 26`
     #[inline]
-    #[must_use]
     pub fn chrome_keyed_service(&self) -> Option<crate::ChromeKeyedServiceReader<'a>> {
         pz::last_message(self.0, 26)
     }
 
     /// `optional ChromeLegacyIpc chrome_legacy_ipc = 27`
     #[inline]
-    #[must_use]
     pub fn chrome_legacy_ipc(&self) -> Option<crate::ChromeLegacyIpcReader<'a>> {
         pz::last_message(self.0, 27)
     }
 
     /// `optional ChromeHistogramSample chrome_histogram_sample = 28`
     #[inline]
-    #[must_use]
     pub fn chrome_histogram_sample(&self) -> Option<crate::ChromeHistogramSampleReader<'a>> {
         pz::last_message(self.0, 28)
     }
 
     /// `optional ChromeLatencyInfo chrome_latency_info = 29`
     #[inline]
-    #[must_use]
     pub fn chrome_latency_info(&self) -> Option<crate::ChromeLatencyInfoReader<'a>> {
         pz::last_message(self.0, 29)
     }
 
     /// `int64 counter_value = 30`, one of `counter_value_field`
     #[inline]
-    #[must_use]
     pub fn counter_value(&self) -> Option<i64> {
         pz::last::<pz::kind::Int64>(self.0, 30)
     }
@@ -557,28 +486,24 @@ impl<'a> TrackEventReader<'a> {
 
     /// `optional ChromeFrameReporter chrome_frame_reporter = 32`, deprecated
     #[inline]
-    #[must_use]
     pub fn chrome_frame_reporter(&self) -> Option<crate::ChromeFrameReporterReader<'a>> {
         pz::last_message(self.0, 32)
     }
 
     /// `SourceLocation source_location = 33`, one of `source_location_field`
     #[inline]
-    #[must_use]
     pub fn source_location(&self) -> Option<crate::SourceLocationReader<'a>> {
         pz::last_message(self.0, 33)
     }
 
     /// `uint64 source_location_iid = 34`, one of `source_location_field`
     #[inline]
-    #[must_use]
     pub fn source_location_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 34)
     }
 
     /// `optional ChromeMessagePump chrome_message_pump = 35`
     #[inline]
-    #[must_use]
     pub fn chrome_message_pump(&self) -> Option<crate::ChromeMessagePumpReader<'a>> {
         pz::last_message(self.0, 35)
     }
@@ -591,28 +516,24 @@ impl<'a> TrackEventReader<'a> {
 
     /// `optional ChromeMojoEventInfo chrome_mojo_event_info = 38`
     #[inline]
-    #[must_use]
     pub fn chrome_mojo_event_info(&self) -> Option<crate::ChromeMojoEventInfoReader<'a>> {
         pz::last_message(self.0, 38)
     }
 
     /// `optional ChromeApplicationStateInfo chrome_application_state_info = 39`
     #[inline]
-    #[must_use]
     pub fn chrome_application_state_info(&self) -> Option<crate::ChromeApplicationStateInfoReader<'a>> {
         pz::last_message(self.0, 39)
     }
 
     /// `optional ChromeRendererSchedulerState chrome_renderer_scheduler_state = 40`
     #[inline]
-    #[must_use]
     pub fn chrome_renderer_scheduler_state(&self) -> Option<crate::ChromeRendererSchedulerStateReader<'a>> {
         pz::last_message(self.0, 40)
     }
 
     /// `optional ChromeWindowHandleEventInfo chrome_window_handle_event_info = 41`
     #[inline]
-    #[must_use]
     pub fn chrome_window_handle_event_info(&self) -> Option<crate::ChromeWindowHandleEventInfoReader<'a>> {
         pz::last_message(self.0, 41)
     }
@@ -625,14 +546,12 @@ impl<'a> TrackEventReader<'a> {
 
     /// `optional ChromeContentSettingsEventInfo chrome_content_settings_event_info = 43`
     #[inline]
-    #[must_use]
     pub fn chrome_content_settings_event_info(&self) -> Option<crate::ChromeContentSettingsEventInfoReader<'a>> {
         pz::last_message(self.0, 43)
     }
 
     /// `double double_counter_value = 44`, one of `counter_value_field`
     #[inline]
-    #[must_use]
     pub fn double_counter_value(&self) -> Option<f64> {
         pz::last::<pz::kind::Double>(self.0, 44)
     }
@@ -663,56 +582,48 @@ impl<'a> TrackEventReader<'a> {
 
     /// `optional ChromeActiveProcesses chrome_active_processes = 49`
     #[inline]
-    #[must_use]
     pub fn chrome_active_processes(&self) -> Option<crate::ChromeActiveProcessesReader<'a>> {
         pz::last_message(self.0, 49)
     }
 
     /// `optional Screenshot screenshot = 50`
     #[inline]
-    #[must_use]
     pub fn screenshot(&self) -> Option<crate::ScreenshotReader<'a>> {
         pz::last_message(self.0, 50)
     }
 
     /// `uint64 correlation_id = 52`, one of `correlation_id_field`
     #[inline]
-    #[must_use]
     pub fn correlation_id(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 52)
     }
 
     /// `string correlation_id_str = 53`, one of `correlation_id_field`
     #[inline]
-    #[must_use]
     pub fn correlation_id_str(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 53)
     }
 
     /// `uint64 correlation_id_str_iid = 54`, one of `correlation_id_field`
     #[inline]
-    #[must_use]
     pub fn correlation_id_str_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 54)
     }
 
     /// `InlineCallstack callstack = 55`, one of `callstack_field`
     #[inline]
-    #[must_use]
-    pub fn callstack(&self) -> Option<crate::track_event::InlineCallstackReader<'a>> {
+    pub fn callstack(&self) -> Option<track_event::InlineCallstackReader<'a>> {
         pz::last_message(self.0, 55)
     }
 
     /// `uint64 callstack_iid = 56`, one of `callstack_field`
     #[inline]
-    #[must_use]
     pub fn callstack_iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 56)
     }
 
     /// `optional double callstack_weight = 57`
     #[inline]
-    #[must_use]
     pub fn callstack_weight(&self) -> Option<f64> {
         pz::last::<pz::kind::Double>(self.0, 57)
     }
@@ -776,132 +687,37 @@ pub mod track_event {
         pub const CALLSTACK_WEIGHT: u32 = 57;
     }
 
-    /// Enumeration `perfetto.protos.TrackEvent.Type`; numbers without a name are values too.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub struct Type(pub i32);
-
-    #[allow(missing_docs)]
-    impl Type {
-        pub const TYPE_UNSPECIFIED: Self = Self(0);
-        pub const TYPE_SLICE_BEGIN: Self = Self(1);
-        pub const TYPE_SLICE_END: Self = Self(2);
-        pub const TYPE_INSTANT: Self = Self(3);
-        pub const TYPE_COUNTER: Self = Self(4);
-        pub const TYPE_STATE: Self = Self(5);
-    }
-
-    impl Type {
-        /// The name of the value, if the schema has one.
-        #[must_use]
-        pub const fn name(self) -> Option<&'static str> {
-            Some(match self {
-                Self::TYPE_UNSPECIFIED => "TYPE_UNSPECIFIED",
-                Self::TYPE_SLICE_BEGIN => "TYPE_SLICE_BEGIN",
-                Self::TYPE_SLICE_END => "TYPE_SLICE_END",
-                Self::TYPE_INSTANT => "TYPE_INSTANT",
-                Self::TYPE_COUNTER => "TYPE_COUNTER",
-                Self::TYPE_STATE => "TYPE_STATE",
-                _ => return None,
-            })
+    pz::open_enum! {
+        /// Enumeration `perfetto.protos.TrackEvent.Type`; numbers without a name are values too.
+        enum Type, default 0 {
+            TYPE_UNSPECIFIED = 0, "TYPE_UNSPECIFIED";
+            TYPE_SLICE_BEGIN = 1, "TYPE_SLICE_BEGIN";
+            TYPE_SLICE_END = 2, "TYPE_SLICE_END";
+            TYPE_INSTANT = 3, "TYPE_INSTANT";
+            TYPE_COUNTER = 4, "TYPE_COUNTER";
+            TYPE_STATE = 5, "TYPE_STATE";
         }
     }
 
-    impl Default for Type {
-        fn default() -> Self {
-            Self(0)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TrackEvent.InlineCallstack`.
+        writer InlineCallstackWriter;
+        /// The fields of an encoded `perfetto.protos.TrackEvent.InlineCallstack`.
+        reader InlineCallstackReader;
     }
 
-    impl From<i32> for Type {
-        #[inline]
-        fn from(number: i32) -> Self {
-            Self(number)
-        }
-    }
-
-    impl From<Type> for i32 {
-        #[inline]
-        fn from(value: Type) -> Self {
-            value.0
-        }
-    }
-
-    impl core::fmt::Debug for Type {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            pz::debug_enum(f, self.name(), self.0)
-        }
-    }
-
-    /// Appends the fields of a `perfetto.protos.TrackEvent.InlineCallstack`.
-    #[derive(Debug)]
-    pub struct InlineCallstackWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for InlineCallstackWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
-    }
-
-    impl<'w> InlineCallstackWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl InlineCallstackWriter<'_> {
         /// `repeated Frame frames = 1`
         #[inline]
-        pub fn frames(&mut self) -> crate::track_event::inline_callstack::FrameWriter<'_> {
+        pub fn frames(&mut self) -> inline_callstack::FrameWriter<'_> {
             self.0.begin(1).into()
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TrackEvent.InlineCallstack`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct InlineCallstackReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for InlineCallstackReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> InlineCallstackReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `repeated Frame frames = 1`
         #[inline]
-        pub fn frames(&self) -> pz::Messages<'a, crate::track_event::inline_callstack::FrameReader<'a>> {
+        pub fn frames(&self) -> pz::Messages<'a, inline_callstack::FrameReader<'a>> {
             pz::messages(self.0, 1)
         }
     }
@@ -916,24 +732,14 @@ pub mod track_event {
             pub const FRAMES: u32 = 1;
         }
 
-        /// Appends the fields of a `perfetto.protos.TrackEvent.InlineCallstack.Frame`.
-        #[derive(Debug)]
-        pub struct FrameWriter<'w>(pz::Message<'w>);
-
-        impl<'w> From<pz::Message<'w>> for FrameWriter<'w> {
-            #[inline]
-            fn from(message: pz::Message<'w>) -> Self {
-                Self(message)
-            }
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.TrackEvent.InlineCallstack.Frame`.
+            writer FrameWriter;
+            /// The fields of an encoded `perfetto.protos.TrackEvent.InlineCallstack.Frame`.
+            reader FrameReader;
         }
 
-        impl<'w> FrameWriter<'w> {
-            /// The untyped message.
-            #[inline]
-            pub fn message(&mut self) -> &mut pz::Message<'w> {
-                &mut self.0
-            }
-
+        impl FrameWriter<'_> {
             /// `optional string function_name = 1`
             #[inline]
             pub fn function_name(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -956,65 +762,21 @@ pub mod track_event {
             }
         }
 
-        /// The fields of an encoded `perfetto.protos.TrackEvent.InlineCallstack.Frame`.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct FrameReader<'a>(&'a [u8]);
-
-        impl<'a> From<&'a [u8]> for FrameReader<'a> {
-            #[inline]
-            fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-        }
-
         impl<'a> FrameReader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
-            #[inline]
-            #[must_use]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
-            }
-
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-            /// # Errors
-            /// If `bytes` is malformed.
-            #[inline]
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-                pz::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
-            }
-
-            /// The encoded message.
-            #[inline]
-            #[must_use]
-            pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
-            }
-
-            /// All fields, in the order of the bytes.
-            #[inline]
-            #[must_use]
-            pub const fn fields(&self) -> pz::Fields<'a> {
-                pz::Fields::new(self.0)
-            }
-
             /// `optional string function_name = 1`
             #[inline]
-            #[must_use]
             pub fn function_name(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 1)
             }
 
             /// `optional string source_file = 2`
             #[inline]
-            #[must_use]
             pub fn source_file(&self) -> Option<&'a [u8]> {
                 pz::last::<pz::kind::Bytes>(self.0, 2)
             }
 
             /// `optional uint32 line_number = 3`
             #[inline]
-            #[must_use]
             pub fn line_number(&self) -> Option<u32> {
                 pz::last::<pz::kind::Uint32>(self.0, 3)
             }
@@ -1032,24 +794,14 @@ pub mod track_event {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.TrackEvent.LegacyEvent`.
-    #[derive(Debug)]
-    pub struct LegacyEventWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for LegacyEventWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.TrackEvent.LegacyEvent`.
+        writer LegacyEventWriter;
+        /// The fields of an encoded `perfetto.protos.TrackEvent.LegacyEvent`.
+        reader LegacyEventReader;
     }
 
-    impl<'w> LegacyEventWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl LegacyEventWriter<'_> {
         /// `optional uint64 name_iid = 1`
         #[inline]
         pub fn name_iid(&mut self, value: u64) -> &mut Self {
@@ -1129,14 +881,14 @@ pub mod track_event {
 
         /// `optional FlowDirection flow_direction = 13`
         #[inline]
-        pub fn flow_direction(&mut self, value: crate::track_event::legacy_event::FlowDirection) -> &mut Self {
+        pub fn flow_direction(&mut self, value: legacy_event::FlowDirection) -> &mut Self {
             self.0.int(13, i64::from(value.0));
             self
         }
 
         /// `optional InstantEventScope instant_event_scope = 14`
         #[inline]
-        pub fn instant_event_scope(&mut self, value: crate::track_event::legacy_event::InstantEventScope) -> &mut Self {
+        pub fn instant_event_scope(&mut self, value: legacy_event::InstantEventScope) -> &mut Self {
             self.0.int(14, i64::from(value.0));
             self
         }
@@ -1163,156 +915,99 @@ pub mod track_event {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.TrackEvent.LegacyEvent`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct LegacyEventReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for LegacyEventReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> LegacyEventReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 name_iid = 1`
         #[inline]
-        #[must_use]
         pub fn name_iid(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional int32 phase = 2`
         #[inline]
-        #[must_use]
         pub fn phase(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 2)
         }
 
         /// `optional int64 duration_us = 3`
         #[inline]
-        #[must_use]
         pub fn duration_us(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 3)
         }
 
         /// `optional int64 thread_duration_us = 4`
         #[inline]
-        #[must_use]
         pub fn thread_duration_us(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 4)
         }
 
         /// `uint64 unscoped_id = 6`, one of `id`
         #[inline]
-        #[must_use]
         pub fn unscoped_id(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 6)
         }
 
         /// `optional string id_scope = 7`
         #[inline]
-        #[must_use]
         pub fn id_scope(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 7)
         }
 
         /// `optional uint64 bind_id = 8`
         #[inline]
-        #[must_use]
         pub fn bind_id(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 8)
         }
 
         /// `optional bool use_async_tts = 9`
         #[inline]
-        #[must_use]
         pub fn use_async_tts(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 9)
         }
 
         /// `uint64 local_id = 10`, one of `id`
         #[inline]
-        #[must_use]
         pub fn local_id(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 10)
         }
 
         /// `uint64 global_id = 11`, one of `id`
         #[inline]
-        #[must_use]
         pub fn global_id(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 11)
         }
 
         /// `optional bool bind_to_enclosing = 12`
         #[inline]
-        #[must_use]
         pub fn bind_to_enclosing(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 12)
         }
 
         /// `optional FlowDirection flow_direction = 13`
         #[inline]
-        #[must_use]
-        pub fn flow_direction(&self) -> Option<crate::track_event::legacy_event::FlowDirection> {
+        pub fn flow_direction(&self) -> Option<legacy_event::FlowDirection> {
             pz::last::<pz::kind::Enum<_>>(self.0, 13)
         }
 
         /// `optional InstantEventScope instant_event_scope = 14`
         #[inline]
-        #[must_use]
-        pub fn instant_event_scope(&self) -> Option<crate::track_event::legacy_event::InstantEventScope> {
+        pub fn instant_event_scope(&self) -> Option<legacy_event::InstantEventScope> {
             pz::last::<pz::kind::Enum<_>>(self.0, 14)
         }
 
         /// `optional int64 thread_instruction_delta = 15`
         #[inline]
-        #[must_use]
         pub fn thread_instruction_delta(&self) -> Option<i64> {
             pz::last::<pz::kind::Int64>(self.0, 15)
         }
 
         /// `optional int32 pid_override = 18`
         #[inline]
-        #[must_use]
         pub fn pid_override(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 18)
         }
 
         /// `optional int32 tid_override = 19`
         #[inline]
-        #[must_use]
         pub fn tid_override(&self) -> Option<i32> {
             pz::last::<pz::kind::Int32>(self.0, 19)
         }
@@ -1343,130 +1038,36 @@ pub mod track_event {
             pub const TID_OVERRIDE: u32 = 19;
         }
 
-        /// Enumeration `perfetto.protos.TrackEvent.LegacyEvent.FlowDirection`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct FlowDirection(pub i32);
-
-        #[allow(missing_docs)]
-        impl FlowDirection {
-            pub const FLOW_UNSPECIFIED: Self = Self(0);
-            pub const FLOW_IN: Self = Self(1);
-            pub const FLOW_OUT: Self = Self(2);
-            pub const FLOW_INOUT: Self = Self(3);
-        }
-
-        impl FlowDirection {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::FLOW_UNSPECIFIED => "FLOW_UNSPECIFIED",
-                    Self::FLOW_IN => "FLOW_IN",
-                    Self::FLOW_OUT => "FLOW_OUT",
-                    Self::FLOW_INOUT => "FLOW_INOUT",
-                    _ => return None,
-                })
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.TrackEvent.LegacyEvent.FlowDirection`; numbers without a name are values too.
+            enum FlowDirection, default 0 {
+                FLOW_UNSPECIFIED = 0, "FLOW_UNSPECIFIED";
+                FLOW_IN = 1, "FLOW_IN";
+                FLOW_OUT = 2, "FLOW_OUT";
+                FLOW_INOUT = 3, "FLOW_INOUT";
             }
         }
 
-        impl Default for FlowDirection {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for FlowDirection {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<FlowDirection> for i32 {
-            #[inline]
-            fn from(value: FlowDirection) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for FlowDirection {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
-            }
-        }
-
-        /// Enumeration `perfetto.protos.TrackEvent.LegacyEvent.InstantEventScope`; numbers without a name are values too.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct InstantEventScope(pub i32);
-
-        #[allow(missing_docs)]
-        impl InstantEventScope {
-            pub const SCOPE_UNSPECIFIED: Self = Self(0);
-            pub const SCOPE_GLOBAL: Self = Self(1);
-            pub const SCOPE_PROCESS: Self = Self(2);
-            pub const SCOPE_THREAD: Self = Self(3);
-        }
-
-        impl InstantEventScope {
-            /// The name of the value, if the schema has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                Some(match self {
-                    Self::SCOPE_UNSPECIFIED => "SCOPE_UNSPECIFIED",
-                    Self::SCOPE_GLOBAL => "SCOPE_GLOBAL",
-                    Self::SCOPE_PROCESS => "SCOPE_PROCESS",
-                    Self::SCOPE_THREAD => "SCOPE_THREAD",
-                    _ => return None,
-                })
-            }
-        }
-
-        impl Default for InstantEventScope {
-            fn default() -> Self {
-                Self(0)
-            }
-        }
-
-        impl From<i32> for InstantEventScope {
-            #[inline]
-            fn from(number: i32) -> Self {
-                Self(number)
-            }
-        }
-
-        impl From<InstantEventScope> for i32 {
-            #[inline]
-            fn from(value: InstantEventScope) -> Self {
-                value.0
-            }
-        }
-
-        impl core::fmt::Debug for InstantEventScope {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                pz::debug_enum(f, self.name(), self.0)
+        pz::open_enum! {
+            /// Enumeration `perfetto.protos.TrackEvent.LegacyEvent.InstantEventScope`; numbers without a name are values too.
+            enum InstantEventScope, default 0 {
+                SCOPE_UNSPECIFIED = 0, "SCOPE_UNSPECIFIED";
+                SCOPE_GLOBAL = 1, "SCOPE_GLOBAL";
+                SCOPE_PROCESS = 2, "SCOPE_PROCESS";
+                SCOPE_THREAD = 3, "SCOPE_THREAD";
             }
         }
     }
 }
 
-/// Appends the fields of a `perfetto.protos.TrackEventDefaults`.
-#[derive(Debug)]
-pub struct TrackEventDefaultsWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TrackEventDefaultsWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TrackEventDefaults`.
+    writer TrackEventDefaultsWriter;
+    /// The fields of an encoded `perfetto.protos.TrackEventDefaults`.
+    reader TrackEventDefaultsReader;
 }
 
-impl<'w> TrackEventDefaultsWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TrackEventDefaultsWriter<'_> {
     /// `optional uint64 track_uuid = 11`
     #[inline]
     pub fn track_uuid(&mut self, value: u64) -> &mut Self {
@@ -1489,51 +1090,9 @@ impl<'w> TrackEventDefaultsWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TrackEventDefaults`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrackEventDefaultsReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TrackEventDefaultsReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TrackEventDefaultsReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 track_uuid = 11`
     #[inline]
-    #[must_use]
     pub fn track_uuid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 11)
     }
@@ -1562,24 +1121,14 @@ pub mod track_event_defaults {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.EventCategory`.
-#[derive(Debug)]
-pub struct EventCategoryWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for EventCategoryWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.EventCategory`.
+    writer EventCategoryWriter;
+    /// The fields of an encoded `perfetto.protos.EventCategory`.
+    reader EventCategoryReader;
 }
 
-impl<'w> EventCategoryWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl EventCategoryWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -1595,58 +1144,15 @@ impl<'w> EventCategoryWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.EventCategory`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct EventCategoryReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for EventCategoryReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> EventCategoryReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional string name = 2`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }
@@ -1662,24 +1168,14 @@ pub mod event_category {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.EventName`.
-#[derive(Debug)]
-pub struct EventNameWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for EventNameWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.EventName`.
+    writer EventNameWriter;
+    /// The fields of an encoded `perfetto.protos.EventName`.
+    reader EventNameReader;
 }
 
-impl<'w> EventNameWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl EventNameWriter<'_> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&mut self, value: u64) -> &mut Self {
@@ -1695,58 +1191,15 @@ impl<'w> EventNameWriter<'w> {
     }
 }
 
-/// The fields of an encoded `perfetto.protos.EventName`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct EventNameReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for EventNameReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> EventNameReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `optional uint64 iid = 1`
     #[inline]
-    #[must_use]
     pub fn iid(&self) -> Option<u64> {
         pz::last::<pz::kind::Uint64>(self.0, 1)
     }
 
     /// `optional string name = 2`
     #[inline]
-    #[must_use]
     pub fn name(&self) -> Option<&'a [u8]> {
         pz::last::<pz::kind::Bytes>(self.0, 2)
     }

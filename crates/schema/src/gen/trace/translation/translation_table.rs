@@ -2,142 +2,85 @@
 
 use ::esatto_protozero as pz;
 
-/// Appends the fields of a `perfetto.protos.TranslationTable`.
-#[derive(Debug)]
-pub struct TranslationTableWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for TranslationTableWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.TranslationTable`.
+    writer TranslationTableWriter;
+    /// The fields of an encoded `perfetto.protos.TranslationTable`.
+    reader TranslationTableReader;
 }
 
-impl<'w> TranslationTableWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl TranslationTableWriter<'_> {
     /// `ChromeHistorgramTranslationTable chrome_histogram = 1`, one of `table`
     #[inline]
-    pub fn chrome_histogram(&mut self) -> crate::ChromeHistorgramTranslationTableWriter<'_> {
+    pub fn chrome_histogram(&mut self) -> ChromeHistorgramTranslationTableWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `ChromeUserEventTranslationTable chrome_user_event = 2`, one of `table`
     #[inline]
-    pub fn chrome_user_event(&mut self) -> crate::ChromeUserEventTranslationTableWriter<'_> {
+    pub fn chrome_user_event(&mut self) -> ChromeUserEventTranslationTableWriter<'_> {
         self.0.begin(2).into()
     }
 
     /// `ChromePerformanceMarkTranslationTable chrome_performance_mark = 3`, one of `table`
     #[inline]
-    pub fn chrome_performance_mark(&mut self) -> crate::ChromePerformanceMarkTranslationTableWriter<'_> {
+    pub fn chrome_performance_mark(&mut self) -> ChromePerformanceMarkTranslationTableWriter<'_> {
         self.0.begin(3).into()
     }
 
     /// `SliceNameTranslationTable slice_name = 4`, one of `table`
     #[inline]
-    pub fn slice_name(&mut self) -> crate::SliceNameTranslationTableWriter<'_> {
+    pub fn slice_name(&mut self) -> SliceNameTranslationTableWriter<'_> {
         self.0.begin(4).into()
     }
 
     /// `ProcessTrackNameTranslationTable process_track_name = 5`, one of `table`
     #[inline]
-    pub fn process_track_name(&mut self) -> crate::ProcessTrackNameTranslationTableWriter<'_> {
+    pub fn process_track_name(&mut self) -> ProcessTrackNameTranslationTableWriter<'_> {
         self.0.begin(5).into()
     }
 
     /// `ChromeStudyTranslationTable chrome_study = 6`, one of `table`
     #[inline]
-    pub fn chrome_study(&mut self) -> crate::ChromeStudyTranslationTableWriter<'_> {
+    pub fn chrome_study(&mut self) -> ChromeStudyTranslationTableWriter<'_> {
         self.0.begin(6).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.TranslationTable`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TranslationTableReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for TranslationTableReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> TranslationTableReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `ChromeHistorgramTranslationTable chrome_histogram = 1`, one of `table`
     #[inline]
-    #[must_use]
-    pub fn chrome_histogram(&self) -> Option<crate::ChromeHistorgramTranslationTableReader<'a>> {
+    pub fn chrome_histogram(&self) -> Option<ChromeHistorgramTranslationTableReader<'a>> {
         pz::last_message(self.0, 1)
     }
 
     /// `ChromeUserEventTranslationTable chrome_user_event = 2`, one of `table`
     #[inline]
-    #[must_use]
-    pub fn chrome_user_event(&self) -> Option<crate::ChromeUserEventTranslationTableReader<'a>> {
+    pub fn chrome_user_event(&self) -> Option<ChromeUserEventTranslationTableReader<'a>> {
         pz::last_message(self.0, 2)
     }
 
     /// `ChromePerformanceMarkTranslationTable chrome_performance_mark = 3`, one of `table`
     #[inline]
-    #[must_use]
-    pub fn chrome_performance_mark(&self) -> Option<crate::ChromePerformanceMarkTranslationTableReader<'a>> {
+    pub fn chrome_performance_mark(&self) -> Option<ChromePerformanceMarkTranslationTableReader<'a>> {
         pz::last_message(self.0, 3)
     }
 
     /// `SliceNameTranslationTable slice_name = 4`, one of `table`
     #[inline]
-    #[must_use]
-    pub fn slice_name(&self) -> Option<crate::SliceNameTranslationTableReader<'a>> {
+    pub fn slice_name(&self) -> Option<SliceNameTranslationTableReader<'a>> {
         pz::last_message(self.0, 4)
     }
 
     /// `ProcessTrackNameTranslationTable process_track_name = 5`, one of `table`
     #[inline]
-    #[must_use]
-    pub fn process_track_name(&self) -> Option<crate::ProcessTrackNameTranslationTableReader<'a>> {
+    pub fn process_track_name(&self) -> Option<ProcessTrackNameTranslationTableReader<'a>> {
         pz::last_message(self.0, 5)
     }
 
     /// `ChromeStudyTranslationTable chrome_study = 6`, one of `table`
     #[inline]
-    #[must_use]
-    pub fn chrome_study(&self) -> Option<crate::ChromeStudyTranslationTableReader<'a>> {
+    pub fn chrome_study(&self) -> Option<ChromeStudyTranslationTableReader<'a>> {
         pz::last_message(self.0, 6)
     }
 }
@@ -156,78 +99,25 @@ pub mod translation_table {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ChromeHistorgramTranslationTable`.
-#[derive(Debug)]
-pub struct ChromeHistorgramTranslationTableWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeHistorgramTranslationTableWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeHistorgramTranslationTable`.
+    writer ChromeHistorgramTranslationTableWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeHistorgramTranslationTable`.
+    reader ChromeHistorgramTranslationTableReader;
 }
 
-impl<'w> ChromeHistorgramTranslationTableWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeHistorgramTranslationTableWriter<'_> {
     /// `repeated HashToNameEntry hash_to_name = 1`
     #[inline]
-    pub fn hash_to_name(&mut self) -> crate::chrome_historgram_translation_table::HashToNameEntryWriter<'_> {
+    pub fn hash_to_name(&mut self) -> chrome_historgram_translation_table::HashToNameEntryWriter<'_> {
         self.0.begin(1).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeHistorgramTranslationTable`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeHistorgramTranslationTableReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeHistorgramTranslationTableReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeHistorgramTranslationTableReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated HashToNameEntry hash_to_name = 1`
     #[inline]
-    pub fn hash_to_name(
-        &self,
-    ) -> pz::Messages<'a, crate::chrome_historgram_translation_table::HashToNameEntryReader<'a>> {
+    pub fn hash_to_name(&self) -> pz::Messages<'a, chrome_historgram_translation_table::HashToNameEntryReader<'a>> {
         pz::messages(self.0, 1)
     }
 }
@@ -242,24 +132,14 @@ pub mod chrome_historgram_translation_table {
         pub const HASH_TO_NAME: u32 = 1;
     }
 
-    /// Appends the fields of a `perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry`.
-    #[derive(Debug)]
-    pub struct HashToNameEntryWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for HashToNameEntryWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry`.
+        writer HashToNameEntryWriter;
+        /// The fields of an encoded `perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry`.
+        reader HashToNameEntryReader;
     }
 
-    impl<'w> HashToNameEntryWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl HashToNameEntryWriter<'_> {
         /// `optional uint64 key = 1`
         #[inline]
         pub fn key(&mut self, value: u64) -> &mut Self {
@@ -275,58 +155,15 @@ pub mod chrome_historgram_translation_table {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct HashToNameEntryReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for HashToNameEntryReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> HashToNameEntryReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 key = 1`
         #[inline]
-        #[must_use]
         pub fn key(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional string value = 2`
         #[inline]
-        #[must_use]
         pub fn value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
@@ -343,80 +180,27 @@ pub mod chrome_historgram_translation_table {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ChromeUserEventTranslationTable`.
-#[derive(Debug)]
-pub struct ChromeUserEventTranslationTableWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeUserEventTranslationTableWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeUserEventTranslationTable`.
+    writer ChromeUserEventTranslationTableWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeUserEventTranslationTable`.
+    reader ChromeUserEventTranslationTableReader;
 }
 
-impl<'w> ChromeUserEventTranslationTableWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeUserEventTranslationTableWriter<'_> {
     /// `repeated ActionHashToNameEntry action_hash_to_name = 1`
     #[inline]
-    pub fn action_hash_to_name(
-        &mut self,
-    ) -> crate::chrome_user_event_translation_table::ActionHashToNameEntryWriter<'_> {
+    pub fn action_hash_to_name(&mut self) -> chrome_user_event_translation_table::ActionHashToNameEntryWriter<'_> {
         self.0.begin(1).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeUserEventTranslationTable`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeUserEventTranslationTableReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeUserEventTranslationTableReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeUserEventTranslationTableReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated ActionHashToNameEntry action_hash_to_name = 1`
     #[inline]
     pub fn action_hash_to_name(
         &self,
-    ) -> pz::Messages<'a, crate::chrome_user_event_translation_table::ActionHashToNameEntryReader<'a>> {
+    ) -> pz::Messages<'a, chrome_user_event_translation_table::ActionHashToNameEntryReader<'a>> {
         pz::messages(self.0, 1)
     }
 }
@@ -431,24 +215,14 @@ pub mod chrome_user_event_translation_table {
         pub const ACTION_HASH_TO_NAME: u32 = 1;
     }
 
-    /// Appends the fields of a `perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry`.
-    #[derive(Debug)]
-    pub struct ActionHashToNameEntryWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for ActionHashToNameEntryWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry`.
+        writer ActionHashToNameEntryWriter;
+        /// The fields of an encoded `perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry`.
+        reader ActionHashToNameEntryReader;
     }
 
-    impl<'w> ActionHashToNameEntryWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl ActionHashToNameEntryWriter<'_> {
         /// `optional uint64 key = 1`
         #[inline]
         pub fn key(&mut self, value: u64) -> &mut Self {
@@ -464,58 +238,15 @@ pub mod chrome_user_event_translation_table {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct ActionHashToNameEntryReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for ActionHashToNameEntryReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> ActionHashToNameEntryReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 key = 1`
         #[inline]
-        #[must_use]
         pub fn key(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional string value = 2`
         #[inline]
-        #[must_use]
         pub fn value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
@@ -532,88 +263,33 @@ pub mod chrome_user_event_translation_table {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ChromePerformanceMarkTranslationTable`.
-#[derive(Debug)]
-pub struct ChromePerformanceMarkTranslationTableWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromePerformanceMarkTranslationTableWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromePerformanceMarkTranslationTable`.
+    writer ChromePerformanceMarkTranslationTableWriter;
+    /// The fields of an encoded `perfetto.protos.ChromePerformanceMarkTranslationTable`.
+    reader ChromePerformanceMarkTranslationTableReader;
 }
 
-impl<'w> ChromePerformanceMarkTranslationTableWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromePerformanceMarkTranslationTableWriter<'_> {
     /// `repeated SiteHashToNameEntry site_hash_to_name = 1`
     #[inline]
-    pub fn site_hash_to_name(
-        &mut self,
-    ) -> crate::chrome_performance_mark_translation_table::SiteHashToNameEntryWriter<'_> {
+    pub fn site_hash_to_name(&mut self) -> chrome_performance_mark_translation_table::SiteHashToNameEntryWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `repeated MarkHashToNameEntry mark_hash_to_name = 2`
     #[inline]
-    pub fn mark_hash_to_name(
-        &mut self,
-    ) -> crate::chrome_performance_mark_translation_table::MarkHashToNameEntryWriter<'_> {
+    pub fn mark_hash_to_name(&mut self) -> chrome_performance_mark_translation_table::MarkHashToNameEntryWriter<'_> {
         self.0.begin(2).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromePerformanceMarkTranslationTable`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromePerformanceMarkTranslationTableReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromePerformanceMarkTranslationTableReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromePerformanceMarkTranslationTableReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated SiteHashToNameEntry site_hash_to_name = 1`
     #[inline]
     pub fn site_hash_to_name(
         &self,
-    ) -> pz::Messages<'a, crate::chrome_performance_mark_translation_table::SiteHashToNameEntryReader<'a>> {
+    ) -> pz::Messages<'a, chrome_performance_mark_translation_table::SiteHashToNameEntryReader<'a>> {
         pz::messages(self.0, 1)
     }
 
@@ -621,7 +297,7 @@ impl<'a> ChromePerformanceMarkTranslationTableReader<'a> {
     #[inline]
     pub fn mark_hash_to_name(
         &self,
-    ) -> pz::Messages<'a, crate::chrome_performance_mark_translation_table::MarkHashToNameEntryReader<'a>> {
+    ) -> pz::Messages<'a, chrome_performance_mark_translation_table::MarkHashToNameEntryReader<'a>> {
         pz::messages(self.0, 2)
     }
 }
@@ -637,24 +313,14 @@ pub mod chrome_performance_mark_translation_table {
         pub const MARK_HASH_TO_NAME: u32 = 2;
     }
 
-    /// Appends the fields of a `perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry`.
-    #[derive(Debug)]
-    pub struct SiteHashToNameEntryWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for SiteHashToNameEntryWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry`.
+        writer SiteHashToNameEntryWriter;
+        /// The fields of an encoded `perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry`.
+        reader SiteHashToNameEntryReader;
     }
 
-    impl<'w> SiteHashToNameEntryWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl SiteHashToNameEntryWriter<'_> {
         /// `optional uint32 key = 1`
         #[inline]
         pub fn key(&mut self, value: u32) -> &mut Self {
@@ -670,58 +336,15 @@ pub mod chrome_performance_mark_translation_table {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct SiteHashToNameEntryReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for SiteHashToNameEntryReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> SiteHashToNameEntryReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 key = 1`
         #[inline]
-        #[must_use]
         pub fn key(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional string value = 2`
         #[inline]
-        #[must_use]
         pub fn value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
@@ -737,24 +360,14 @@ pub mod chrome_performance_mark_translation_table {
         }
     }
 
-    /// Appends the fields of a `perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry`.
-    #[derive(Debug)]
-    pub struct MarkHashToNameEntryWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for MarkHashToNameEntryWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry`.
+        writer MarkHashToNameEntryWriter;
+        /// The fields of an encoded `perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry`.
+        reader MarkHashToNameEntryReader;
     }
 
-    impl<'w> MarkHashToNameEntryWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl MarkHashToNameEntryWriter<'_> {
         /// `optional uint32 key = 1`
         #[inline]
         pub fn key(&mut self, value: u32) -> &mut Self {
@@ -770,58 +383,15 @@ pub mod chrome_performance_mark_translation_table {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct MarkHashToNameEntryReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for MarkHashToNameEntryReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> MarkHashToNameEntryReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint32 key = 1`
         #[inline]
-        #[must_use]
         pub fn key(&self) -> Option<u32> {
             pz::last::<pz::kind::Uint32>(self.0, 1)
         }
 
         /// `optional string value = 2`
         #[inline]
-        #[must_use]
         pub fn value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
@@ -838,80 +408,27 @@ pub mod chrome_performance_mark_translation_table {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.SliceNameTranslationTable`.
-#[derive(Debug)]
-pub struct SliceNameTranslationTableWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for SliceNameTranslationTableWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.SliceNameTranslationTable`.
+    writer SliceNameTranslationTableWriter;
+    /// The fields of an encoded `perfetto.protos.SliceNameTranslationTable`.
+    reader SliceNameTranslationTableReader;
 }
 
-impl<'w> SliceNameTranslationTableWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl SliceNameTranslationTableWriter<'_> {
     /// `repeated RawToDeobfuscatedNameEntry raw_to_deobfuscated_name = 1`
     #[inline]
-    pub fn raw_to_deobfuscated_name(
-        &mut self,
-    ) -> crate::slice_name_translation_table::RawToDeobfuscatedNameEntryWriter<'_> {
+    pub fn raw_to_deobfuscated_name(&mut self) -> slice_name_translation_table::RawToDeobfuscatedNameEntryWriter<'_> {
         self.0.begin(1).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.SliceNameTranslationTable`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SliceNameTranslationTableReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for SliceNameTranslationTableReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> SliceNameTranslationTableReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated RawToDeobfuscatedNameEntry raw_to_deobfuscated_name = 1`
     #[inline]
     pub fn raw_to_deobfuscated_name(
         &self,
-    ) -> pz::Messages<'a, crate::slice_name_translation_table::RawToDeobfuscatedNameEntryReader<'a>> {
+    ) -> pz::Messages<'a, slice_name_translation_table::RawToDeobfuscatedNameEntryReader<'a>> {
         pz::messages(self.0, 1)
     }
 }
@@ -926,24 +443,14 @@ pub mod slice_name_translation_table {
         pub const RAW_TO_DEOBFUSCATED_NAME: u32 = 1;
     }
 
-    /// Appends the fields of a `perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry`.
-    #[derive(Debug)]
-    pub struct RawToDeobfuscatedNameEntryWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for RawToDeobfuscatedNameEntryWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry`.
+        writer RawToDeobfuscatedNameEntryWriter;
+        /// The fields of an encoded `perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry`.
+        reader RawToDeobfuscatedNameEntryReader;
     }
 
-    impl<'w> RawToDeobfuscatedNameEntryWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl RawToDeobfuscatedNameEntryWriter<'_> {
         /// `optional string key = 1`
         #[inline]
         pub fn key(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -959,58 +466,15 @@ pub mod slice_name_translation_table {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct RawToDeobfuscatedNameEntryReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for RawToDeobfuscatedNameEntryReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> RawToDeobfuscatedNameEntryReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string key = 1`
         #[inline]
-        #[must_use]
         pub fn key(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional string value = 2`
         #[inline]
-        #[must_use]
         pub fn value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
@@ -1027,80 +491,29 @@ pub mod slice_name_translation_table {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ProcessTrackNameTranslationTable`.
-#[derive(Debug)]
-pub struct ProcessTrackNameTranslationTableWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ProcessTrackNameTranslationTableWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ProcessTrackNameTranslationTable`.
+    writer ProcessTrackNameTranslationTableWriter;
+    /// The fields of an encoded `perfetto.protos.ProcessTrackNameTranslationTable`.
+    reader ProcessTrackNameTranslationTableReader;
 }
 
-impl<'w> ProcessTrackNameTranslationTableWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ProcessTrackNameTranslationTableWriter<'_> {
     /// `repeated RawToDeobfuscatedNameEntry raw_to_deobfuscated_name = 1`
     #[inline]
     pub fn raw_to_deobfuscated_name(
         &mut self,
-    ) -> crate::process_track_name_translation_table::RawToDeobfuscatedNameEntryWriter<'_> {
+    ) -> process_track_name_translation_table::RawToDeobfuscatedNameEntryWriter<'_> {
         self.0.begin(1).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ProcessTrackNameTranslationTable`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ProcessTrackNameTranslationTableReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ProcessTrackNameTranslationTableReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ProcessTrackNameTranslationTableReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated RawToDeobfuscatedNameEntry raw_to_deobfuscated_name = 1`
     #[inline]
     pub fn raw_to_deobfuscated_name(
         &self,
-    ) -> pz::Messages<'a, crate::process_track_name_translation_table::RawToDeobfuscatedNameEntryReader<'a>> {
+    ) -> pz::Messages<'a, process_track_name_translation_table::RawToDeobfuscatedNameEntryReader<'a>> {
         pz::messages(self.0, 1)
     }
 }
@@ -1115,24 +528,14 @@ pub mod process_track_name_translation_table {
         pub const RAW_TO_DEOBFUSCATED_NAME: u32 = 1;
     }
 
-    /// Appends the fields of a `perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry`.
-    #[derive(Debug)]
-    pub struct RawToDeobfuscatedNameEntryWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for RawToDeobfuscatedNameEntryWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry`.
+        writer RawToDeobfuscatedNameEntryWriter;
+        /// The fields of an encoded `perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry`.
+        reader RawToDeobfuscatedNameEntryReader;
     }
 
-    impl<'w> RawToDeobfuscatedNameEntryWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl RawToDeobfuscatedNameEntryWriter<'_> {
         /// `optional string key = 1`
         #[inline]
         pub fn key(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
@@ -1148,58 +551,15 @@ pub mod process_track_name_translation_table {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct RawToDeobfuscatedNameEntryReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for RawToDeobfuscatedNameEntryReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> RawToDeobfuscatedNameEntryReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional string key = 1`
         #[inline]
-        #[must_use]
         pub fn key(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
         }
 
         /// `optional string value = 2`
         #[inline]
-        #[must_use]
         pub fn value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
@@ -1216,76 +576,25 @@ pub mod process_track_name_translation_table {
     }
 }
 
-/// Appends the fields of a `perfetto.protos.ChromeStudyTranslationTable`.
-#[derive(Debug)]
-pub struct ChromeStudyTranslationTableWriter<'w>(pz::Message<'w>);
-
-impl<'w> From<pz::Message<'w>> for ChromeStudyTranslationTableWriter<'w> {
-    #[inline]
-    fn from(message: pz::Message<'w>) -> Self {
-        Self(message)
-    }
+pz::message! {
+    /// Appends the fields of a `perfetto.protos.ChromeStudyTranslationTable`.
+    writer ChromeStudyTranslationTableWriter;
+    /// The fields of an encoded `perfetto.protos.ChromeStudyTranslationTable`.
+    reader ChromeStudyTranslationTableReader;
 }
 
-impl<'w> ChromeStudyTranslationTableWriter<'w> {
-    /// The untyped message.
-    #[inline]
-    pub fn message(&mut self) -> &mut pz::Message<'w> {
-        &mut self.0
-    }
-
+impl ChromeStudyTranslationTableWriter<'_> {
     /// `repeated HashToNameEntry hash_to_name = 1`
     #[inline]
-    pub fn hash_to_name(&mut self) -> crate::chrome_study_translation_table::HashToNameEntryWriter<'_> {
+    pub fn hash_to_name(&mut self) -> chrome_study_translation_table::HashToNameEntryWriter<'_> {
         self.0.begin(1).into()
     }
 }
 
-/// The fields of an encoded `perfetto.protos.ChromeStudyTranslationTable`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChromeStudyTranslationTableReader<'a>(&'a [u8]);
-
-impl<'a> From<&'a [u8]> for ChromeStudyTranslationTableReader<'a> {
-    #[inline]
-    fn from(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-}
-
 impl<'a> ChromeStudyTranslationTableReader<'a> {
-    /// A view over an encoded message; where it is malformed, it seems to end.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-    /// # Errors
-    /// If `bytes` is malformed.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-        pz::Fields::new(bytes).check()?;
-        Ok(Self(bytes))
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn as_bytes(&self) -> &'a [u8] {
-        self.0
-    }
-
-    /// All fields, in the order of the bytes.
-    #[inline]
-    #[must_use]
-    pub const fn fields(&self) -> pz::Fields<'a> {
-        pz::Fields::new(self.0)
-    }
-
     /// `repeated HashToNameEntry hash_to_name = 1`
     #[inline]
-    pub fn hash_to_name(&self) -> pz::Messages<'a, crate::chrome_study_translation_table::HashToNameEntryReader<'a>> {
+    pub fn hash_to_name(&self) -> pz::Messages<'a, chrome_study_translation_table::HashToNameEntryReader<'a>> {
         pz::messages(self.0, 1)
     }
 }
@@ -1300,24 +609,14 @@ pub mod chrome_study_translation_table {
         pub const HASH_TO_NAME: u32 = 1;
     }
 
-    /// Appends the fields of a `perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry`.
-    #[derive(Debug)]
-    pub struct HashToNameEntryWriter<'w>(pz::Message<'w>);
-
-    impl<'w> From<pz::Message<'w>> for HashToNameEntryWriter<'w> {
-        #[inline]
-        fn from(message: pz::Message<'w>) -> Self {
-            Self(message)
-        }
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry`.
+        writer HashToNameEntryWriter;
+        /// The fields of an encoded `perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry`.
+        reader HashToNameEntryReader;
     }
 
-    impl<'w> HashToNameEntryWriter<'w> {
-        /// The untyped message.
-        #[inline]
-        pub fn message(&mut self) -> &mut pz::Message<'w> {
-            &mut self.0
-        }
-
+    impl HashToNameEntryWriter<'_> {
         /// `optional uint64 key = 1`
         #[inline]
         pub fn key(&mut self, value: u64) -> &mut Self {
@@ -1333,58 +632,15 @@ pub mod chrome_study_translation_table {
         }
     }
 
-    /// The fields of an encoded `perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry`.
-    #[derive(Clone, Copy, Debug, Default)]
-    pub struct HashToNameEntryReader<'a>(&'a [u8]);
-
-    impl<'a> From<&'a [u8]> for HashToNameEntryReader<'a> {
-        #[inline]
-        fn from(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-    }
-
     impl<'a> HashToNameEntryReader<'a> {
-        /// A view over an encoded message; where it is malformed, it seems to end.
-        #[inline]
-        #[must_use]
-        pub const fn new(bytes: &'a [u8]) -> Self {
-            Self(bytes)
-        }
-
-        /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
-        /// # Errors
-        /// If `bytes` is malformed.
-        #[inline]
-        pub fn parse(bytes: &'a [u8]) -> Result<Self, pz::DecodeError> {
-            pz::Fields::new(bytes).check()?;
-            Ok(Self(bytes))
-        }
-
-        /// The encoded message.
-        #[inline]
-        #[must_use]
-        pub const fn as_bytes(&self) -> &'a [u8] {
-            self.0
-        }
-
-        /// All fields, in the order of the bytes.
-        #[inline]
-        #[must_use]
-        pub const fn fields(&self) -> pz::Fields<'a> {
-            pz::Fields::new(self.0)
-        }
-
         /// `optional uint64 key = 1`
         #[inline]
-        #[must_use]
         pub fn key(&self) -> Option<u64> {
             pz::last::<pz::kind::Uint64>(self.0, 1)
         }
 
         /// `optional string value = 2`
         #[inline]
-        #[must_use]
         pub fn value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
         }
