@@ -1,1 +1,54 @@
-//! The tracing service as a daemon: sockets, files, timers and signals around esatto-service.
+//! The tracing service as a daemon: sockets, files, timers and signals around `esatto-service`.
+//!
+//! ```text
+//!  producers ─┐   ┌────────────── event loop, one thread ──────────────┐
+//!             ├──▶│ frames ─▶ Client ─▶ Input ─▶ Service ─▶ Output ─┐  │
+//!  consumers ─┘   │ epoll   ◀─ queues  ◀─────────────── carry_out ◀─┘  │
+//!                 └──────────────────────────────┬─────────────────────┘
+//!                                                └─▶ one thread per trace file
+//! ```
+//!
+//! The loop never waits for anybody: sockets are non-blocking and their queues bounded, trace files are written
+//! by threads of their own. A consumer that reads slowly is given data as fast as it reads; one that does not read its
+//! replies gets no more requests handled; a producer whose queue is full is disconnected.
+//!
+//! Run it in the foreground as `traced` does ([`foreground`]), or inside another program:
+//!
+//! ```no_run
+//! use esatto_daemon::{Daemon, Options};
+//!
+//! let options = Options::new("/tmp/my-producer".parse()?, "/tmp/my-consumer".parse()?);
+//! let handle = Daemon::bind(options)?.spawn_thread()?;
+//! // … programs connect and are traced …
+//! println!("{:?}", handle.stats());
+//! handle.stop();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod carry_out;
+mod client;
+mod clocks;
+mod daemon;
+mod error;
+mod event_loop;
+mod facts;
+mod files;
+mod foreground;
+mod memory;
+mod options;
+mod permissions;
+mod ports;
+mod stats;
+mod stderr_log;
+mod timers;
+mod wake;
+
+pub use daemon::{Daemon, DaemonHandle, Stopper};
+pub use error::Error;
+pub use foreground::foreground;
+pub use options::Options;
+pub use permissions::{Access, PermissionsError, SocketPermissions};
+pub use stats::Stats;
+pub use stderr_log::init as log_to_stderr;

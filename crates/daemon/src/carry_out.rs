@@ -1,0 +1,104 @@
+//! Does what the service wants done.
+
+use esatto_ipc::Error as IpcError;
+use esatto_service::{Attachment, ClientId, Input, LogLevel, MemoryKind, Output, SharedBuffer, TimerClock};
+
+use crate::clocks;
+use crate::event_loop::{EventLoop, TimerKey};
+use crate::memory;
+
+impl EventLoop {
+    /// Empties the service's queue of outputs. What they lead to is queued behind them.
+    pub(crate) fn carry_out(&mut self) {
+        while let Some(output) = self.outputs.pop() {
+            self.carry_out_one(output);
+        }
+    }
+
+    fn carry_out_one(&mut self, output: Output) {
+        match output {
+            Output::Reply(reply) => {
+                let id = reply.call.client;
+                let Some(client) = self.clients.get_mut(&id) else { return };
+                let with_memory = reply.attachment == Attachment::SharedBuffer;
+                let body = reply.body.as_bytes();
+                match client.reply(reply.call.request, body, reply.has_more, with_memory, &self.counters) {
+                    Ok(()) => self.mark_dirty(id),
+                    Err(e) => self.close_later(id, &e),
+                }
+            }
+            Output::Reject(call) => {
+                if let Some(client) = self.clients.get_mut(&call.client) {
+                    client.reject(call.request);
+                    self.mark_dirty(call.client);
+                }
+            }
+            Output::CreateSharedBuffer { client, size_bytes, page_size_bytes } => {
+                self.create_shared_buffer(client, size_bytes, page_size_bytes);
+            }
+            Output::CloseClient { client, reason } => {
+                if let Some(client) = self.clients.get(&client) {
+                    log::warn!("{} {} is disconnected: {reason}", client.role.name(), client.id.0);
+                    client.connection.stream().shutdown();
+                }
+            }
+            Output::AwaitReady(id) => {
+                if let Some(client) = self.clients.get_mut(&id) {
+                    client.awaits_ready = true;
+                    self.mark_dirty(id);
+                }
+            }
+            Output::SetTimer { timer, clock, at_ns } => {
+                let timers = match clock {
+                    TimerClock::Monotonic => &mut self.monotonic,
+                    TimerClock::Boottime => &mut self.boottime,
+                };
+                timers.set(TimerKey::Service(timer), at_ns);
+            }
+            Output::CancelTimer(timer) => {
+                self.monotonic.cancel(TimerKey::Service(timer));
+                self.boottime.cancel(TimerKey::Service(timer));
+            }
+            Output::AdoptFile { file, call } => {
+                if let Some(attached) = self.attached.take_if(|attached| attached.call == call) {
+                    self.files.adopt(file, attached.fd);
+                }
+            }
+            Output::CreateFile { file, path } => self.files.create(file, path),
+            Output::WriteFile { file, bytes } => self.files.write(file, bytes),
+            Output::SyncFile(file) => self.files.sync(file),
+            Output::CloseFile(file) => self.files.close(file),
+            Output::Log { level, text } => {
+                let level = match level {
+                    LogLevel::Info => log::Level::Info,
+                    LogLevel::Warning => log::Level::Warn,
+                    LogLevel::Error => log::Level::Error,
+                };
+                log::log!(level, "{text}");
+            }
+            other => log::error!("the service wants something that this daemon cannot do: {other:?}"),
+        }
+    }
+
+    fn create_shared_buffer(&mut self, id: ClientId, size_bytes: usize, page_size_bytes: usize) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        let created: Result<Box<dyn SharedBuffer>, _> = match client.memory_kind() {
+            MemoryKind::Shared => memory::create(size_bytes, page_size_bytes).map(|(region, buffer)| {
+                client.shared = Some(region);
+                Box::new(buffer) as _
+            }),
+            MemoryKind::Emulated => memory::emulated(size_bytes, page_size_bytes).map(|buffer| Box::new(buffer) as _),
+        };
+        let buffer = created.map_err(|e| log::error!("producer {}: no shared memory for it: {e}", id.0)).ok();
+        let input = Input::SharedBufferCreated { client: id, buffer };
+        self.service.handle(&clocks::now(), input, &mut self.outputs);
+    }
+
+    /// Ends a connection whose outputs are just being carried out: the loop sees the end like any other.
+    fn close_later(&mut self, id: ClientId, error: &IpcError) {
+        if let Some(client) = self.clients.get(&id) {
+            log::warn!("{} {} is disconnected: {error}", client.role.name(), id.0);
+            client.connection.stream().shutdown();
+        }
+    }
+}

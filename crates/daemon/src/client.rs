@@ -1,0 +1,310 @@
+//! One connection: its buffers, its end of the RPC layer, and what it is still owed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use esatto_ipc::connection::Io;
+use esatto_ipc::{Connection, Error as IpcError, Family, Frame, Host, HostEvent, Invoke, Limits, Peer, Port, Stream};
+use esatto_schema::{consumer_port, producer_port};
+use esatto_service::{
+    CallId, ClientId, ConsumerCall, Input, MemoryKind, Outputs, Peer as ServicePeer, ProducerCall, Service,
+};
+use esatto_shm::MappedRegion;
+use rustix::event::epoll::EventFlags;
+
+use crate::clocks;
+use crate::event_loop::AttachedFile;
+use crate::memory;
+use crate::ports::Role;
+use crate::stats::Counters;
+
+/// A producer is never paused: it may block in a write itself, and then would never read again. Its queue holds what a
+/// session start sends, many times over; beyond it, the producer is given up.
+const PRODUCER_LIMITS: Limits = Limits { max_queued: 4 << 20, pause_reading_at: usize::MAX };
+/// A consumer that does not read its replies gets no more requests handled. What is queued beyond that are
+/// notifications, so this much means that nobody is there.
+const CONSUMER_LIMITS: Limits = Limits { max_queued: 64 << 20, pause_reading_at: 256 << 10 };
+/// More of a trace is read for a client when it has less than this to take.
+const READY_BELOW: usize = 256 << 10;
+/// Calls of one connection that may wait for their reply at the same time; more are rejected.
+const MAX_PENDING_CALLS: usize = 4096;
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) id: ClientId,
+    pub(crate) role: Role,
+    pub(crate) connection: Connection,
+    host: Host,
+    /// Whether the service knows it: from its first call on, because a relay's client tells its identity before that.
+    introduced: bool,
+    /// Calls that want a reply: our number and the one of the client, which need not be unique.
+    pending: HashMap<u64, u64>,
+    last_call: u64,
+    /// What it was given, to be sent (again) with a reply.
+    pub(crate) shared: Option<Arc<MappedRegion>>,
+    /// The service has more for it.
+    pub(crate) awaits_ready: bool,
+    /// What the loop waits for on its socket.
+    pub(crate) interest: EventFlags,
+    /// It is on the loop's list of connections to look after.
+    pub(crate) is_dirty: bool,
+    consumed: u64,
+}
+
+/// The service and what surrounds it while a call is handed in.
+#[derive(Debug)]
+pub(crate) struct CallContext<'a> {
+    pub(crate) service: &'a mut Service,
+    pub(crate) outputs: &'a mut Outputs,
+    pub(crate) attached: &'a mut Option<AttachedFile>,
+    pub(crate) counters: &'a Counters,
+}
+
+impl Client {
+    pub(crate) fn new(id: ClientId, role: Role, stream: Stream, ports: Arc<[Port]>) -> Self {
+        let host = Host::new(ports, Peer::of(&stream));
+        let limits = match role {
+            Role::Producer => PRODUCER_LIMITS,
+            Role::Consumer => CONSUMER_LIMITS,
+        };
+        Self {
+            id,
+            role,
+            connection: Connection::new(stream, limits),
+            host,
+            introduced: false,
+            pending: HashMap::new(),
+            last_call: 0,
+            shared: None,
+            awaits_ready: false,
+            interest: EventFlags::empty(),
+            is_dirty: false,
+            consumed: 0,
+        }
+    }
+
+    /// Handles the next frame that has arrived; false if there is none.
+    ///
+    /// # Errors
+    ///
+    /// The connection must be closed.
+    pub(crate) fn handle_frame(&mut self, context: &mut CallContext<'_>) -> Result<bool, IpcError> {
+        let Some((frame, io)) = self.connection.next_frame()? else { return Ok(false) };
+        let mut call = Call {
+            id: self.id,
+            role: self.role,
+            host: &mut self.host,
+            introduced: &mut self.introduced,
+            pending: &mut self.pending,
+            last_call: &mut self.last_call,
+        };
+        call.handle(&frame, io, context);
+        let consumed = self.connection.decoder().consumed();
+        context.counters.frames_received.add_one();
+        context.counters.bytes_received.add(consumed - self.consumed);
+        self.consumed = consumed;
+        Ok(true)
+    }
+
+    /// Answers a call; nothing happens if nobody waits for the answer.
+    ///
+    /// # Errors
+    ///
+    /// The connection must be closed.
+    pub(crate) fn reply(
+        &mut self,
+        call: u64,
+        body: &[u8],
+        has_more: bool,
+        with_memory: bool,
+        counters: &Counters,
+    ) -> Result<(), IpcError> {
+        let Some(&request_id) = self.pending.get(&call) else { return Ok(()) };
+        if !has_more {
+            self.pending.remove(&call);
+        }
+        let host = &self.host;
+        let out = self.connection.out();
+        let before = out.queued();
+        let written = match self.shared.as_ref().filter(|_| with_memory) {
+            Some(region) => {
+                let fd = region.fd().try_clone_to_owned()?;
+                out.with_fd(fd, |buffer| host.reply_ok(request_id, body, has_more, buffer))
+            }
+            None => host.reply_ok(request_id, body, has_more, out.buffer()),
+        };
+        if let Err(e) = written {
+            log::error!("{} {}: {e}: the call is rejected", self.role.name(), self.id.0);
+            host.reply_rejected(request_id, out.buffer());
+        }
+        counters.bytes_sent.add((out.queued() - before) as u64);
+        Ok(())
+    }
+
+    /// Answers that a call was rejected.
+    pub(crate) fn reject(&mut self, call: u64) {
+        if let Some(request_id) = self.pending.remove(&call) {
+            self.host.reply_rejected(request_id, self.connection.out().buffer());
+        }
+    }
+
+    /// The event that tells the service of its end, if it ever knew it.
+    pub(crate) fn farewell(&self) -> Option<Input<'static>> {
+        self.introduced.then_some(match self.role {
+            Role::Producer => Input::ProducerDisconnected(self.id),
+            Role::Consumer => Input::ConsumerDisconnected(self.id),
+        })
+    }
+
+    /// Whether it may be given more of a trace.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.awaits_ready && self.connection.queued() < READY_BELOW
+    }
+
+    /// Whether memory can be shared with it.
+    pub(crate) fn memory_kind(&self) -> MemoryKind {
+        memory_kind(&self.host)
+    }
+
+    /// What to wait for on its socket.
+    pub(crate) fn wanted_interest(&self) -> EventFlags {
+        let mut wanted = EventFlags::empty();
+        wanted.set(EventFlags::IN, self.connection.wants_read());
+        wanted.set(EventFlags::OUT, self.connection.wants_write());
+        wanted
+    }
+}
+
+/// A client without its buffers, while a frame borrows those.
+struct Call<'c> {
+    id: ClientId,
+    role: Role,
+    host: &'c mut Host,
+    introduced: &'c mut bool,
+    pending: &'c mut HashMap<u64, u64>,
+    last_call: &'c mut u64,
+}
+
+impl Call<'_> {
+    fn handle(&mut self, frame: &Frame<'_>, io: Io<'_>, context: &mut CallContext<'_>) {
+        let refused = self.host.refused();
+        let event = self.host.handle(frame, io.out.buffer());
+        if self.host.refused() > refused {
+            context.counters.bad_calls.add_one();
+            log::warn!("{} {}: a {} that makes no sense is refused", self.role.name(), self.id.0, frame.kind());
+        }
+        let Some(HostEvent::Invoke(invoke)) = event else { return };
+        log::trace!("{} {}: {} ({} bytes)", self.role.name(), self.id.0, invoke.method, invoke.args.len());
+        if self.pending.len() >= MAX_PENDING_CALLS && !invoke.drop_reply {
+            log::warn!(
+                "{} {}: {MAX_PENDING_CALLS} calls wait already, {} is rejected",
+                self.role.name(),
+                self.id.0,
+                invoke.method
+            );
+            self.host.reply_rejected(invoke.request_id, io.out.buffer());
+            return;
+        }
+        let introduced = core::mem::replace(self.introduced, true);
+        let parsed = match self.role {
+            Role::Producer => self.producer_call(&invoke, io.fd, introduced, context),
+            Role::Consumer => self.consumer_call(&invoke, io.fd, introduced, context),
+        };
+        if !parsed {
+            context.counters.bad_calls.add_one();
+            log::warn!("{} {}: the arguments of {} do not parse", self.role.name(), self.id.0, invoke.method);
+            self.host.reply_not_invoked(invoke.request_id, io.out.buffer());
+        }
+    }
+
+    fn producer_call(
+        &mut self,
+        invoke: &Invoke<'_>,
+        fd: &mut Option<std::os::fd::OwnedFd>,
+        introduced: bool,
+        context: &mut CallContext<'_>,
+    ) -> bool {
+        if !introduced {
+            let (peer, memory) = (self.service_peer(), memory_kind(self.host));
+            self.feed(Input::ProducerConnected { client: self.id, peer, memory }, context);
+        }
+        let method = method_of(producer_port::Method::ALL, invoke);
+        let Some(mut method) = method.and_then(|method| ProducerCall::parse(method, invoke.args).ok()) else {
+            return false;
+        };
+        if let ProducerCall::InitializeConnection { request, offered } = &mut method {
+            if request.producer_provided_shmem() == Some(true) {
+                let hint = request.shared_memory_page_size_hint_bytes().unwrap_or(0);
+                match fd.take().map(|fd| memory::adopt(fd, hint)) {
+                    Some(Ok(buffer)) => *offered = Some(Box::new(buffer)),
+                    refused => {
+                        context.counters.memory_refused.add_one();
+                        let why = match refused {
+                            Some(Err(e)) => e.to_string(),
+                            _ => "no descriptor came with the call".to_owned(),
+                        };
+                        log::warn!("producer {}: its shared memory is not adopted: {why}", self.id.0);
+                    }
+                }
+            }
+        }
+        let call = self.note(invoke);
+        self.feed(Input::ProducerCall { call, method }, context);
+        true
+    }
+
+    fn consumer_call(
+        &mut self,
+        invoke: &Invoke<'_>,
+        fd: &mut Option<std::os::fd::OwnedFd>,
+        introduced: bool,
+        context: &mut CallContext<'_>,
+    ) -> bool {
+        if !introduced {
+            let peer = self.service_peer();
+            self.feed(Input::ConsumerConnected { client: self.id, peer }, context);
+        }
+        let method = method_of(consumer_port::Method::ALL, invoke);
+        let Some(method) = method.and_then(|method| ConsumerCall::parse(method, invoke.args).ok()) else {
+            return false;
+        };
+        let call = self.note(invoke);
+        let takes_file = matches!(method, ConsumerCall::EnableTracing(_) | ConsumerCall::CloneSession(_));
+        *context.attached = fd.take_if(|_| takes_file).map(|fd| AttachedFile { call, fd });
+        let file_attached = context.attached.is_some();
+        self.feed(Input::ConsumerCall { call, method, file_attached }, context);
+        true
+    }
+
+    /// Gives the call a number of ours, and remembers the client's if it wants a reply.
+    fn note(&mut self, invoke: &Invoke<'_>) -> CallId {
+        *self.last_call += 1;
+        if !invoke.drop_reply {
+            self.pending.insert(*self.last_call, invoke.request_id);
+        }
+        CallId { client: self.id, request: *self.last_call }
+    }
+
+    fn feed(&self, input: Input<'_>, context: &mut CallContext<'_>) {
+        context.service.handle(&clocks::now(), input, context.outputs);
+    }
+
+    fn service_peer(&self) -> ServicePeer {
+        let peer = self.host.peer();
+        ServicePeer { uid: peer.uid, pid: peer.pid, machine_id: peer.machine_id }
+    }
+}
+
+fn memory_kind(host: &Host) -> MemoryKind {
+    match host.peer().family {
+        Family::Unix => MemoryKind::Shared,
+        _ => MemoryKind::Emulated,
+    }
+}
+
+/// The method of a call; its id is its position in the list, from 1.
+fn method_of<M: Copy>(all: &[M], invoke: &Invoke<'_>) -> Option<M> {
+    let at = usize::try_from(invoke.method_id).ok()?.checked_sub(1)?;
+    all.get(at).copied()
+}

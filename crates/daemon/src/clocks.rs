@@ -1,0 +1,24 @@
+//! All clocks of a snapshot.
+
+use esatto_service::Now;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Reads the clocks back to back, the one that timestamps are made of first (`docs/spec/service.md` §16).
+///
+/// The cycle counter is left out: reading it needs an intrinsic that is `unsafe`.
+pub(crate) fn now() -> Now {
+    let boottime_ns = ns(ClockId::Boottime);
+    let realtime_coarse_ns = ns(ClockId::RealtimeCoarse);
+    let monotonic_coarse_ns = ns(ClockId::MonotonicCoarse);
+    let realtime_ns = ns(ClockId::Realtime);
+    let monotonic_ns = ns(ClockId::Monotonic);
+    let monotonic_raw_ns = ns(ClockId::MonotonicRaw);
+    Now { boottime_ns, realtime_coarse_ns, monotonic_coarse_ns, realtime_ns, monotonic_ns, monotonic_raw_ns, tsc: None }
+}
+
+fn ns(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    // A realtime clock before 1970 counts as 1970.
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
+}

@@ -1,0 +1,159 @@
+//! A daemon from its sockets to its end.
+
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use esatto_ipc::{Address, Listener};
+use esatto_service::Service;
+
+use crate::error::Error;
+use crate::event_loop::{Door, EventLoop};
+use crate::facts;
+use crate::options::Options;
+use crate::permissions::Access;
+use crate::ports::Role;
+use crate::stats::{Counters, Stats};
+use crate::wake::Wake;
+
+/// A daemon whose sockets exist: clients can connect already, and are served once it runs.
+#[derive(Debug)]
+pub struct Daemon {
+    event_loop: EventLoop,
+    wake: Arc<Wake>,
+    counters: Arc<Counters>,
+    producers: Vec<Address>,
+    consumer: Address,
+}
+
+impl Daemon {
+    /// Makes the sockets. Files of sockets that nobody listens on any more are replaced.
+    ///
+    /// # Errors
+    ///
+    /// If one of the sockets cannot be made: then none is.
+    pub fn bind(options: Options) -> Result<Self, Error> {
+        if options.producers.is_empty() {
+            return Err(Error::NoProducerAddress);
+        }
+        let wake = Arc::new(Wake::new().map_err(Error::system("create an eventfd"))?);
+        let counters = Arc::<Counters>::default();
+        let service = Service::new(facts::service_config(&options.version)?);
+        let mut doors = Doors(Vec::new());
+        for address in &options.producers {
+            doors.open(address, Role::Producer, options.permissions.map(|all| all.producer))?;
+        }
+        doors.open(&options.consumer, Role::Consumer, options.permissions.map(|all| all.consumer))?;
+        let doors = core::mem::take(&mut doors.0);
+        let event_loop = EventLoop::new(service, doors, Arc::clone(&wake), Arc::clone(&counters))?;
+        Ok(Self { event_loop, wake, counters, producers: options.producers, consumer: options.consumer })
+    }
+
+    /// Serves until `stopper` is used. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// If the operating system refuses to wait for events.
+    pub fn run(self) -> Result<(), Error> {
+        self.event_loop.run()
+    }
+
+    /// Ends the daemon from another thread or a signal handler's thread.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(Arc::clone(&self.wake))
+    }
+
+    /// Serves on a thread of its own, until the handle is stopped or dropped.
+    ///
+    /// # Errors
+    ///
+    /// If no thread can be started.
+    pub fn spawn_thread(self) -> Result<DaemonHandle, Error> {
+        let Self { event_loop, wake, counters, producers, consumer } = self;
+        let body = move || {
+            if let Err(e) = event_loop.run() {
+                log::error!("the tracing service has failed: {e}");
+            }
+        };
+        let thread = thread::Builder::new().name("traced".to_owned()).spawn(body);
+        let thread = Some(thread.map_err(Error::system("start a thread"))?);
+        Ok(DaemonHandle { thread, wake, counters, producers, consumer })
+    }
+}
+
+/// Ends a running [`Daemon`].
+#[derive(Clone, Debug)]
+pub struct Stopper(Arc<Wake>);
+
+impl Stopper {
+    /// Asks for the end; does not wait for it.
+    pub fn stop(&self) {
+        self.0.stop();
+    }
+}
+
+/// A daemon that runs on a thread of this process. Dropping the handle stops it.
+#[derive(Debug)]
+pub struct DaemonHandle {
+    thread: Option<JoinHandle<()>>,
+    wake: Arc<Wake>,
+    counters: Arc<Counters>,
+    producers: Vec<Address>,
+    consumer: Address,
+}
+
+impl DaemonHandle {
+    /// Where producers connect.
+    pub fn producers(&self) -> &[Address] {
+        &self.producers
+    }
+
+    /// Where consumers connect.
+    pub fn consumer(&self) -> &Address {
+        &self.consumer
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> Stats {
+        self.counters.snapshot()
+    }
+
+    /// Disconnects everybody, completes trace files, removes the socket files, and waits for the end of it.
+    pub fn stop(self) {
+        drop(self);
+    }
+}
+
+impl Drop for DaemonHandle {
+    fn drop(&mut self) {
+        self.wake.stop();
+        if let Some(thread) = self.thread.take() {
+            if thread.join().is_err() {
+                log::error!("the thread of the tracing service has panicked");
+            }
+        }
+    }
+}
+
+/// Listening sockets; their files go away again if not all of them can be made.
+struct Doors(Vec<Door>);
+
+impl Doors {
+    fn open(&mut self, address: &Address, role: Role, access: Option<Access>) -> Result<(), Error> {
+        let listener = Listener::bind(address)?;
+        let path = listener.address().as_path().map(std::path::Path::to_owned);
+        self.0.push(Door { listener, role, ports: role.ports() });
+        if let (Some(access), Some(path)) = (access, path) {
+            let failed = |source| Error::Permissions { path: path.display().to_string(), source };
+            access.apply(&path).map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Doors {
+    fn drop(&mut self) {
+        for door in &self.0 {
+            door.listener.unlink();
+        }
+    }
+}

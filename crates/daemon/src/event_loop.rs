@@ -1,0 +1,410 @@
+//! The loop: waits for sockets, timers and wake-ups, and looks after each in turn.
+
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use esatto_ipc::{Error as IpcError, Listener, Port};
+use esatto_service::{CallId, ClientId, Input, Outputs, Service, TimerId};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
+
+use crate::client::{CallContext, Client};
+use crate::clocks;
+use crate::error::Error;
+use crate::files::{FileEvent, Files};
+use crate::ports::Role;
+use crate::stats::Counters;
+use crate::timers::Timers;
+use crate::wake::Wake;
+
+/// More connections than this are closed at once, so that one program cannot use up all descriptors.
+const MAX_CONNECTIONS: usize = 8192;
+/// Connections accepted per wake-up of a listener.
+const ACCEPTS_PER_WAKE_UP: usize = 64;
+/// Events taken from the kernel at a time.
+const EVENTS_PER_WAKE_UP: usize = 128;
+/// How long a listener rests when no connection can be accepted, for want of descriptors most likely.
+const ACCEPT_PAUSE_NS: u64 = 500_000_000;
+/// How long the end of a daemon waits for trace files to take their last bytes.
+const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What the kernel calls an event of the wake-up descriptor, of the timer, and of the first listener and client.
+const WAKE: u64 = 0;
+const BOOT_TIMER: u64 = 1;
+const FIRST_LISTENER: u64 = 2;
+const FIRST_CLIENT: u64 = 1 << 16;
+
+/// A descriptor that came with a call, until the call is handled.
+#[derive(Debug)]
+pub(crate) struct AttachedFile {
+    pub(crate) call: CallId,
+    pub(crate) fd: OwnedFd,
+}
+
+/// What a timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum TimerKey {
+    Service(TimerId),
+    /// A listener may try again.
+    Accept(usize),
+}
+
+/// A listening socket.
+#[derive(Debug)]
+pub(crate) struct Door {
+    pub(crate) listener: Listener,
+    pub(crate) role: Role,
+    pub(crate) ports: Arc<[Port]>,
+}
+
+/// The service and everything around it.
+#[derive(Debug)]
+pub(crate) struct EventLoop {
+    epoll: OwnedFd,
+    pub(crate) service: Service,
+    pub(crate) outputs: Outputs,
+    doors: Vec<Door>,
+    pub(crate) clients: HashMap<ClientId, Client>,
+    /// Clients whose queues or interests may have changed.
+    dirty: VecDeque<ClientId>,
+    next_client: u64,
+    pub(crate) monotonic: Timers<TimerKey>,
+    /// Timers that count suspend, which the timeout of epoll does not.
+    pub(crate) boottime: Timers<TimerKey>,
+    boot_timer: OwnedFd,
+    boot_timer_at: Option<u64>,
+    pub(crate) files: Files,
+    pub(crate) attached: Option<AttachedFile>,
+    wake: Arc<Wake>,
+    pub(crate) counters: Arc<Counters>,
+}
+
+impl EventLoop {
+    pub(crate) fn new(
+        service: Service,
+        doors: Vec<Door>,
+        wake: Arc<Wake>,
+        counters: Arc<Counters>,
+    ) -> Result<Self, Error> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(Error::system("create an epoll instance"))?;
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let boot_timer =
+            rustix::time::timerfd_create(TimerfdClockId::Boottime, flags).map_err(Error::system("create a timer"))?;
+        let watch = |fd: rustix::fd::BorrowedFd<'_>, token: u64| {
+            epoll::add(&epoll, fd, EventData::new_u64(token), EventFlags::IN)
+                .map_err(Error::system("watch a descriptor"))
+        };
+        watch(wake.as_fd(), WAKE)?;
+        watch(boot_timer.as_fd(), BOOT_TIMER)?;
+        for (door, token) in doors.iter().zip(FIRST_LISTENER..FIRST_CLIENT) {
+            watch(door.listener.as_fd(), token)?;
+        }
+        Ok(Self {
+            epoll,
+            service,
+            outputs: Outputs::new(),
+            doors,
+            clients: HashMap::new(),
+            dirty: VecDeque::new(),
+            next_client: FIRST_CLIENT,
+            monotonic: Timers::new(),
+            boottime: Timers::new(),
+            boot_timer,
+            boot_timer_at: None,
+            files: Files::new(Arc::clone(&wake), Arc::clone(&counters)),
+            attached: None,
+            wake,
+            counters,
+        })
+    }
+
+    /// Runs until the wish to stop comes, then ends all sessions in good order.
+    pub(crate) fn run(mut self) -> Result<(), Error> {
+        let mut events = Vec::with_capacity(EVENTS_PER_WAKE_UP);
+        while !self.wake.should_stop() {
+            self.expire_timers();
+            self.look_after_clients();
+            self.wait(&mut events)?;
+            for event in events.drain(..) {
+                self.dispatch(event);
+            }
+        }
+        self.end();
+        Ok(())
+    }
+
+    fn wait(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
+        self.set_boot_timer();
+        let now_ns = clocks::now().monotonic_ns;
+        let timeout = self.monotonic.next_ns().map(|at_ns| timespec(at_ns.saturating_sub(now_ns)));
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(e) => Err(Error::system("wait for events")(e)),
+        }
+    }
+
+    fn dispatch(&mut self, event: Event) {
+        let (token, flags) = (event.data.u64(), event.flags);
+        match token {
+            WAKE => {
+                self.wake.reset();
+                while let Some(event) = self.files.next_event() {
+                    self.feed_file_event(event);
+                }
+            }
+            BOOT_TIMER => {
+                let mut expirations = [0; 8];
+                // How often does not matter: what has expired is looked up.
+                let _ = rustix::io::read(&self.boot_timer, &mut expirations);
+                self.boot_timer_at = None;
+            }
+            FIRST_LISTENER..FIRST_CLIENT => {
+                // The token is an index that fitted below FIRST_CLIENT.
+                self.accept(usize::try_from(token - FIRST_LISTENER).unwrap_or(usize::MAX));
+            }
+            _ => self.on_socket(ClientId(token), flags),
+        }
+    }
+
+    /// Something happened on the socket of a client.
+    fn on_socket(&mut self, id: ClientId, flags: EventFlags) {
+        // A client closed earlier in this round may still have an event.
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        let mut result = Ok(());
+        if flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR) {
+            result = client.connection.flush_writes();
+        }
+        if result.is_ok() && flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
+            result = client.connection.on_readable();
+        }
+        match result {
+            // What the peer sent before it closed its end is still handled, although it cannot be answered.
+            Ok(()) | Err(IpcError::Disconnected) => {
+                self.handle_frames(id);
+                if result.is_err() {
+                    self.close(id, None);
+                }
+            }
+            Err(e) => self.close(id, Some(&e)),
+        }
+        self.mark_dirty(id);
+    }
+
+    /// Handles the frames of a client that have arrived: at most what fits in its receive buffer.
+    fn handle_frames(&mut self, id: ClientId) {
+        loop {
+            let Some(client) = self.clients.get_mut(&id) else { return };
+            let mut context = CallContext {
+                service: &mut self.service,
+                outputs: &mut self.outputs,
+                attached: &mut self.attached,
+                counters: &self.counters,
+            };
+            let handled = client.handle_frame(&mut context);
+            self.carry_out();
+            self.attached = None;
+            match handled {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(e) => return self.close(id, Some(&e)),
+            }
+        }
+    }
+
+    /// Writes out what is queued, asks the service for more where there is room, and tells the kernel what to
+    /// wait for.
+    fn look_after_clients(&mut self) {
+        while let Some(id) = self.dirty.pop_front() {
+            let Some(client) = self.clients.get_mut(&id) else { continue };
+            client.is_dirty = false;
+            match client.connection.flush_writes() {
+                Ok(()) => {}
+                Err(IpcError::Disconnected) => {
+                    self.close(id, None);
+                    continue;
+                }
+                Err(e) => {
+                    self.close(id, Some(&e));
+                    continue;
+                }
+            }
+            if client.is_ready() {
+                client.awaits_ready = false;
+                self.feed(Input::Ready(id));
+                self.mark_dirty(id);
+                continue;
+            }
+            if client.connection.has_work() {
+                // Its replies are read again: the requests that waited for that are handled now.
+                self.handle_frames(id);
+                self.mark_dirty(id);
+                continue;
+            }
+            if client.connection.is_closed() {
+                self.close(id, None);
+                continue;
+            }
+            let wanted = client.wanted_interest();
+            if wanted != client.interest {
+                client.interest = wanted;
+                let data = EventData::new_u64(id.0);
+                if let Err(e) = epoll::modify(&self.epoll, &client.connection, data, wanted) {
+                    self.close(id, Some(&IpcError::from(e)));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn mark_dirty(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(&id) {
+            if !core::mem::replace(&mut client.is_dirty, true) {
+                self.dirty.push_back(id);
+            }
+        }
+    }
+
+    /// Hands an event to the service and does what it wants.
+    pub(crate) fn feed(&mut self, input: Input<'_>) {
+        self.service.handle(&clocks::now(), input, &mut self.outputs);
+        self.carry_out();
+    }
+
+    fn feed_file_event(&mut self, event: FileEvent) {
+        match event {
+            FileEvent::Opened(file, result) => self.feed(Input::FileOpened { file, result }),
+            FileEvent::Written(file, result) => self.feed(Input::FileWritten { file, result }),
+            FileEvent::Closed(_) => {}
+        }
+    }
+
+    fn expire_timers(&mut self) {
+        let now = clocks::now();
+        let mut expired = Vec::new();
+        while let Some(key) = self.monotonic.pop_expired(now.monotonic_ns) {
+            expired.push(key);
+        }
+        while let Some(key) = self.boottime.pop_expired(now.boottime_ns) {
+            expired.push(key);
+        }
+        for key in expired {
+            match key {
+                TimerKey::Service(timer) => self.feed(Input::TimerExpired(timer)),
+                TimerKey::Accept(door) => self.watch_door(door, EventFlags::IN),
+            }
+        }
+    }
+
+    /// Arms the kernel's timer for the next deadline on the clock that counts suspend.
+    fn set_boot_timer(&mut self) {
+        let next = self.boottime.next_ns();
+        if next == self.boot_timer_at {
+            return;
+        }
+        // All zero disarms.
+        let it_value = next.map_or(Timespec { tv_sec: 0, tv_nsec: 0 }, |at_ns| timespec(at_ns.max(1)));
+        let setting = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
+        match rustix::time::timerfd_settime(&self.boot_timer, TimerfdTimerFlags::ABSTIME, &setting) {
+            Ok(_) => self.boot_timer_at = next,
+            Err(e) => log::error!("cannot arm a timer: {e}"),
+        }
+    }
+
+    fn accept(&mut self, index: usize) {
+        for _ in 0..ACCEPTS_PER_WAKE_UP {
+            let Some(door) = self.doors.get(index) else { return };
+            match door.listener.accept() {
+                Ok(Some(stream)) if self.clients.len() >= MAX_CONNECTIONS => {
+                    self.counters.connections_refused.add_one();
+                    log::warn!("{MAX_CONNECTIONS} connections are open, another {} is refused", door.role.name());
+                    drop(stream);
+                }
+                Ok(Some(stream)) => {
+                    let client = Client::new(ClientId(self.next_client), door.role, stream, Arc::clone(&door.ports));
+                    self.next_client += 1;
+                    self.welcome(client);
+                }
+                Ok(None) => return,
+                Err(e) => {
+                    log::error!("cannot accept connections on {}: {e}; trying again soon", door.listener.address());
+                    self.watch_door(index, EventFlags::empty());
+                    let at_ns = clocks::now().monotonic_ns.saturating_add(ACCEPT_PAUSE_NS);
+                    self.monotonic.set(TimerKey::Accept(index), at_ns);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn welcome(&mut self, mut client: Client) {
+        let (id, role) = (client.id, client.role);
+        client.interest = EventFlags::IN;
+        if let Err(e) = epoll::add(&self.epoll, &client.connection, EventData::new_u64(id.0), client.interest) {
+            self.counters.connections_refused.add_one();
+            log::error!("cannot watch a new connection: {e}");
+            return;
+        }
+        match role {
+            Role::Producer => self.counters.producers_accepted.add_one(),
+            Role::Consumer => self.counters.consumers_accepted.add_one(),
+        }
+        log::debug!("{} {} connected", role.name(), id.0);
+        self.clients.insert(id, client);
+    }
+
+    fn watch_door(&self, index: usize, flags: EventFlags) {
+        let Some(door) = self.doors.get(index) else { return };
+        // Indices of listeners are below FIRST_CLIENT.
+        let data = EventData::new_u64(FIRST_LISTENER + index as u64);
+        if let Err(e) = epoll::modify(&self.epoll, &door.listener, data, flags) {
+            log::error!("cannot watch {}: {e}", door.listener.address());
+        }
+    }
+
+    /// Closes a connection and tells the service. Without an error, the peer closed it.
+    pub(crate) fn close(&mut self, id: ClientId, error: Option<&IpcError>) {
+        let Some(client) = self.clients.remove(&id) else { return };
+        match error {
+            None => log::debug!("{} {} disconnected", client.role.name(), id.0),
+            Some(e) => {
+                match e {
+                    IpcError::PeerNotReading { .. } => self.counters.stalled_peers.add_one(),
+                    IpcError::FrameTooLarge { .. } | IpcError::TooManyDescriptors => {
+                        self.counters.protocol_errors.add_one();
+                    }
+                    _ => {}
+                }
+                log::warn!("{} {} is disconnected: {e}", client.role.name(), id.0);
+            }
+        }
+        let farewell = client.farewell();
+        // The socket is closed, and thereby out of the epoll set, before the service hears of it.
+        drop(client);
+        if let Some(input) = farewell {
+            self.feed(input);
+        }
+    }
+
+    /// Nobody can connect any more, every session ends, and what streams into a file is completed.
+    fn end(&mut self) {
+        for door in self.doors.drain(..) {
+            door.listener.unlink();
+        }
+        let (consumers, producers): (Vec<_>, Vec<_>) =
+            self.clients.values().map(|client| (client.role, client.id)).partition(|(role, _)| *role == Role::Consumer);
+        for (_, id) in consumers.into_iter().chain(producers) {
+            self.close(id, None);
+        }
+        let deadline = Instant::now() + FINAL_WRITE_TIMEOUT;
+        while let Some(event) = self.files.wait_event(deadline) {
+            self.feed_file_event(event);
+        }
+    }
+}
+
+fn timespec(ns: u64) -> Timespec {
+    // Both parts fit: 2^64 ns are 585 years.
+    Timespec { tv_sec: (ns / 1_000_000_000).cast_signed(), tv_nsec: (ns % 1_000_000_000).cast_signed() }
+}

@@ -1,0 +1,65 @@
+//! What the service wants to know about the machine and cannot find out by itself.
+
+use std::fs;
+
+use esatto_service::{ServiceConfig, SystemFacts};
+use rustix::system::{sysinfo, uname};
+
+use crate::error::Error;
+
+/// Facts and randomness for a service that runs in this process.
+pub(crate) fn service_config(version: &str) -> Result<ServiceConfig, Error> {
+    let mut seed = [0; 32];
+    let got = rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty());
+    // Up to 256 bytes come whole or not at all.
+    got.map_err(Error::system("get random bytes"))?;
+    Ok(ServiceConfig {
+        uid: rustix::process::geteuid().as_raw().cast_signed(),
+        version: version.to_owned(),
+        system: system_facts(),
+        seed,
+    })
+}
+
+fn system_facts() -> SystemFacts {
+    let names = uname();
+    let text = |name: &core::ffi::CStr| name.to_string_lossy().into_owned();
+    let memory = sysinfo();
+    SystemFacts {
+        sysname: text(names.sysname()),
+        version: text(names.version()),
+        release: text(names.release()),
+        machine: text(names.machine()),
+        page_size_bytes: u32::try_from(rustix::param::page_size()).ok(),
+        timezone_offset_minutes: None,
+        cpus: configured_cpus(),
+        ram_bytes: u64::try_from(memory.totalram).ok().map(|units| units.saturating_mul(u64::from(memory.mem_unit))),
+    }
+}
+
+/// Configured CPUs, not only those online: the highest number in `0-7`, plus one.
+fn configured_cpus() -> Option<u32> {
+    let possible = fs::read_to_string("/sys/devices/system/cpu/possible").ok();
+    let highest = possible.as_deref().and_then(|list| list.trim().rsplit([',', '-']).next()?.parse::<u32>().ok());
+    match highest {
+        Some(highest) => highest.checked_add(1),
+        None => u32::try_from(std::thread::available_parallelism().ok()?.get()).ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_a_name_memory_and_processors() {
+        let facts = system_facts();
+        assert_eq!(facts.sysname, "Linux");
+        assert!(facts.cpus.is_some_and(|n| n > 0) && facts.ram_bytes.is_some_and(|n| n > 0));
+    }
+
+    #[test]
+    fn two_services_do_not_draw_the_same_uuids() {
+        assert_ne!(service_config("a").unwrap().seed, service_config("a").unwrap().seed);
+    }
+}

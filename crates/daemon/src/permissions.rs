@@ -1,0 +1,112 @@
+//! Who may connect: group and mode of the socket files (`docs/spec/wire-protocol.md` §1, `cli.md` §17).
+
+use std::fs::Permissions;
+use std::io;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::Path;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// Group and mode of the producer sockets and of the consumer socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketPermissions {
+    /// For each producer socket.
+    pub producer: Access,
+    /// For the consumer socket.
+    pub consumer: Access,
+}
+
+/// Group and mode of one socket file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Group id.
+    pub gid: u32,
+    /// Mode bits, at most 0o7777.
+    pub mode: u32,
+}
+
+/// Why a text does not describe socket permissions.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PermissionsError {
+    /// Not four parts.
+    #[error("{0:?} is not of the form PGROUP:PMODE:CGROUP:CMODE, as in perfetto:0666:perfetto:0660")]
+    Form(String),
+    /// A group neither known by name nor a number.
+    #[error("there is no group {0:?}")]
+    Group(String),
+    /// A mode that is not four octal digits.
+    #[error("{0:?} is not a mode of four octal digits, as in 0660")]
+    Mode(String),
+}
+
+impl FromStr for SocketPermissions {
+    type Err = PermissionsError;
+
+    fn from_str(text: &str) -> Result<Self, PermissionsError> {
+        let parts: Vec<&str> = text.split(':').collect();
+        let [pgroup, pmode, cgroup, cmode] = parts[..] else {
+            return Err(PermissionsError::Form(text.to_owned()));
+        };
+        if parts.iter().any(|part| part.is_empty()) {
+            return Err(PermissionsError::Form(text.to_owned()));
+        }
+        Ok(Self {
+            producer: Access { gid: gid_of(pgroup)?, mode: mode_of(pmode)? },
+            consumer: Access { gid: gid_of(cgroup)?, mode: mode_of(cmode)? },
+        })
+    }
+}
+
+impl Access {
+    /// Gives the socket file this group and mode; its owner is the effective user already.
+    pub(crate) fn apply(self, path: &Path) -> io::Result<()> {
+        chown(path, None, Some(self.gid))?;
+        std::fs::set_permissions(path, Permissions::from_mode(self.mode))
+    }
+}
+
+fn gid_of(group: &str) -> Result<u32, PermissionsError> {
+    if let Ok(gid) = group.parse() {
+        return Ok(gid);
+    }
+    let groups = std::fs::read_to_string("/etc/group").unwrap_or_default();
+    groups
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.split(':');
+            (fields.next()? == group).then(|| fields.nth(1)?.parse().ok())?
+        })
+        .next()
+        .ok_or_else(|| PermissionsError::Group(group.to_owned()))
+}
+
+fn mode_of(mode: &str) -> Result<u32, PermissionsError> {
+    let octal = mode.len() == 4 && mode.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
+    let parsed = u32::from_str_radix(mode, 8).ok().filter(|_| octal);
+    parsed.ok_or_else(|| PermissionsError::Mode(mode.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_names_or_numbers_and_modes_four_octal_digits() {
+        let parsed: SocketPermissions = "root:0666:12:0660".parse().unwrap();
+        assert_eq!(parsed.producer, Access { gid: 0, mode: 0o666 });
+        assert_eq!(parsed.consumer, Access { gid: 12, mode: 0o660 });
+    }
+
+    #[test]
+    fn anything_else_is_named() {
+        let error = |text: &str| text.parse::<SocketPermissions>().unwrap_err();
+        assert!(matches!(error("root:0666"), PermissionsError::Form(_)));
+        assert!(matches!(error("root:0666::0660"), PermissionsError::Form(_)));
+        assert_eq!(error("nosuchgroup:0666:0:0660"), PermissionsError::Group("nosuchgroup".to_owned()));
+        for mode in ["666", "06666", "0668", "+666"] {
+            assert_eq!(error(&format!("0:{mode}:0:0660")), PermissionsError::Mode(mode.to_owned()));
+        }
+    }
+}
