@@ -17,6 +17,7 @@ mod side;
 mod skip;
 pub mod tp;
 mod tracefs;
+pub mod ui;
 pub mod wire;
 pub mod workload;
 

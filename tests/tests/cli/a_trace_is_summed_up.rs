@@ -1,0 +1,85 @@
+//! `esatto info FILE`: what is in a trace, also in one that is torn; what is no trace is named as such.
+
+use esatto_tests::{Lab, esatto_bin};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn official(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("traces").join(name)
+}
+
+fn info(file: &Path, options: &[&str]) -> Output {
+    Command::new(esatto_bin()).arg("info").arg(file).args(options).output().expect("it runs")
+}
+
+fn json(file: &Path) -> Value {
+    let output = info(file, &["--json"]);
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}:\n{}{}", text(&output.stdout), text(&output.stderr)))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn of_a_whole_trace() {
+    let file = official("official-v56-track-events.pftrace");
+    let output = info(&file, &[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let stdout = text(&output.stdout);
+    for part in ["track_event", "3,003", "official-producer", "worker-0", "worker-2"] {
+        assert!(stdout.contains(part) || stdout.contains(&part.replace(',', "")), "'{part}' is not in\n{stdout}");
+    }
+    assert!(json(&file).is_object());
+}
+
+#[test]
+fn of_a_torn_trace_up_to_the_tear() {
+    let whole = std::fs::read(official("official-v56-track-events.pftrace")).expect("the trace");
+    let lab = Lab::new();
+    let torn = lab.write("torn", &whole[..50_000]);
+    let output = info(&torn, &[]);
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(stdout.contains("track_event"), "{stdout}{stderr}");
+    // The offset of the packet that is cut off.
+    let mut offset = 0;
+    while let Some(next) = end_of_packet(&whole, offset).filter(|next| *next <= 50_000) {
+        offset = next;
+    }
+    let all = format!("{stdout}{stderr}").replace(',', "");
+    assert!(all.contains(&offset.to_string()), "the tear at {offset} is not named:\n{all}");
+}
+
+/// Where the packet at `offset` ends.
+fn end_of_packet(trace: &[u8], offset: usize) -> Option<usize> {
+    let mut at = offset + 1;
+    let mut length = 0;
+    for shift in (0..).step_by(7) {
+        let byte = *trace.get(at)?;
+        at += 1;
+        length |= usize::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    Some(at + length)
+}
+
+#[test]
+fn not_of_a_file_that_is_no_trace() {
+    let lab = Lab::new();
+    for (name, content) in [("elf", &b"\x7fELF\x02\x01\x01\0\0\0\0\0"[..]), ("text", b"hello, world\n"), ("empty", b"")]
+    {
+        let file = lab.write(name, content);
+        for options in [&[][..], &["--json"]] {
+            let output = info(&file, options);
+            let all = format!("{}{}", text(&output.stdout), text(&output.stderr));
+            assert!(!all.contains("panicked"), "{all}");
+            assert!(name == "empty" || !output.status.success(), "{name} {options:?}: {all}");
+        }
+    }
+    let output = info(Path::new("no/such/trace"), &[]);
+    assert!(!output.status.success() && text(&output.stderr).contains("no/such/trace"));
+}

@@ -1,0 +1,6 @@
+//! What a user types, and what comes of it.
+
+mod a_command_is_recorded_until_it_ends;
+mod a_trace_is_summed_up;
+mod mistakes_are_named;
+mod traced_is_a_daemon;

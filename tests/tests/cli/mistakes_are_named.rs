@@ -1,0 +1,139 @@
+//! What is wrong, why, and where: in one line, and nothing is recorded.
+
+use esatto_tests::{Lab, Side, esatto_bin};
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn esatto(lab: &Lab, args: &[&str]) -> Output {
+    let mut command: Command = lab.command(esatto_bin());
+    command.args(args).output().expect("it runs")
+}
+
+/// Runs a command that must fail; returns what it says on stderr.
+fn failure(lab: &Lab, args: &[&str]) -> String {
+    let output = esatto(lab, args);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "esatto {args:?} succeeds:\n{stderr}");
+    assert!(output.status.code().is_some_and(|code| code < 100), "{:?}\n{stderr}", output.status);
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    stderr
+}
+
+/// Records `true` with a config that must be refused.
+fn refused(config: &str) -> String {
+    let lab = Lab::new();
+    lab.write("my.cfg", config);
+    let stderr = failure(&lab, &["record", "-o", "trace", "-c", "my.cfg", "--", "touch", "ran"]);
+    assert!(!Path::new(&lab.path("ran")).exists(), "the command has run:\n{stderr}");
+    stderr
+}
+
+#[test]
+fn an_unknown_field_of_a_config_with_its_place() {
+    let stderr = refused("buffers {\n  size_kb: 1024\n  size_mb: 1\n}\n");
+    assert!(stderr.contains("my.cfg:3:3 error: "), "{stderr}");
+    assert!(stderr.contains("No field named \"size_mb\" in proto BufferConfig"), "{stderr}");
+    assert!(stderr.contains("\n  size_mb: 1\n  ^~~~~~~"), "{stderr}");
+}
+
+#[test]
+fn all_mistakes_of_a_config_at_once() {
+    let stderr =
+        refused("buffers { size_kb: \"x\" }\nbogus: 1\nduration_ms: true\nbuffers { fill_policy: SOMETIMES }\n");
+    for line in ["my.cfg:1:", "my.cfg:2:1 ", "my.cfg:3:", "my.cfg:4:"] {
+        assert!(stderr.contains(line), "{line} is not in\n{stderr}");
+    }
+}
+
+#[test]
+fn a_config_that_ends_too_early() {
+    let stderr = refused("buffers { size_kb: 1024\n");
+    assert!(stderr.contains("my.cfg:"), "{stderr}");
+}
+
+#[test]
+fn a_config_without_content() {
+    assert!(refused("# nothing\n").contains("empty"));
+}
+
+#[test]
+fn a_config_without_buffers() {
+    let stderr = refused("data_sources { config { name: \"track_event\" } }\n");
+    assert!(stderr.contains("buffer"), "{stderr}");
+}
+
+#[test]
+fn a_buffer_of_an_absurd_size() {
+    for size in ["0", "4294967295"] {
+        let stderr = refused(&format!("buffers {{ size_kb: {size} }}\n"));
+        assert!(stderr.contains("size") || stderr.contains("buffer"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_number_that_does_not_fit() {
+    let stderr = refused("buffers { size_kb: 4294967296 }\n");
+    assert!(stderr.contains("my.cfg:1:"), "{stderr}");
+}
+
+#[test]
+fn a_duration_of_a_month() {
+    assert!(!refused("buffers { size_kb: 64 }\nduration_ms: 2592000000\n").is_empty());
+}
+
+#[test]
+fn a_config_that_is_not_there() {
+    let lab = Lab::new();
+    let stderr = failure(&lab, &["record", "-o", "trace", "-c", "no/such.cfg", "--", "true"]);
+    assert!(stderr.contains("no/such.cfg"), "{stderr}");
+}
+
+#[test]
+fn a_command_that_is_not_there() {
+    let lab = Lab::new();
+    let stderr = failure(&lab, &["record", "-o", "trace", "--", "/no/such/program"]);
+    assert!(stderr.contains("/no/such/program"), "{stderr}");
+}
+
+#[test]
+fn a_trace_that_cannot_be_written() {
+    let lab = Lab::new();
+    let stderr = failure(&lab, &["record", "-o", "no/such/folder/trace", "--", "true"]);
+    assert!(stderr.contains("no/such/folder/trace"), "{stderr}");
+}
+
+#[test]
+fn no_service_to_record_from() {
+    let lab = Lab::new();
+    let stderr = failure(&lab, &["record", "-o", "trace"]);
+    assert!(stderr.contains(lab.consumer_socket().to_str().expect("a path")), "{stderr}");
+}
+
+#[test]
+fn a_config_that_the_running_service_refuses() {
+    let lab = Lab::new();
+    let _service = lab.service(Side::Ours);
+    lab.write("my.cfg", "buffers { size_kb: 0 }\n");
+    let stderr = failure(&lab, &["record", "-o", "trace", "-c", "my.cfg"]);
+    assert!(stderr.contains("size") || stderr.contains("buffer"), "{stderr}");
+    assert_eq!(lab.state().sessions, 0);
+}
+
+#[test]
+fn an_unknown_option() {
+    let lab = Lab::new();
+    assert!(failure(&lab, &["record", "--bogus"]).contains("--bogus"));
+    assert!(failure(&lab, &["record", "-o", "x", "-t", "soon", "--", "true"]).contains("soon"));
+}
+
+#[test]
+fn sockets_that_cannot_be_made() {
+    let lab = Lab::new();
+    let long = format!("/tmp/{}", "x".repeat(200));
+    for socket in ["/no/such/folder/p.sock", "", &long] {
+        let mut command = lab.command(esatto_bin());
+        let output = command.env("PERFETTO_PRODUCER_SOCK_NAME", socket).arg("traced").output().expect("it runs");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && !stderr.contains("panicked"), "'{socket}': {stderr}");
+    }
+}
