@@ -77,7 +77,8 @@ impl Config {
     /// Also makes value types of messages, and of all messages these refer to.
     ///
     /// `pattern` selects files by their path (`shop/*.proto`) or messages by their full name (`.shop.Order`);
-    /// `*` stands for anything but a slash, `**` for anything.
+    /// `*` stands for anything but a slash, `**` for anything. Nested values that are large (128 bytes) or recursive are
+    /// boxed.
     #[must_use]
     pub fn owned(mut self, pattern: impl Into<String>) -> Self {
         self.owned.push(pattern.into());

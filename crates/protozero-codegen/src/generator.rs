@@ -239,22 +239,6 @@ impl<'c> Generator<'c> {
         }
     }
 
-    /// True if values of this field are boxed: its message can contain the owner.
-    pub(crate) fn is_boxed(&self, owner: &MessageDescriptor, field: &Field) -> bool {
-        let Kind::Message(target) = &field.kind else { return false };
-        let mut seen = HashSet::new();
-        let mut todo = vec![target.clone()];
-        while let Some(message) = todo.pop() {
-            if message == *owner {
-                return true;
-            }
-            if seen.insert(message.full_name().to_owned()) {
-                todo.extend(singular_messages(&message));
-            }
-        }
-        false
-    }
-
     /// The messages selected as owned and all they refer to.
     fn close_over_owned(&self) -> Result<BTreeSet<String>, Error> {
         let mut closed = BTreeSet::new();
@@ -365,10 +349,4 @@ fn message_of(kind: &Kind) -> Option<MessageDescriptor> {
         Kind::Message(message) => Some(message.clone()),
         _ => None,
     }
-}
-
-/// The messages that a message's value contains without indirection.
-fn singular_messages(message: &MessageDescriptor) -> Vec<MessageDescriptor> {
-    let singular = message.fields().filter(|field| field.cardinality() != prost_reflect::Cardinality::Repeated);
-    singular.filter_map(|field| message_of(&field.kind())).collect()
 }

@@ -1,6 +1,8 @@
 //! Value types.
 
-use prost_reflect::{Kind, MessageDescriptor};
+use std::collections::HashSet;
+
+use prost_reflect::{Cardinality, Kind, MessageDescriptor};
 
 use crate::generator::Generator;
 use crate::model::Field;
@@ -79,7 +81,7 @@ impl Slot {
         let (element, take, put) = match &field.kind {
             Kind::Message(target) => {
                 let path = generator.message_path(target, field.owner.as_ref());
-                let boxed = !repeated && generator.is_boxed(owner, field);
+                let boxed = !repeated && is_boxed(owner, target);
                 let element = if boxed { format!("pz::rt::Box<{path}>") } else { path };
                 let take = format!("message{plural}(&mut self.{name}, field, depth)");
                 (element, take, format!("messages(message, {number}, &self.{name})"))
@@ -111,4 +113,48 @@ impl Slot {
         let nests = matches!(field.kind, Kind::Message(_));
         Self { name, number, type_name, take: format!("pz::take::{take}"), put: format!("pz::put::{put}"), nests }
     }
+}
+
+/// Values of nested messages are boxed from this size on.
+///
+/// The value of an empty message takes as much memory as that of a full one. Without boxes two bytes of a configuration
+/// could make a value of kilobytes, thousands of times in one request.
+const BOXED_SIZE: usize = 128;
+
+/// True if the value of a `target` is boxed inside that of an `owner`: it is large, or can contain an `owner`.
+fn is_boxed(owner: &MessageDescriptor, target: &MessageDescriptor) -> bool {
+    contains(target, owner) || size(target) >= BOXED_SIZE
+}
+
+/// True if a value of `outer` is or has one of `inner` inside, by way of singular fields.
+fn contains(outer: &MessageDescriptor, inner: &MessageDescriptor) -> bool {
+    let mut seen = HashSet::new();
+    let mut todo = vec![outer.clone()];
+    while let Some(message) = todo.pop() {
+        if message == *inner {
+            return true;
+        }
+        if seen.insert(message.full_name().to_owned()) {
+            todo.extend(message.fields().filter_map(|field| match field.kind() {
+                Kind::Message(target) if field.cardinality() != Cardinality::Repeated => Some(target),
+                _ => None,
+            }));
+        }
+    }
+    false
+}
+
+/// About how many bytes a value takes, without what it holds on the heap.
+fn size(message: &MessageDescriptor) -> usize {
+    const VEC: usize = 24;
+    let field_size = |field: prost_reflect::FieldDescriptor| match field.kind() {
+        _ if field.cardinality() == Cardinality::Repeated => VEC,
+        Kind::String | Kind::Bytes => VEC,
+        Kind::Bool => 1,
+        Kind::Message(target) if is_boxed(message, &target) => 8,
+        Kind::Message(target) => size(&target),
+        Kind::Double | Kind::Int64 | Kind::Uint64 | Kind::Sint64 | Kind::Fixed64 | Kind::Sfixed64 => 16,
+        Kind::Float | Kind::Int32 | Kind::Uint32 | Kind::Sint32 | Kind::Fixed32 | Kind::Sfixed32 | Kind::Enum(_) => 8,
+    };
+    VEC + message.fields().map(field_size).sum::<usize>()
 }

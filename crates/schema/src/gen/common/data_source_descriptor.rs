@@ -151,7 +151,7 @@ pub struct DataSourceDescriptor {
     /// `optional bool handles_incremental_state_clear = 4`
     pub handles_incremental_state_clear: Option<bool>,
     /// `optional GpuCounterDescriptor gpu_counter_descriptor = 5`
-    pub gpu_counter_descriptor: Option<crate::GpuCounterDescriptor>,
+    pub gpu_counter_descriptor: Option<pz::rt::Box<crate::GpuCounterDescriptor>>,
     /// `optional TrackEventDescriptor track_event_descriptor = 6`
     pub track_event_descriptor: Option<crate::TrackEventDescriptor>,
     /// `optional uint64 id = 7`

@@ -60,7 +60,7 @@ pub struct ObservableEvents {
     /// `optional bool all_data_sources_started = 2`
     pub all_data_sources_started: Option<bool>,
     /// `optional CloneTriggerHit clone_trigger_hit = 3`
-    pub clone_trigger_hit: Option<observable_events::CloneTriggerHit>,
+    pub clone_trigger_hit: Option<pz::rt::Box<observable_events::CloneTriggerHit>>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }

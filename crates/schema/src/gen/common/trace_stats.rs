@@ -255,7 +255,7 @@ pub struct TraceStats {
     /// `optional uint64 invalid_packets = 10`
     pub invalid_packets: Option<u64>,
     /// `optional FilterStats filter_stats = 11`
-    pub filter_stats: Option<trace_stats::FilterStats>,
+    pub filter_stats: Option<pz::rt::Box<trace_stats::FilterStats>>,
     /// `optional uint64 flushes_requested = 12`
     pub flushes_requested: Option<u64>,
     /// `optional uint64 flushes_succeeded = 13`

@@ -394,7 +394,7 @@ pub mod tracing_service_state {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct DataSource {
         /// `optional DataSourceDescriptor ds_descriptor = 1`
-        pub ds_descriptor: Option<crate::DataSourceDescriptor>,
+        pub ds_descriptor: Option<pz::rt::Box<crate::DataSourceDescriptor>>,
         /// `optional int32 producer_id = 2`
         pub producer_id: Option<i32>,
         /// Fields that the schema does not know, encoded.

@@ -758,7 +758,7 @@ pub struct DataSourceConfig {
     /// `optional ProtoVmConfig protovm_config = 12`
     pub protovm_config: Option<crate::ProtoVmConfig>,
     /// `optional FtraceConfig ftrace_config = 100`
-    pub ftrace_config: Option<crate::FtraceConfig>,
+    pub ftrace_config: Option<pz::rt::Box<crate::FtraceConfig>>,
     /// `optional ChromeConfig chrome_config = 101`
     pub chrome_config: Option<crate::ChromeConfig>,
     /// `optional InodeFileConfig inode_file_config = 102`
@@ -766,25 +766,25 @@ pub struct DataSourceConfig {
     /// `optional ProcessStatsConfig process_stats_config = 103`
     pub process_stats_config: Option<crate::ProcessStatsConfig>,
     /// `optional SysStatsConfig sys_stats_config = 104`
-    pub sys_stats_config: Option<crate::SysStatsConfig>,
+    pub sys_stats_config: Option<pz::rt::Box<crate::SysStatsConfig>>,
     /// `optional HeapprofdConfig heapprofd_config = 105`
-    pub heapprofd_config: Option<crate::HeapprofdConfig>,
+    pub heapprofd_config: Option<pz::rt::Box<crate::HeapprofdConfig>>,
     /// `optional AndroidPowerConfig android_power_config = 106`
     pub android_power_config: Option<crate::AndroidPowerConfig>,
     /// `optional AndroidLogConfig android_log_config = 107`
     pub android_log_config: Option<crate::AndroidLogConfig>,
     /// `optional GpuCounterConfig gpu_counter_config = 108`
-    pub gpu_counter_config: Option<crate::GpuCounterConfig>,
+    pub gpu_counter_config: Option<pz::rt::Box<crate::GpuCounterConfig>>,
     /// `optional PackagesListConfig packages_list_config = 109`
     pub packages_list_config: Option<crate::PackagesListConfig>,
     /// `optional JavaHprofConfig java_hprof_config = 110`
-    pub java_hprof_config: Option<crate::JavaHprofConfig>,
+    pub java_hprof_config: Option<pz::rt::Box<crate::JavaHprofConfig>>,
     /// `optional PerfEventConfig perf_event_config = 111`
-    pub perf_event_config: Option<crate::PerfEventConfig>,
+    pub perf_event_config: Option<pz::rt::Box<crate::PerfEventConfig>>,
     /// `optional VulkanMemoryConfig vulkan_memory_config = 112`
     pub vulkan_memory_config: Option<crate::VulkanMemoryConfig>,
     /// `optional TrackEventConfig track_event_config = 113`
-    pub track_event_config: Option<crate::TrackEventConfig>,
+    pub track_event_config: Option<pz::rt::Box<crate::TrackEventConfig>>,
     /// `optional AndroidPolledStateConfig android_polled_state_config = 114`
     pub android_polled_state_config: Option<crate::AndroidPolledStateConfig>,
     /// `optional InterceptorConfig interceptor_config = 115`
@@ -808,7 +808,7 @@ pub struct DataSourceConfig {
     /// `optional AndroidSdkSyspropGuardConfig android_sdk_sysprop_guard_config = 124`
     pub android_sdk_sysprop_guard_config: Option<crate::AndroidSdkSyspropGuardConfig>,
     /// `optional EtwConfig etw_config = 125`
-    pub etw_config: Option<crate::EtwConfig>,
+    pub etw_config: Option<pz::rt::Box<crate::EtwConfig>>,
     /// `optional ProtoLogConfig protolog_config = 126`
     pub protolog_config: Option<crate::ProtoLogConfig>,
     /// `optional V8Config v8_config = 127`

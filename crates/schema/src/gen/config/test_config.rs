@@ -104,7 +104,7 @@ pub struct TestConfig {
     /// `optional bool send_batch_on_register = 5`
     pub send_batch_on_register: Option<bool>,
     /// `optional DummyFields dummy_fields = 6`
-    pub dummy_fields: Option<test_config::DummyFields>,
+    pub dummy_fields: Option<pz::rt::Box<test_config::DummyFields>>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }

@@ -605,7 +605,7 @@ pub struct TraceConfig {
     /// `optional StatsdLogging statsd_logging = 31`
     pub statsd_logging: Option<trace_config::StatsdLogging>,
     /// `optional TraceFilter trace_filter = 33`
-    pub trace_filter: Option<trace_config::TraceFilter>,
+    pub trace_filter: Option<pz::rt::Box<trace_config::TraceFilter>>,
     /// `optional AndroidReportConfig android_report_config = 34`
     pub android_report_config: Option<trace_config::AndroidReportConfig>,
     /// `optional CmdTraceStartDelay cmd_trace_start_delay = 35`
@@ -1065,7 +1065,7 @@ pub mod trace_config {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct DataSource {
         /// `optional DataSourceConfig config = 1`
-        pub config: Option<crate::DataSourceConfig>,
+        pub config: Option<pz::rt::Box<crate::DataSourceConfig>>,
         /// `repeated string producer_name_filter = 2`
         pub producer_name_filter: pz::rt::Vec<pz::ProtoString>,
         /// `repeated string producer_name_regex_filter = 3`

@@ -42,7 +42,7 @@ impl<'a> EnableTracingRequestReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EnableTracingRequest {
     /// `optional TraceConfig trace_config = 1`
-    pub trace_config: Option<crate::TraceConfig>,
+    pub trace_config: Option<pz::rt::Box<crate::TraceConfig>>,
     /// `optional bool attach_notification_only = 2`
     pub attach_notification_only: Option<bool>,
     /// Fields that the schema does not know, encoded.
@@ -240,7 +240,7 @@ impl<'a> ChangeTraceConfigRequestReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChangeTraceConfigRequest {
     /// `optional TraceConfig trace_config = 1`
-    pub trace_config: Option<crate::TraceConfig>,
+    pub trace_config: Option<pz::rt::Box<crate::TraceConfig>>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -892,7 +892,7 @@ impl<'a> AttachResponseReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AttachResponse {
     /// `optional TraceConfig trace_config = 1`
-    pub trace_config: Option<crate::TraceConfig>,
+    pub trace_config: Option<pz::rt::Box<crate::TraceConfig>>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -979,7 +979,7 @@ impl<'a> GetTraceStatsResponseReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GetTraceStatsResponse {
     /// `optional TraceStats trace_stats = 1`
-    pub trace_stats: Option<crate::TraceStats>,
+    pub trace_stats: Option<pz::rt::Box<crate::TraceStats>>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -1217,7 +1217,7 @@ impl<'a> QueryServiceStateResponseReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueryServiceStateResponse {
     /// `optional TracingServiceState service_state = 1`
-    pub service_state: Option<crate::TracingServiceState>,
+    pub service_state: Option<pz::rt::Box<crate::TracingServiceState>>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }

@@ -304,7 +304,7 @@ impl<'a> RegisterDataSourceRequestReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RegisterDataSourceRequest {
     /// `optional DataSourceDescriptor data_source_descriptor = 1`
-    pub data_source_descriptor: Option<crate::DataSourceDescriptor>,
+    pub data_source_descriptor: Option<pz::rt::Box<crate::DataSourceDescriptor>>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -423,7 +423,7 @@ impl<'a> UpdateDataSourceRequestReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UpdateDataSourceRequest {
     /// `optional DataSourceDescriptor data_source_descriptor = 1`
-    pub data_source_descriptor: Option<crate::DataSourceDescriptor>,
+    pub data_source_descriptor: Option<pz::rt::Box<crate::DataSourceDescriptor>>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -1272,7 +1272,7 @@ pub mod get_async_command_response {
         /// `optional uint64 new_instance_id = 1`
         pub new_instance_id: Option<u64>,
         /// `optional DataSourceConfig config = 2`
-        pub config: Option<crate::DataSourceConfig>,
+        pub config: Option<pz::rt::Box<crate::DataSourceConfig>>,
         /// Fields that the schema does not know, encoded.
         pub unknown_fields: pz::rt::Vec<u8>,
     }
@@ -1349,7 +1349,7 @@ pub mod get_async_command_response {
         /// `optional uint64 new_instance_id = 1`
         pub new_instance_id: Option<u64>,
         /// `optional DataSourceConfig config = 2`
-        pub config: Option<crate::DataSourceConfig>,
+        pub config: Option<pz::rt::Box<crate::DataSourceConfig>>,
         /// Fields that the schema does not know, encoded.
         pub unknown_fields: pz::rt::Vec<u8>,
     }

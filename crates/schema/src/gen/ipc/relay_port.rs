@@ -29,7 +29,7 @@ impl<'a> InitRelayRequestReader<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InitRelayRequest {
     /// `optional SystemInfo system_info = 1`
-    pub system_info: Option<crate::SystemInfo>,
+    pub system_info: Option<pz::rt::Box<crate::SystemInfo>>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }

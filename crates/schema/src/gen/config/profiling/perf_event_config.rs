@@ -313,7 +313,7 @@ pub struct PerfEventConfig {
     /// `optional uint32 max_daemon_memory_kb = 13`
     pub max_daemon_memory_kb: Option<u32>,
     /// `optional Timebase timebase = 15`
-    pub timebase: Option<crate::perf_events::Timebase>,
+    pub timebase: Option<pz::rt::Box<crate::perf_events::Timebase>>,
     /// `optional CallstackSampling callstack_sampling = 16`
     pub callstack_sampling: Option<perf_event_config::CallstackSampling>,
     /// `optional uint64 max_enqueued_footprint_kb = 17`
@@ -484,7 +484,7 @@ pub mod perf_event_config {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct CallstackSampling {
         /// `optional Scope scope = 1`
-        pub scope: Option<Scope>,
+        pub scope: Option<pz::rt::Box<Scope>>,
         /// `optional bool kernel_frames = 2`
         pub kernel_frames: Option<bool>,
         /// `optional UnwindMode user_frames = 3`
