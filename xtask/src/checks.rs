@@ -1,7 +1,7 @@
 //! Checks beside `cargo test`: models under loom, features, generated code.
 
-use crate::shell;
 use crate::test::{Run, Tally, libtest};
+use crate::{codegen, shell};
 use serde_json::Value;
 
 /// Builds without default features that users may choose.
@@ -16,6 +16,8 @@ const FEATURES: &[&[&str]] = &[
 ///
 /// Cargo cannot be run.
 pub(crate) fn run(tally: &mut Tally) -> Result<(), String> {
+    shell::heading("generated code");
+    tally.check("codegen --check", codegen::check());
     shell::heading("features");
     for args in FEATURES {
         tally.check(&args.join(" "), shell::run(shell::cargo().args(*args).env("RUSTFLAGS", rust_flags(""))));

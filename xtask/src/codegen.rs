@@ -1,4 +1,6 @@
-//! `crates/schema/src` from `crates/schema/proto`.
+//! `crates/schema/src/gen` from `crates/schema/proto`.
+
+use crate::shell;
 
 /// Generates, or with `--check` compares.
 ///
@@ -6,11 +8,28 @@
 ///
 /// A `.proto` file that does not parse, or with `--check` generated code that differs.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
-    let check = match args {
-        [] => false,
-        [flag] if flag == "--check" => true,
-        _ => return Err("codegen takes nothing but --check".into()),
-    };
-    let _ = check;
-    Err("codegen is not wired yet".into())
+    match args {
+        [] => sync(false),
+        [flag] if flag == "--check" => sync(true),
+        _ => Err("codegen takes nothing but --check".into()),
+    }
+}
+
+/// Compares the generated code with what would be generated now.
+pub(crate) fn check() -> Result<(), String> {
+    sync(true)
+}
+
+fn sync(check: bool) -> Result<(), String> {
+    let root = shell::root();
+    let stale = esatto_protozero_codegen::sync(&root.join("crates/schema"), check)
+        .map_err(|error| format!("codegen: {error}"))?;
+    for path in &stale {
+        let path = path.strip_prefix(&root).unwrap_or(path).display();
+        println!("{} {path}", if check { "out of date:" } else { "written:" });
+    }
+    if check && !stale.is_empty() {
+        return Err(format!("{} generated files are out of date: cargo xtask codegen", stale.len()));
+    }
+    Ok(())
 }
