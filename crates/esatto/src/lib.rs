@@ -1,1 +1,86 @@
-//! Perfetto tracing for Rust programs: track events, data sources and sessions, without a C++ toolchain.
+//! Perfetto tracing for Rust programs: slices, instants, counters and flows, recorded by the tracing service of the system
+//! or inside the process, without a C++ toolchain.
+//!
+//! ```
+//! use esatto::{CounterTrack, Flow, Session, Tracing};
+//!
+//! esatto::categories! {
+//!     static RENDER = "render", "Frames and what is drawn in them";
+//! }
+//!
+//! static QUEUE: CounterTrack = CounterTrack::new("queue length");
+//!
+//! // Connect: here to a service inside of this process, with `.system()` to the one of the machine.
+//! let tracing = Tracing::builder().in_process().categories(CATEGORIES).start()?;
+//! # let session = Session::start(esatto::Backend::InProcess, esatto::track_events(1024))?;
+//!
+//! for frame in 0..3_u64 {
+//!     let _frame = esatto::slice!(RENDER, "frame", number = frame);
+//!     esatto::counter!(RENDER, &QUEUE, 3 - frame);
+//!     {
+//!         let _draw = esatto::slice!(RENDER, "draw", |event| event.flow(Flow::process(frame)));
+//!     }
+//!     esatto::instant!(RENDER, "vsync", |event| event.end_flow(Flow::process(frame)));
+//! }
+//! # let trace = session.stop()?;
+//! # assert!(trace.len() > 500);
+//! # Ok::<(), esatto::Error>(())
+//! ```
+//!
+//! Look at traces with <https://ui.perfetto.dev>. A program is recorded by `esatto record -o FILE -- PROGRAM`, or
+//! by Perfetto's own tools: the sockets, the shared memory and the bytes are the same.
+//!
+//! # What a trace point costs
+//!
+//! While its category is off: one relaxed load and a branch; arguments are not evaluated. While it is on: the event is encoded in place in memory
+//! that the service reads, without a lock, an allocation or a system call, except when a chunk (4 KiB by default) is full or a
+//! name is used for the first time. Trace points never fail and never panic: without memory they drop events, and the trace says so.
+//!
+//! # Threads and processes
+//!
+//! Everything may be used from any thread. One thread named `esatto` talks to the services. What threads have recorded when the process
+//! dies, even by `SIGKILL`, is fetched by the service from shared memory, but for the event being written.
+
+#![forbid(unsafe_code)]
+
+mod category;
+mod clock;
+mod control;
+mod error;
+mod event;
+mod filter;
+mod flow;
+mod ids;
+mod instance;
+mod macros;
+mod name;
+mod process;
+mod registry;
+mod sequence;
+mod session;
+mod thread;
+mod tracing;
+mod track;
+mod value;
+
+pub use category::Category;
+pub use error::Error;
+pub use esatto_schema::{DebugAnnotationWriter as AnnotationWriter, TraceConfig};
+pub use event::Event;
+pub use flow::Flow;
+pub use session::{Backend, Session, track_events};
+pub use thread::SliceGuard;
+pub use tracing::{Builder, Tracing};
+pub use track::{CounterTrack, Track, Unit};
+pub use value::{CounterValue, Value};
+
+/// The messages of the protocol, for configurations and for fields that have no method of their own.
+pub use esatto_schema as schema;
+
+/// For the macros; not part of the interface.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::event::{EventName, Head, Kind};
+    pub use crate::name::Name;
+    pub use crate::thread::{SliceGuard, begin_scoped, record};
+}

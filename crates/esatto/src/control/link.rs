@@ -1,0 +1,123 @@
+//! One connection to a service, over a socket or inside the process, with what waits for replies.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use esatto_ipc::{Address, Client, ClientEvent, Connection, Limits, RequestId, Stream};
+use rustix::event::PollFlags;
+
+use super::call::{Call, Reply, SharedMemory};
+#[cfg(feature = "in-process")]
+use super::local::LocalLink;
+
+/// Time that a TCP connection may take; unix sockets connect at once.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Something that arrived on a link.
+#[derive(Debug)]
+pub(crate) enum LinkEvent<'a, T> {
+    /// Calls can be made from now on.
+    Ready,
+    /// A reply; the tag is that of its call.
+    Reply(&'a mut T, Reply<'a>),
+}
+
+/// A connection to one service.
+#[derive(Debug)]
+pub(crate) enum Link<T> {
+    Socket(Box<SocketLink<T>>),
+    #[cfg(feature = "in-process")]
+    Local(LocalLink<T>),
+}
+
+impl<T> Link<T> {
+    /// What to wait for, if this is a socket.
+    pub(crate) fn poll_interest(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
+        match self {
+            Self::Socket(socket) => Some(socket.poll_interest()),
+            #[cfg(feature = "in-process")]
+            Self::Local(_) => None,
+        }
+    }
+}
+
+/// A connection over a socket.
+#[derive(Debug)]
+pub(crate) struct SocketLink<T> {
+    connection: Connection,
+    client: Client,
+    pending: HashMap<RequestId, T>,
+    /// The newest shared memory that arrived.
+    memory: Option<SharedMemory>,
+}
+
+impl<T> SocketLink<T> {
+    /// Connects and asks for a service.
+    pub(crate) fn connect(address: &Address, service: &str) -> Result<Self, esatto_ipc::Error> {
+        let stream = Stream::connect(address, CONNECT_TIMEOUT)?;
+        let mut link = Self {
+            connection: Connection::new(stream, Limits::CLIENT),
+            client: Client::new(),
+            pending: HashMap::new(),
+            memory: None,
+        };
+        link.client.bind(service, link.connection.out().buffer())?;
+        link.connection.flush_writes()?;
+        Ok(link)
+    }
+
+    /// Makes a call. Returns the tag if the service does not have the method: the call counts as rejected.
+    pub(crate) fn invoke(&mut self, call: Call<T>) -> Result<Option<T>, esatto_ipc::Error> {
+        let drop_reply = call.tag.is_none();
+        let request = self.client.invoke(call.method, &call.args, drop_reply, self.connection.out().buffer())?;
+        match (request, call.tag) {
+            (Some(request), Some(tag)) => {
+                self.pending.insert(request, tag);
+                Ok(None)
+            }
+            (Some(_), None) => Ok(None),
+            (None, tag) => Ok(tag),
+        }
+    }
+
+    /// Writes what waits to be written.
+    pub(crate) fn flush(&mut self) -> Result<(), esatto_ipc::Error> {
+        self.connection.flush_writes()
+    }
+
+    /// Reads and handles what has arrived. `false`: the connection is over.
+    pub(crate) fn pump(&mut self, mut handle: impl FnMut(LinkEvent<'_, T>)) -> Result<bool, esatto_ipc::Error> {
+        self.connection.on_readable()?;
+        while let Some((frame, io)) = self.connection.next_frame()? {
+            if let Some(fd) = io.fd.take() {
+                self.memory = Some(SharedMemory::Fd(fd));
+            }
+            match self.client.handle(&frame) {
+                None => {}
+                Some(ClientEvent::Bound) => handle(LinkEvent::Ready),
+                Some(ClientEvent::BindFailed) => return Ok(false),
+                Some(ClientEvent::Reply { request_id, success, has_more, body, .. }) => {
+                    if let Some(mut tag) = self.pending.remove(&request_id) {
+                        let reply = Reply { success, has_more, body, memory: &mut self.memory };
+                        handle(LinkEvent::Reply(&mut tag, reply));
+                        if has_more {
+                            self.pending.insert(request_id, tag);
+                        }
+                    }
+                }
+                Some(ClientEvent::RequestError { request_id, .. }) => drop(self.pending.remove(&request_id)),
+                Some(_) => {}
+            }
+        }
+        Ok(!self.connection.is_closed())
+    }
+
+    fn poll_interest(&self) -> (BorrowedFd<'_>, PollFlags) {
+        let mut flags = PollFlags::IN;
+        if self.connection.wants_write() {
+            flags |= PollFlags::OUT;
+        }
+        (self.connection.stream().as_fd(), flags)
+    }
+}

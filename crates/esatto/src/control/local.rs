@@ -1,0 +1,324 @@
+//! The in-process backend: a tracing service of our own, on the control thread.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use esatto_schema::{consumer_port, producer_port};
+use esatto_service::{
+    Attachment, CallId, ChunkHeader, ClientId, ConsumerCall, FileId, Input, MemoryKind, Now, Output, Outputs, Peer,
+    ProducerCall, ScrapedChunk, Service, ServiceConfig, SharedBuffer, SystemFacts, TimerClock, TimerId,
+};
+use esatto_shm::abi::PageSize;
+use esatto_shm::{Memory, PrivateRegion, ServiceRegion};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::call::{Call, Reply, SharedMemory};
+use super::link::LinkEvent;
+use crate::ids;
+
+/// The service and everything that it asks its owner to keep.
+pub(crate) struct LocalService {
+    service: Service,
+    outputs: Outputs,
+    next_client: u64,
+    regions: HashMap<ClientId, Arc<dyn Memory>>,
+    /// Replies that wait for their link to fetch them.
+    deliveries: HashMap<ClientId, VecDeque<Delivery>>,
+    timers: BinaryHeap<Reverse<(u64, TimerId)>>,
+    cancelled: HashSet<TimerId>,
+    files: HashMap<FileId, File>,
+    /// What the service asked to be told, in order.
+    inputs: VecDeque<Owed>,
+}
+
+/// An input that an output led to.
+enum Owed {
+    Ready(ClientId),
+    Memory(ClientId, Option<Box<dyn SharedBuffer>>),
+    Opened(FileId, Result<(), String>),
+    Written(FileId, Result<(), String>),
+}
+
+struct Delivery {
+    request: u64,
+    /// `None`: rejected.
+    reply: Option<(Vec<u8>, bool)>,
+    memory: Option<SharedMemory>,
+}
+
+/// Which port a link talks to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Port {
+    Producer,
+    Consumer,
+}
+
+/// A client of the service in this process.
+#[derive(Debug)]
+pub(crate) struct LocalLink<T> {
+    client: ClientId,
+    port: Port,
+    next_request: u64,
+    pending: HashMap<u64, T>,
+}
+
+impl LocalService {
+    pub(crate) fn new() -> Self {
+        let mut seed = [0; 32];
+        for word in seed.chunks_exact_mut(8) {
+            word.copy_from_slice(&ids::random().to_le_bytes());
+        }
+        let config = ServiceConfig {
+            uid: rustix::process::getuid().as_raw().cast_signed(),
+            version: concat!("Esatto v", env!("CARGO_PKG_VERSION")).into(),
+            system: SystemFacts::default(),
+            seed,
+        };
+        Self {
+            service: Service::new(config),
+            outputs: Outputs::new(),
+            next_client: 1,
+            regions: HashMap::new(),
+            deliveries: HashMap::new(),
+            timers: BinaryHeap::new(),
+            cancelled: HashSet::new(),
+            files: HashMap::new(),
+            inputs: VecDeque::new(),
+        }
+    }
+
+    pub(crate) fn connect<T>(&mut self, port: Port) -> LocalLink<T> {
+        let client = ClientId(self.next_client);
+        self.next_client += 1;
+        self.deliveries.insert(client, VecDeque::new());
+        let peer = Peer {
+            uid: rustix::process::getuid().as_raw().cast_signed(),
+            pid: Some(std::process::id().cast_signed()),
+            machine_id: 0,
+        };
+        match port {
+            Port::Producer => self.handle(Input::ProducerConnected { client, peer, memory: MemoryKind::Shared }),
+            Port::Consumer => self.handle(Input::ConsumerConnected { client, peer }),
+        }
+        LocalLink { client, port, next_request: 1, pending: HashMap::new() }
+    }
+
+    pub(crate) fn disconnect<T>(&mut self, link: &LocalLink<T>) {
+        self.deliveries.remove(&link.client);
+        match link.port {
+            Port::Producer => self.handle(Input::ProducerDisconnected(link.client)),
+            Port::Consumer => self.handle(Input::ConsumerDisconnected(link.client)),
+        }
+        self.regions.remove(&link.client);
+    }
+
+    /// How long until the next timer is due.
+    pub(crate) fn next_deadline(&self) -> Option<Duration> {
+        let Reverse((at, _)) = self.timers.peek()?;
+        Some(Duration::from_nanos(at.saturating_sub(read(ClockId::Monotonic))))
+    }
+
+    /// Fires the timers that are due.
+    pub(crate) fn run_timers(&mut self) {
+        let now = read(ClockId::Monotonic);
+        while let Some(&Reverse((at, timer))) = self.timers.peek() {
+            if at > now {
+                break;
+            }
+            self.timers.pop();
+            if !self.cancelled.remove(&timer) {
+                self.handle(Input::TimerExpired(timer));
+            }
+        }
+    }
+
+    fn handle(&mut self, input: Input<'_>) {
+        self.service.handle(&clocks(), input, &mut self.outputs);
+        self.carry_out();
+        while let Some(owed) = self.inputs.pop_front() {
+            let input = match owed {
+                Owed::Ready(client) => Input::Ready(client),
+                Owed::Memory(client, buffer) => Input::SharedBufferCreated { client, buffer },
+                Owed::Opened(file, result) => Input::FileOpened { file, result },
+                Owed::Written(file, result) => Input::FileWritten { file, result },
+            };
+            self.service.handle(&clocks(), input, &mut self.outputs);
+            self.carry_out();
+        }
+    }
+
+    fn carry_out(&mut self) {
+        while let Some(output) = self.outputs.pop() {
+            match output {
+                Output::Reply(reply) => {
+                    let client = reply.call.client;
+                    let memory = match reply.attachment {
+                        Attachment::SharedBuffer => self.regions.get(&client).cloned().map(SharedMemory::Region),
+                        Attachment::Absent => None,
+                    };
+                    let answer = Some((reply.body.as_bytes().to_vec(), reply.has_more));
+                    self.deliver(client, Delivery { request: reply.call.request, reply: answer, memory });
+                }
+                Output::Reject(call) => {
+                    self.deliver(call.client, Delivery { request: call.request, reply: None, memory: None });
+                }
+                Output::CreateSharedBuffer { client, size_bytes, page_size_bytes } => {
+                    let buffer = self.create_memory(client, size_bytes, page_size_bytes);
+                    self.inputs.push_back(Owed::Memory(client, buffer));
+                }
+                // A link has no queue that could fill up.
+                Output::AwaitReady(client) => self.inputs.push_back(Owed::Ready(client)),
+                Output::SetTimer { timer, clock, at_ns } => self.timers.push(Reverse((monotonic(clock, at_ns), timer))),
+                Output::CancelTimer(timer) => drop(self.cancelled.insert(timer)),
+                Output::CreateFile { file, path } => {
+                    let path = std::ffi::OsStr::from_bytes(&path);
+                    let result = File::create_new(path).map(|f| drop(self.files.insert(file, f)));
+                    self.inputs.push_back(Owed::Opened(file, result.map_err(|e| e.to_string())));
+                }
+                Output::WriteFile { file, bytes } => {
+                    let result = match self.files.get_mut(&file) {
+                        Some(f) => f.write_all(&bytes).map_err(|e| e.to_string()),
+                        None => Err("the file is not open".into()),
+                    };
+                    self.inputs.push_back(Owed::Written(file, result));
+                }
+                Output::SyncFile(file) => {
+                    if let Some(f) = self.files.get(&file) {
+                        let _ = f.sync_data();
+                    }
+                }
+                Output::CloseFile(file) => drop(self.files.remove(&file)),
+                // Descriptors do not travel inside the process, no client is dangerous, and nobody reads the log.
+                _ => {}
+            }
+        }
+    }
+
+    fn deliver(&mut self, client: ClientId, delivery: Delivery) {
+        if let Some(queue) = self.deliveries.get_mut(&client) {
+            queue.push_back(delivery);
+        }
+    }
+
+    fn create_memory(&mut self, client: ClientId, size: usize, page_size: usize) -> Option<Box<dyn SharedBuffer>> {
+        let page_size = PageSize::new(page_size).ok()?;
+        let region: Arc<dyn Memory> = Arc::new(PrivateRegion::new(size));
+        let view = ServiceRegion::new(Arc::clone(&region), page_size).ok()?;
+        self.regions.insert(client, region);
+        Some(Box::new(LocalBuffer(view)))
+    }
+}
+
+impl core::fmt::Debug for LocalService {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("LocalService").field("clients", &self.deliveries.len()).finish_non_exhaustive()
+    }
+}
+
+impl<T> LocalLink<T> {
+    /// Makes a call. Returns the tag if the service does not have the method.
+    pub(crate) fn invoke(&mut self, service: &mut LocalService, call: Call<T>) -> Option<T> {
+        let request = self.next_request;
+        let id = CallId { client: self.client, request };
+        let parsed = match self.port {
+            Port::Producer => producer_port::Method::ALL
+                .iter()
+                .find(|m| m.name() == call.method)
+                .and_then(|m| ProducerCall::parse(*m, &call.args).ok())
+                .map(|method| Input::ProducerCall { call: id, method }),
+            Port::Consumer => consumer_port::Method::ALL
+                .iter()
+                .find(|m| m.name() == call.method)
+                .and_then(|m| ConsumerCall::parse(*m, &call.args).ok())
+                .map(|method| Input::ConsumerCall { call: id, method, file_attached: false }),
+        };
+        let Some(input) = parsed else { return call.tag };
+        self.next_request += 1;
+        if let Some(tag) = call.tag {
+            self.pending.insert(request, tag);
+        }
+        service.handle(input);
+        None
+    }
+
+    /// Handles the replies that have arrived. Returns whether there were any.
+    pub(crate) fn pump(&mut self, service: &mut LocalService, mut handle: impl FnMut(LinkEvent<'_, T>)) -> bool {
+        let mut any = false;
+        while let Some(mut delivery) = service.deliveries.get_mut(&self.client).and_then(VecDeque::pop_front) {
+            any = true;
+            let Some(mut tag) = self.pending.remove(&delivery.request) else { continue };
+            let (success, body, has_more) = match &delivery.reply {
+                Some((body, has_more)) => (true, &body[..], *has_more),
+                None => (false, &[][..], false),
+            };
+            let reply = Reply { success, has_more, body, memory: &mut delivery.memory };
+            handle(LinkEvent::Reply(&mut tag, reply));
+            if has_more {
+                self.pending.insert(delivery.request, tag);
+            }
+        }
+        any
+    }
+}
+
+/// The service's view of memory that this process writes as producer.
+#[derive(Debug)]
+struct LocalBuffer(ServiceRegion);
+
+impl SharedBuffer for LocalBuffer {
+    fn size_bytes(&self) -> usize {
+        self.0.size()
+    }
+
+    fn page_size_bytes(&self) -> usize {
+        self.0.page_size().get()
+    }
+
+    fn take_chunk(&mut self, page: u32, chunk: u32, payload: &mut Vec<u8>) -> Option<ChunkHeader> {
+        let info = self.0.take_chunk(page, chunk, payload).ok()?;
+        Some(header(&info))
+    }
+
+    fn scrape(&mut self, payload: &mut Vec<u8>, each: &mut dyn FnMut(ScrapedChunk<'_>)) {
+        self.0.scrape(payload, |info, payload| {
+            each(ScrapedChunk { header: header(&info), complete: info.complete, payload });
+        });
+    }
+}
+
+fn header(info: &esatto_shm::ChunkInfo) -> ChunkHeader {
+    ChunkHeader { writer_id: info.writer_id, chunk_id: info.chunk_id, count: info.count, flags: info.flags.bits() }
+}
+
+fn clocks() -> Now {
+    Now {
+        boottime_ns: read(ClockId::Boottime),
+        realtime_coarse_ns: read(ClockId::RealtimeCoarse),
+        monotonic_coarse_ns: read(ClockId::MonotonicCoarse),
+        realtime_ns: read(ClockId::Realtime),
+        monotonic_ns: read(ClockId::Monotonic),
+        monotonic_raw_ns: read(ClockId::MonotonicRaw),
+        tsc: None,
+    }
+}
+
+/// A deadline on the monotonic clock.
+fn monotonic(clock: TimerClock, at_ns: u64) -> u64 {
+    match clock {
+        TimerClock::Monotonic => at_ns,
+        TimerClock::Boottime => {
+            let left = at_ns.saturating_sub(read(ClockId::Boottime));
+            read(ClockId::Monotonic).saturating_add(left)
+        }
+    }
+}
+
+fn read(clock: ClockId) -> u64 {
+    let t = clock_gettime(clock);
+    t.tv_sec.cast_unsigned() * 1_000_000_000 + t.tv_nsec.cast_unsigned()
+}

@@ -1,0 +1,229 @@
+//! The control thread: every connection, every command of the service and every session of the program lives on it.
+//!
+//! Threads that trace never wait for it. They leave finished chunks with the arbiter, which wakes it.
+
+mod call;
+mod consumer;
+mod link;
+#[cfg(feature = "in-process")]
+mod local;
+mod producer;
+mod producer_link;
+mod session_link;
+mod sink;
+mod waker;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use esatto_shm::FlushCallback;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+
+pub(crate) use consumer::{Command as SessionCommand, Event as SessionEvent};
+pub(crate) use producer::Identity;
+use producer_link::ProducerLink;
+use session_link::SessionLink;
+use waker::Waker;
+
+/// Name of the control thread.
+const THREAD_NAME: &str = "esatto";
+
+/// Where a service is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Behind a socket.
+    Socket(esatto_ipc::Address),
+    /// In this process.
+    #[cfg(feature = "in-process")]
+    Here,
+}
+
+/// Names a session on the control thread.
+pub(crate) type SessionId = u64;
+
+/// What other threads ask of the control thread.
+pub(crate) enum Command {
+    /// Serve a producer backend, unless there is one for this place already.
+    Produce { place: Place, identity: Identity },
+    /// Commit everything and tell each service's answer.
+    Flush(Sender<()>),
+    /// Connect a consumer.
+    OpenSession { id: SessionId, place: Place, events: Sender<SessionEvent> },
+    /// Do something with a session.
+    Session(SessionId, SessionCommand),
+    /// End a session and its connection.
+    CloseSession(SessionId),
+    /// The list of categories has grown.
+    CategoriesChanged,
+}
+
+/// The other threads' end of the control thread.
+pub(crate) struct Handle {
+    waker: Waker,
+    commands: Arc<Mutex<Vec<Command>>>,
+}
+
+impl Handle {
+    pub(crate) fn send(&self, command: Command) {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner).push(command);
+        self.waker.wake();
+    }
+}
+
+static HANDLE: OnceLock<Handle> = OnceLock::new();
+
+/// The control thread, if it was started.
+pub(crate) fn handle() -> Option<&'static Handle> {
+    HANDLE.get()
+}
+
+/// The control thread, started now if it was not.
+pub(crate) fn start() -> io::Result<&'static Handle> {
+    /// Keeps two callers from starting two threads.
+    static STARTING: Mutex<()> = Mutex::new(());
+    let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(handle) = HANDLE.get() {
+        return Ok(handle);
+    }
+    let waker = Waker::new()?;
+    let commands: Arc<Mutex<Vec<Command>>> = Arc::default();
+    let mut control = Control {
+        waker: waker.clone(),
+        commands: Arc::clone(&commands),
+        producers: Vec::new(),
+        sessions: BTreeMap::new(),
+        #[cfg(feature = "in-process")]
+        local: None,
+    };
+    thread::Builder::new().name(THREAD_NAME.into()).spawn(move || control.run())?;
+    Ok(HANDLE.get_or_init(|| Handle { waker, commands }))
+}
+
+struct Control {
+    waker: Waker,
+    commands: Arc<Mutex<Vec<Command>>>,
+    producers: Vec<ProducerLink>,
+    sessions: BTreeMap<SessionId, SessionLink>,
+    #[cfg(feature = "in-process")]
+    local: Option<local::LocalService>,
+}
+
+/// What a link needs of the thread that it lives on.
+pub(crate) struct Surroundings<'c> {
+    #[cfg(feature = "in-process")]
+    pub(crate) local: &'c mut Option<local::LocalService>,
+    #[cfg(not(feature = "in-process"))]
+    pub(crate) local: core::marker::PhantomData<&'c mut ()>,
+}
+
+impl Control {
+    fn run(&mut self) {
+        loop {
+            self.wait();
+            let commands = core::mem::take(&mut *self.commands.lock().unwrap_or_else(PoisonError::into_inner));
+            for command in commands {
+                self.command(command);
+            }
+            self.pump();
+        }
+    }
+
+    fn command(&mut self, command: Command) {
+        match command {
+            Command::Produce { place, identity } => {
+                if !self.producers.iter().any(|p| *p.place() == place) {
+                    self.producers.push(ProducerLink::new(place, identity, self.waker.clone()));
+                }
+            }
+            Command::Flush(done) => {
+                for producer in &mut self.producers {
+                    let done = done.clone();
+                    let callback: FlushCallback = Box::new(move || {
+                        // Nobody may be waiting any more.
+                        let _ = done.send(());
+                    });
+                    producer.flush(callback);
+                }
+            }
+            Command::OpenSession { id, place, events } => {
+                let (mut around, sessions) = self.split();
+                sessions.insert(id, SessionLink::open(&place, events, &mut around));
+            }
+            Command::Session(id, command) => {
+                if let Some(session) = self.sessions.get_mut(&id) {
+                    session.command(command);
+                }
+            }
+            Command::CloseSession(id) => {
+                let (mut around, sessions) = self.split();
+                if let Some(session) = sessions.remove(&id) {
+                    session.close(&mut around);
+                }
+            }
+            // The producers look for themselves.
+            Command::CategoriesChanged => {}
+        }
+    }
+
+    fn split(&mut self) -> (Surroundings<'_>, &mut BTreeMap<SessionId, SessionLink>) {
+        #[cfg(feature = "in-process")]
+        let around = Surroundings { local: &mut self.local };
+        #[cfg(not(feature = "in-process"))]
+        let around = Surroundings { local: core::marker::PhantomData };
+        (around, &mut self.sessions)
+    }
+
+    /// Lets every link work until none has anything left to do.
+    fn pump(&mut self) {
+        #[cfg(feature = "in-process")]
+        if let Some(local) = &mut self.local {
+            local.run_timers();
+        }
+        let now = Instant::now();
+        loop {
+            let mut busy = false;
+            #[cfg(feature = "in-process")]
+            let mut around = Surroundings { local: &mut self.local };
+            #[cfg(not(feature = "in-process"))]
+            let mut around = Surroundings { local: core::marker::PhantomData };
+            for producer in &mut self.producers {
+                busy |= producer.pump(now, &mut around);
+            }
+            for session in self.sessions.values_mut() {
+                busy |= session.pump(&mut around);
+            }
+            if !busy {
+                break;
+            }
+        }
+    }
+
+    /// Sleeps until a socket, another thread or a timer wants something.
+    fn wait(&self) {
+        let mut fds: Vec<(BorrowedFd<'_>, PollFlags)> = vec![(self.waker.fd(), PollFlags::IN)];
+        fds.extend(self.producers.iter().filter_map(ProducerLink::poll_interest));
+        fds.extend(self.sessions.values().filter_map(SessionLink::poll_interest));
+        let mut fds: Vec<PollFd<'_>> = fds.iter().map(|(fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
+        let timeout = self.timeout().and_then(|t| Timespec::try_from(t).ok());
+        // An interrupted or failed wait only means another round.
+        let _ = poll(&mut fds, timeout.as_ref());
+        self.waker.clear();
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        let now = Instant::now();
+        let retry =
+            self.producers.iter().filter_map(ProducerLink::retry_at).min().map(|at| at.saturating_duration_since(now));
+        #[cfg(feature = "in-process")]
+        let timer = self.local.as_ref().and_then(local::LocalService::next_deadline);
+        #[cfg(not(feature = "in-process"))]
+        let timer = None;
+        [retry, timer].into_iter().flatten().min()
+    }
+}

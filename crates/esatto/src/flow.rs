@@ -1,0 +1,42 @@
+//! Flows: arrows between slices.
+
+use crate::ids;
+
+/// Connects the slices and instants that carry it, in the order of their times (`docs/spec/track-event.md` §15).
+///
+/// ```
+/// # esatto::categories! { static NET = "net"; }
+/// use esatto::Flow;
+///
+/// let flow = Flow::process(42);
+/// esatto::instant!(NET, "sent", |event| event.flow(flow));
+/// esatto::instant!(NET, "received", |event| event.end_flow(flow));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Flow(u64);
+
+impl Flow {
+    /// A flow with the same meaning in every process, such as a request id that travels along.
+    #[must_use]
+    pub const fn global(id: u64) -> Self {
+        Self(id)
+    }
+
+    /// A flow inside this process: equal ids of other processes are other flows.
+    #[must_use]
+    pub fn process(id: u64) -> Self {
+        Self(id ^ ids::process_uuid())
+    }
+
+    /// A flow inside this process that is named by the address of a value.
+    #[must_use]
+    pub fn pointer<T>(value: *const T) -> Self {
+        Self::process(value.addr() as u64)
+    }
+
+    /// The id as it is written, to hand it to another process for [`global`](Self::global).
+    #[must_use]
+    pub const fn id(self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,82 @@
+//! Identifiers that several libraries of one process agree on (`docs/spec/track-event.md` §8).
+
+use std::sync::OnceLock;
+
+pub(crate) const COUNTER_MAGIC: u64 = 0xb1a4_a67d_7970_839e;
+pub(crate) const NAMED_TRACK_MAGIC: u64 = 0xcd57_1ec5_ead3_7024;
+
+const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
+
+/// 64-bit FNV-1a.
+pub(crate) const fn fnv(bytes: &[u8]) -> u64 {
+    fnv_from(FNV_BASIS, bytes)
+}
+
+const fn fnv_from(mut hash: u64, bytes: &[u8]) -> u64 {
+    let mut i = 0;
+    while i < bytes.len() {
+        hash = (hash ^ bytes[i] as u64).wrapping_mul(FNV_PRIME);
+        i += 1;
+    }
+    hash
+}
+
+/// The track of this process.
+#[inline]
+pub(crate) fn process_uuid() -> u64 {
+    static UUID: OnceLock<u64> = OnceLock::new();
+    *UUID.get_or_init(|| uuid_of_process(process_start_ticks(), std::process::id()))
+}
+
+/// The track of a thread of this process.
+pub(crate) fn thread_uuid(tid: u32) -> u64 {
+    process_uuid() ^ u64::from(tid)
+}
+
+const fn uuid_of_process(start_ticks: u64, pid: u32) -> u64 {
+    fnv_from(fnv(&start_ticks.to_le_bytes()), &pid.to_le_bytes())
+}
+
+/// When this process started, in clock ticks since boot; a random number where `/proc` cannot tell.
+fn process_start_ticks() -> u64 {
+    std::fs::read("/proc/self/stat").ok().and_then(|stat| start_ticks(&stat)).unwrap_or_else(random)
+}
+
+/// Field 22 of a stat line. The second field is a name in parentheses that may hold anything.
+fn start_ticks(stat: &[u8]) -> Option<u64> {
+    let after_name = stat.windows(2).rposition(|w| w == b") ")? + 2;
+    let field = stat[after_name..].split(|&b| b == b' ').nth(22 - 3)?;
+    core::str::from_utf8(field).ok()?.trim().parse().ok().filter(|&ticks| ticks != 0)
+}
+
+/// A random number, as good as the hasher of the standard library.
+pub(crate) fn random() -> u64 {
+    use core::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_of_the_spec() {
+        assert_eq!(fnv(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv(b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv(b"mytrack"), 0x8182_0cb4_e204_bfb2);
+        let process = uuid_of_process(123_456, 1000);
+        assert_eq!(process, 0x0d2f_d71b_3e50_d893);
+        assert_eq!(process ^ 1001, 0x0d2f_d71b_3e50_db7a);
+        assert_eq!(fnv(b"mytrack") ^ NAMED_TRACK_MAGIC ^ process, 0x41fa_c56a_3687_1705);
+        assert_eq!(fnv(b"mytrack") ^ COUNTER_MAGIC ^ process, 0x3d09_7dd2_a524_e4bf);
+        assert_eq!(5 ^ process, 0x0d2f_d71b_3e50_d896);
+    }
+
+    #[test]
+    fn the_start_time_is_found_behind_an_evil_process_name() {
+        let stat = b"12 (a) S (b) ) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20 21";
+        assert_eq!(start_ticks(stat), Some(4711));
+        assert_eq!(start_ticks(b"12 (x) S 1"), None);
+    }
+}

@@ -1,0 +1,114 @@
+//! Names that are written once per sequence.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+/// A text that trace points refer to by number.
+///
+/// The number is the same for equal texts in the whole process and is given out at the first use; a sequence
+/// announces the text the first time it uses the number (`docs/spec/track-event.md` §10).
+#[derive(Debug)]
+pub struct Name {
+    iid: AtomicU32,
+    text: &'static str,
+}
+
+impl Name {
+    /// Makes a name; costs nothing until it is used in a trace.
+    #[must_use]
+    pub const fn new(text: &'static str) -> Self {
+        Self { iid: AtomicU32::new(0), text }
+    }
+
+    /// The text.
+    #[must_use]
+    pub const fn text(&self) -> &'static str {
+        self.text
+    }
+
+    /// The number, never 0.
+    #[inline]
+    pub(crate) fn iid(&self) -> u32 {
+        match self.iid.load(Ordering::Relaxed) {
+            0 => self.assign(),
+            iid => iid,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn assign(&self) -> u32 {
+        let iid = intern(self.text);
+        self.iid.store(iid, Ordering::Relaxed);
+        iid
+    }
+}
+
+/// The number of `text`, the same for each call. Takes a lock and may allocate.
+fn intern(text: &'static str) -> u32 {
+    static TEXTS: LazyLock<Mutex<HashMap<&'static str, u32>>> = LazyLock::new(Mutex::default);
+    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let next = u32::try_from(texts.len() + 1).unwrap_or(u32::MAX);
+    *texts.entry(text).or_insert(next)
+}
+
+/// The numbers that one sequence has announced, of one kind of name.
+#[derive(Debug, Default)]
+pub(crate) struct Announced {
+    bits: Vec<u64>,
+}
+
+impl Announced {
+    /// True if the number was announced already; it is from now on. Allocates when a new number is the largest so far.
+    #[inline]
+    pub(crate) fn check_and_set(&mut self, iid: u32) -> bool {
+        let (word, bit) = (iid as usize / 64, 1 << (iid % 64));
+        match self.bits.get_mut(word) {
+            Some(word) if *word & bit != 0 => true,
+            Some(word) => {
+                *word |= bit;
+                false
+            }
+            None => self.grow(word, bit),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, word: usize, bit: u64) -> bool {
+        self.bits.resize(word + 1, 0);
+        self.bits[word] |= bit;
+        false
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bits.fill(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_texts_share_a_number() {
+        static A: Name = Name::new("name::tests::same");
+        static B: Name = Name::new("name::tests::same");
+        static C: Name = Name::new("name::tests::other");
+        assert_eq!(A.iid(), B.iid());
+        assert_ne!(A.iid(), C.iid());
+        assert_ne!(A.iid(), 0);
+    }
+
+    #[test]
+    fn a_number_is_announced_once() {
+        let mut announced = Announced::default();
+        for iid in [1, 63, 64, 1000] {
+            assert!(!announced.check_and_set(iid));
+            assert!(announced.check_and_set(iid));
+        }
+        announced.clear();
+        assert!(!announced.check_and_set(64));
+    }
+}

@@ -1,0 +1,63 @@
+//! What the operating system calls this process and its threads.
+
+use std::sync::OnceLock;
+
+use esatto_schema::{ProcessDescriptorWriter, ThreadDescriptorWriter};
+
+/// Longest thread name of Linux.
+const NAME_SIZE: usize = 16;
+
+/// The strings of the command line; empty where there is no `/proc`.
+fn command_line() -> &'static [Vec<u8>] {
+    static LINE: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
+    LINE.get_or_init(|| {
+        let bytes = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+        let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
+        bytes.split(|&b| b == 0).map(<[u8]>::to_vec).collect()
+    })
+}
+
+/// The name under which this process connects: the first string of its command line.
+pub(crate) fn name() -> String {
+    command_line().first().map(|name| String::from_utf8_lossy(name).into_owned()).unwrap_or_default()
+}
+
+/// Writes the descriptor of this process.
+pub(crate) fn describe(out: &mut ProcessDescriptorWriter<'_>) {
+    out.pid(std::process::id().cast_signed());
+    if let Some(name) = command_line().first() {
+        out.process_name(name);
+    }
+    for argument in command_line() {
+        out.cmdline(argument);
+    }
+}
+
+/// A thread of this process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Thread {
+    pub(crate) tid: u32,
+    name: [u8; NAME_SIZE],
+    name_len: usize,
+}
+
+impl Thread {
+    /// The calling thread. Reads its name from `/proc`.
+    pub(crate) fn current() -> Self {
+        let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        let comm = std::fs::read("/proc/thread-self/comm").unwrap_or_default();
+        let comm = comm.strip_suffix(b"\n").unwrap_or(&comm);
+        let name_len = comm.len().min(NAME_SIZE);
+        let mut name = [0; NAME_SIZE];
+        name[..name_len].copy_from_slice(&comm[..name_len]);
+        Self { tid, name, name_len }
+    }
+
+    /// Writes the descriptor of this thread.
+    pub(crate) fn describe(&self, out: &mut ThreadDescriptorWriter<'_>) {
+        out.pid(std::process::id().cast_signed()).tid(i64::from(self.tid));
+        if self.name_len > 0 {
+            out.thread_name(&self.name[..self.name_len]);
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! One packet sequence: the events of one thread for one instance, and the incremental state that they build on
+//! (`docs/spec/track-event.md` §§10-12).
+
+use core::hash::{BuildHasherDefault, Hasher};
+use std::collections::HashSet;
+
+use esatto_protozero::Message;
+use esatto_schema::{
+    BuiltinClock, ClockSnapshotWriter, InternedDataWriter, TracePacketWriter, TrackDescriptorWriter, trace_packet,
+    track_event,
+};
+use esatto_shm::TraceWriter;
+
+use crate::category::Category;
+use crate::event::{AnnotationNames, Event, EventName, Head, Kind};
+use crate::instance::{Instance, Options, Stamp};
+use crate::name::{Announced, Name};
+use crate::process;
+use crate::track::Track;
+use crate::value::CounterValue;
+use crate::{clock, ids};
+
+/// The clock whose timestamps are differences to the previous one.
+const INCREMENTAL_CLOCK: u32 = 64;
+/// The clock whose timestamps are multiples of the configured unit.
+const SCALED_CLOCK: u32 = 65;
+
+const FLAG_CLEARED: u32 = 1;
+const FLAG_NEEDS_STATE: u32 = 2;
+
+/// Stands in for dynamic names where the config wants them filtered.
+const FILTERED_NAME: &str = "FILTERED";
+
+#[derive(Debug)]
+pub(crate) struct Sequence {
+    stamp: Stamp,
+    writer: TraceWriter,
+    options: Options,
+    /// Nothing was written since the sequence began or its state was cleared.
+    fresh: bool,
+    /// The writer's count of losses when the sequence was last started over: after a loss readers have forgotten all names.
+    drops: u64,
+    /// Absolute time that the last incremental timestamp led to.
+    last_ns: u64,
+    thread: process::Thread,
+    categories: Announced,
+    event_names: Announced,
+    annotation_names: AnnotationNames,
+    tracks: HashSet<u64, BuildHasherDefault<IdentityHasher>>,
+    /// The track that was used last, to skip the look-up.
+    last_track: u64,
+}
+
+impl Sequence {
+    pub(crate) fn new(instance: &Instance, stamp: Stamp) -> Self {
+        Self {
+            stamp,
+            writer: instance.arbiter.create_writer(instance.target_buffer, instance.policy),
+            options: instance.options,
+            fresh: true,
+            drops: 0,
+            last_ns: 0,
+            thread: process::Thread::current(),
+            categories: Announced::default(),
+            event_names: Announced::default(),
+            annotation_names: AnnotationNames::default(),
+            tracks: HashSet::default(),
+            last_track: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// Forgets the incremental state; the next event starts the sequence over.
+    pub(crate) fn clear(&mut self, stamp: Stamp) {
+        self.stamp = stamp;
+        self.fresh = true;
+        self.categories.clear();
+        self.event_names.clear();
+        self.annotation_names.announced.clear();
+        self.tracks.clear();
+        self.last_track = 0;
+    }
+
+    pub(crate) fn flush(&mut self) {
+        self.writer.flush();
+    }
+
+    /// Writes one event.
+    pub(crate) fn write(&mut self, head: &Head<'_>, body: &mut dyn FnMut(&mut Event<'_>)) {
+        let now = clock::now_ns();
+        if (self.fresh || self.writer.is_dropping() || self.writer.drop_count() != self.drops) && !self.start(now) {
+            return;
+        }
+        let track = match head.track {
+            None => None,
+            Some(track) => {
+                let uuid = track.uuid();
+                if uuid != self.last_track {
+                    self.describe(track, uuid, now);
+                }
+                Some(uuid)
+            }
+        };
+
+        // Numbers first: the packet announces what is new in it behind the event.
+        let mut new = NewNames::default();
+        let category = match head.kind {
+            Kind::SliceBegin | Kind::Instant => {
+                let name = head.category.interned_name();
+                let iid = name.iid();
+                if !self.categories.check_and_set(iid) {
+                    new.category = Some(head.category);
+                }
+                iid
+            }
+            Kind::SliceEnd | Kind::Counter => 0,
+        };
+
+        let time = self.timestamp(now);
+        let mut packet = self.writer.new_packet();
+        let mut message = packet.message();
+        time.write(&mut message);
+        message.varint(trace_packet::field::SEQUENCE_FLAGS, u64::from(FLAG_NEEDS_STATE));
+        {
+            let mut event = message.begin(trace_packet::field::TRACK_EVENT);
+            event.varint(track_event::field::TYPE, u64::from(head.kind.number().0.cast_unsigned()));
+            if category != 0 {
+                event.varint(track_event::field::CATEGORY_IIDS, u64::from(category));
+            }
+            match head.name {
+                EventName::Unnamed => {}
+                EventName::Static(name) => {
+                    let iid = name.iid();
+                    if !self.event_names.check_and_set(iid) {
+                        new.event = Some(name);
+                    }
+                    event.varint(track_event::field::NAME_IID, u64::from(iid));
+                }
+                EventName::Dynamic(name) => {
+                    let name = if self.options.filter_dynamic_names { FILTERED_NAME } else { name };
+                    event.string(track_event::field::NAME, name);
+                }
+            }
+            if let Some(uuid) = track {
+                event.varint(track_event::field::TRACK_UUID, uuid);
+            }
+            match head.counter {
+                None => {}
+                Some(CounterValue::Int(v)) => event.int(track_event::field::COUNTER_VALUE, v),
+                Some(CounterValue::Double(v)) => event.double(track_event::field::DOUBLE_COUNTER_VALUE, v),
+            }
+            body(&mut Event::new(event, &mut self.annotation_names, !self.options.filter_annotations));
+        }
+        if new.any() || !self.annotation_names.new.is_empty() {
+            new.announce(&mut message, &mut self.annotation_names.new);
+        }
+    }
+
+    /// The timestamp for `now` in the default clock of the sequence, or in the trace clock if time went backwards.
+    #[inline]
+    fn timestamp(&mut self, now: u64) -> Timestamp {
+        let Options { incremental_timestamps, unit_ns, .. } = self.options;
+        if !incremental_timestamps {
+            return Timestamp { value: now / unit_ns, clock: 0 };
+        }
+        match now.checked_sub(self.last_ns) {
+            Some(delta) if unit_ns == 1 => {
+                self.last_ns = now;
+                Timestamp { value: delta, clock: 0 }
+            }
+            Some(delta) => {
+                let units = delta / unit_ns;
+                self.last_ns += units * unit_ns;
+                Timestamp { value: units, clock: 0 }
+            }
+            None => Timestamp {
+                value: now / unit_ns,
+                clock: if unit_ns == 1 { clock::TRACE_CLOCK_ID } else { SCALED_CLOCK },
+            },
+        }
+    }
+
+    /// Writes what a sequence starts with: its defaults and clocks, its thread and its process. `false`: there is no memory
+    /// to write to, so the event is lost, and the next one tries again.
+    #[cold]
+    #[inline(never)]
+    fn start(&mut self, now: u64) -> bool {
+        self.clear(self.stamp);
+        self.drops = self.writer.drop_count();
+        let Options { incremental_timestamps, unit_ns, .. } = self.options;
+        let thread_uuid = ids::thread_uuid(self.thread.tid);
+        let default_clock = match (incremental_timestamps, unit_ns) {
+            (true, _) => INCREMENTAL_CLOCK,
+            (false, 1) => clock::TRACE_CLOCK_ID,
+            (false, _) => SCALED_CLOCK,
+        };
+        self.last_ns = if unit_ns == 1 { now } else { now / unit_ns * unit_ns };
+        {
+            let mut packet = self.writer.new_packet();
+            let mut packet: TracePacketWriter<'_> = packet.typed();
+            packet.sequence_flags(FLAG_CLEARED);
+            packet.timestamp(if incremental_timestamps { 0 } else { now / unit_ns });
+            {
+                let mut defaults = packet.trace_packet_defaults();
+                defaults.timestamp_clock_id(default_clock);
+                defaults.track_event_defaults().track_uuid(thread_uuid);
+            }
+            if default_clock != clock::TRACE_CLOCK_ID {
+                write_clocks(&mut packet.clock_snapshot(), now, incremental_timestamps, unit_ns);
+            }
+        }
+        if self.writer.is_dropping() {
+            return false;
+        }
+        self.fresh = false;
+        let thread = self.thread;
+        self.write_descriptor(now, |descriptor| {
+            descriptor.uuid(thread_uuid);
+            descriptor.parent_uuid(ids::process_uuid());
+            thread.describe(&mut descriptor.thread());
+        });
+        self.write_descriptor(now, |descriptor| {
+            descriptor.uuid(ids::process_uuid());
+            process::describe(&mut descriptor.process());
+        });
+        true
+    }
+
+    /// Describes a track that this sequence may not have used before, its ancestors first.
+    #[cold]
+    #[inline(never)]
+    fn describe(&mut self, track: &Track, uuid: u64, now: u64) {
+        if self.tracks.insert(uuid) {
+            if let Some(parent) = track.parent_track() {
+                self.describe(parent, parent.uuid(), now);
+            }
+            self.write_descriptor(now, |descriptor| track.describe(descriptor));
+        }
+        self.last_track = uuid;
+    }
+
+    fn write_descriptor(&mut self, now: u64, describe: impl FnOnce(&mut TrackDescriptorWriter<'_>)) {
+        let time = self.timestamp(now);
+        let mut packet = self.writer.new_packet();
+        let mut message = packet.message();
+        time.write(&mut message);
+        message.varint(trace_packet::field::SEQUENCE_FLAGS, u64::from(FLAG_NEEDS_STATE));
+        describe(&mut TrackDescriptorWriter::from(message.begin(trace_packet::field::TRACK_DESCRIPTOR)));
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Timestamp {
+    value: u64,
+    /// 0: the default of the sequence.
+    clock: u32,
+}
+
+impl Timestamp {
+    #[inline]
+    fn write(self, message: &mut Message<'_>) {
+        message.varint(trace_packet::field::TIMESTAMP, self.value);
+        if self.clock != 0 {
+            message.varint(trace_packet::field::TIMESTAMP_CLOCK_ID, u64::from(self.clock));
+        }
+    }
+}
+
+/// Anchors the clocks of a sequence in the trace clock.
+fn write_clocks(snapshot: &mut ClockSnapshotWriter<'_>, now: u64, incremental: bool, unit_ns: u64) {
+    const _: () = assert!(BuiltinClock::BUILTIN_CLOCK_BOOTTIME.0 as u32 == clock::TRACE_CLOCK_ID);
+    snapshot.clocks().clock_id(clock::TRACE_CLOCK_ID).timestamp(now);
+    if incremental {
+        let mut clock = snapshot.clocks();
+        clock.clock_id(INCREMENTAL_CLOCK).timestamp(now / unit_ns).is_incremental(true).unit_multiplier_ns(unit_ns);
+    }
+    if unit_ns > 1 {
+        let mut clock = snapshot.clocks();
+        clock.clock_id(SCALED_CLOCK).timestamp(now / unit_ns).is_incremental(false).unit_multiplier_ns(unit_ns);
+    }
+}
+
+/// What an event refers to for the first time on its sequence.
+#[derive(Default)]
+struct NewNames {
+    category: Option<&'static Category>,
+    event: Option<&'static Name>,
+}
+
+impl NewNames {
+    const fn any(&self) -> bool {
+        self.category.is_some() || self.event.is_some()
+    }
+
+    /// Writes the texts into the packet of the event.
+    #[cold]
+    #[inline(never)]
+    fn announce(self, packet: &mut Message<'_>, annotations: &mut Vec<&'static Name>) {
+        let mut data = InternedDataWriter::from(packet.begin(trace_packet::field::INTERNED_DATA));
+        if let Some(category) = self.category {
+            let name = category.interned_name();
+            data.event_categories().iid(u64::from(name.iid())).name(name.text());
+        }
+        if let Some(name) = self.event {
+            data.event_names().iid(u64::from(name.iid())).name(name.text());
+        }
+        for name in annotations.drain(..) {
+            data.debug_annotation_names().iid(u64::from(name.iid())).name(name.text());
+        }
+    }
+}
+
+/// Track ids are hashes or numbers of the program; hashing them again gains nothing.
+#[derive(Debug, Default)]
+struct IdentityHasher(u64);
+
+impl Hasher for IdentityHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = ids::fnv(bytes);
+    }
+
+    fn write_u64(&mut self, v: u64) {
+        // The table takes its bucket from the low bits and its tag from the high ones.
+        self.0 = v ^ v.rotate_left(32);
+    }
+}

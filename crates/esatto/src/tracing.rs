@@ -1,0 +1,169 @@
+//! Connecting this process to tracing services.
+
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use esatto_ipc::Address;
+
+use crate::category::Category;
+use crate::control::{self, Command, Identity, Place};
+use crate::error::Error;
+use crate::{process, registry, thread};
+
+/// How long dropping a [`Tracing`] may wait for the service.
+const FLUSH_ON_DROP: Duration = Duration::from_secs(1);
+
+/// What to connect to and what to say there; made by [`Tracing::builder`].
+#[derive(Clone, Debug, Default)]
+#[must_use = "nothing is connected before `start`"]
+pub struct Builder {
+    categories: Vec<&'static Category>,
+    system: bool,
+    #[cfg(feature = "in-process")]
+    in_process: bool,
+    socket: Option<String>,
+    name: Option<String>,
+    shm_size_hint_kb: u32,
+    shm_page_size_hint_kb: u32,
+}
+
+impl Builder {
+    /// Announces categories (what [`categories!`](crate::categories) calls `CATEGORIES`), so that they can be listed before they are
+    /// first used.
+    pub fn categories(mut self, categories: &[&'static Category]) -> Self {
+        self.categories.extend_from_slice(categories);
+        self
+    }
+
+    /// Connects to the tracing service of the system, and waits for it in the background if it does not run.
+    ///
+    /// Its address is taken from `PERFETTO_PRODUCER_SOCK_NAME`, or is the standard one (`docs/spec/wire-protocol.md` §1).
+    pub fn system(mut self) -> Self {
+        self.system = true;
+        self
+    }
+
+    /// Makes events available to sessions of this process ([`Session`](crate::Session)), without a daemon.
+    #[cfg(feature = "in-process")]
+    pub fn in_process(mut self) -> Self {
+        self.in_process = true;
+        self
+    }
+
+    /// Uses another address for the system's service: a path, `@name` or `host:port`.
+    pub fn socket(mut self, address: impl Into<String>) -> Self {
+        self.socket = Some(address.into());
+        self.system()
+    }
+
+    /// Sets the name under which this process appears at the service; the program's name if it is not set.
+    pub fn producer_name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Wishes for the shared memory buffer, in KiB; 0 leaves the choice to the service (256 KiB in pages of 4).
+    ///
+    /// Pages are 4, 8, 16 or 32 KiB; each thread that traces holds one.
+    pub fn shared_memory(mut self, size_kb: u32, page_size_kb: u32) -> Self {
+        self.shm_size_hint_kb = size_kb;
+        self.shm_page_size_hint_kb = page_size_kb;
+        self
+    }
+
+    /// Starts the control thread, if this is the first call in the process, and adds the backends that are not there yet.
+    ///
+    /// Returns at once; whether a service can be reached shows later.
+    ///
+    /// # Errors
+    ///
+    /// If an address does not parse or no thread can be started.
+    pub fn start(self) -> Result<Tracing, Error> {
+        let identity = Identity {
+            name: self.name.unwrap_or_else(process::name),
+            shm_size_hint_bytes: self.shm_size_hint_kb.saturating_mul(1024),
+            page_size_hint_bytes: self.shm_page_size_hint_kb.saturating_mul(1024),
+        };
+        let mut places = Vec::new();
+        if self.system {
+            places.push(Place::Socket(producer_address(self.socket.as_deref())?));
+        }
+        #[cfg(feature = "in-process")]
+        if self.in_process {
+            places.push(Place::Here);
+        }
+        registry::register(&self.categories);
+        let control = control::start().map_err(Error::thread)?;
+        for place in places {
+            control.send(Command::Produce { place, identity: identity.clone() });
+        }
+        Ok(Tracing { _private: () })
+    }
+}
+
+fn producer_address(socket: Option<&str>) -> Result<Address, Error> {
+    match socket {
+        Some(text) => Address::parse(text),
+        None => Address::producer_default(),
+    }
+    .map_err(Error::address)
+}
+
+/// The connection of this process to tracing; keep it until the end of `main`.
+///
+/// Dropping it hands over what was recorded and waits for the service, at most a second. Tracing goes on afterwards
+/// for other threads.
+///
+/// ```no_run
+/// esatto::categories! { static APP = "app"; }
+///
+/// fn main() -> Result<(), esatto::Error> {
+///     let _tracing = esatto::Tracing::builder().system().categories(CATEGORIES).start()?;
+///     let _slice = esatto::slice!(APP, "main");
+///     Ok(())
+/// }
+/// ```
+#[derive(Debug)]
+#[must_use = "dropping it flushes: keep it until the end of `main`"]
+pub struct Tracing {
+    _private: (),
+}
+
+impl Tracing {
+    /// Begins to describe what to connect to.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Hands everything that this thread has recorded to the services, and what other threads have finished chunks of.
+    /// Waits until the services have it; `false` if that did not happen in time or nothing is connected.
+    ///
+    /// Other threads' unfinished chunks are fetched by the service itself at the end of a session.
+    pub fn flush(&self, timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
+        thread::flush();
+        let Some(control) = control::handle() else { return false };
+        let (done, waiting) = mpsc::channel();
+        control.send(Command::Flush(done));
+        // One answer per service; the channel ends when all have answered or given up.
+        let mut answered = false;
+        loop {
+            match waiting.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(()) => answered = true,
+                Err(mpsc::RecvTimeoutError::Disconnected) => return answered,
+                Err(mpsc::RecvTimeoutError::Timeout) => return false,
+            }
+        }
+    }
+
+    /// Waits until some session records `category`, for programs that must not miss the beginning. `false`: not in time.
+    pub fn wait_until_enabled(&self, category: &'static Category, timeout: Duration) -> bool {
+        registry::wait_until(timeout, || category.instances() != 0, category)
+    }
+}
+
+impl Drop for Tracing {
+    fn drop(&mut self) {
+        self.flush(FLUSH_ON_DROP);
+    }
+}
