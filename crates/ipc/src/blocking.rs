@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use esatto_protozero::Owned;
+
 use crate::address::Address;
 use crate::client::{Client, ClientEvent, RequestId};
 use crate::connection::{Connection, Limits};
@@ -39,6 +41,20 @@ pub struct Reply {
     pub has_more: bool,
     /// The encoded reply message; empty if rejected.
     pub body: Vec<u8>,
+}
+
+impl Reply {
+    /// The reply message.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rejected`] if the call was rejected, [`Error::BadReply`] if the body is not such a message.
+    pub fn decode<M: Owned>(&self) -> Result<M, Error> {
+        if !self.success {
+            return Err(Error::Rejected(self.method));
+        }
+        M::decode(&self.body).map_err(|_| Error::BadReply(self.method))
+    }
 }
 
 impl BlockingClient {
@@ -93,6 +109,20 @@ impl BlockingClient {
             self.client.forget(request);
         }
         result
+    }
+
+    /// Calls a method and waits for its reply, both as messages.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call) and [`Reply::decode`].
+    pub fn call_message<Q: Owned, R: Owned>(
+        &mut self,
+        method: &'static str,
+        request: &Q,
+        timeout: Option<Duration>,
+    ) -> Result<R, Error> {
+        self.call(method, &request.encode(), timeout)?.decode()
     }
 
     /// Calls a method, with a descriptor if there is one; replies are fetched with [`wait_reply`](Self::wait_reply).

@@ -37,12 +37,13 @@ pub struct Limits {
     /// Bytes waiting to be written beyond which the peer is considered dead.
     pub max_queued: usize,
     /// Bytes waiting to be written from which no more requests are read or handled.
+    ///
+    /// Only for peers that keep reading while they write. Upstream's producers block in a write and read nothing
+    /// meanwhile; two sides that wait for each other never go on, so never pause those (`usize::MAX`).
     pub pause_reading_at: usize,
 }
 
 impl Limits {
-    /// For a service: a client that does not read its replies gets no more of its requests handled.
-    pub const SERVICE: Self = Self { max_queued: 16 << 20, pause_reading_at: 256 << 10 };
     /// For a client: never stops reading, otherwise two peers could wait for each other.
     pub const CLIENT: Self = Self { max_queued: 64 << 20, pause_reading_at: usize::MAX };
 }

@@ -60,6 +60,10 @@ pub enum Error {
     NoSuchService(String),
     /// The service at the other end lacks this method, or the port is not bound yet.
     NoSuchMethod(String),
+    /// The service rejected a call of this method.
+    Rejected(&'static str),
+    /// The reply to this method is not the message it should be.
+    BadReply(&'static str),
     /// The peer did not answer in time.
     Timeout,
 }
@@ -91,6 +95,8 @@ impl fmt::Display for Error {
             Self::Disconnected => f.write_str("peer closed the connection"),
             Self::NoSuchService(name) => write!(f, "the peer does not offer the service {name}"),
             Self::NoSuchMethod(name) => write!(f, "the peer does not know the method {name}"),
+            Self::Rejected(method) => write!(f, "the service rejected {method}"),
+            Self::BadReply(method) => write!(f, "the reply to {method} cannot be decoded"),
             Self::Timeout => f.write_str("peer did not answer in time"),
         }
     }

@@ -1,1 +1,168 @@
-//! x
+//! wire-protocol.md §6 and §21: one descriptor travels with the first byte, more are never kept.
+
+use std::fs::File;
+use std::io::{IoSlice, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use esatto_ipc::frame::encode;
+use esatto_ipc::{Address, Connection, Error, FrameBody, Limits, Listener, Stream};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+
+use crate::listeners_do_not_steal_sockets::accept;
+
+/// A pipe whose reader sees the end of the stream when all copies of the writing end are closed: counts descriptors.
+fn tracer() -> (File, OwnedFd) {
+    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
+    (read.into(), write)
+}
+
+fn is_closed_everywhere(reader: &mut File) -> bool {
+    rustix::io::ioctl_fionbio(&*reader, true).unwrap();
+    matches!(reader.read(&mut [0; 1]), Ok(0))
+}
+
+/// Sends bytes with any number of descriptors, as a hostile peer would.
+fn send_fds(stream: &Stream, bytes: &[u8], fds: &[BorrowedFd<'_>]) {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(16))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    assert!(control.push(SendAncillaryMessage::ScmRights(fds)));
+    rustix::net::sendmsg(stream, &[IoSlice::new(bytes)], &mut control, SendFlags::empty()).unwrap();
+}
+
+#[test]
+fn one_descriptor_arrives_and_is_closed_on_exec() {
+    let (a, b) = Stream::pair().unwrap();
+    let (mut reader, writer) = tracer();
+    assert_eq!(a.send(b"frame", Some(writer.as_fd())).unwrap(), 5);
+    drop(writer);
+    let received = b.recv(&mut [0; 64]).unwrap().unwrap();
+    assert_eq!(received.len, 5);
+    let fd = received.fd.unwrap();
+    assert!(rustix::io::fcntl_getfd(&fd).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
+    File::from(fd).write_all(b"x").unwrap();
+    let mut text = String::new();
+    reader.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "x");
+}
+
+#[test]
+fn of_two_the_first_is_kept_and_the_connection_goes_on() {
+    let (a, b) = Stream::pair().unwrap();
+    let (mut first_reader, first) = tracer();
+    let (mut second_reader, second) = tracer();
+    send_fds(&a, b"ab", &[first.as_fd(), second.as_fd()]);
+    drop((first, second));
+    let received = b.recv(&mut [0; 64]).unwrap().unwrap();
+    assert!(is_closed_everywhere(&mut second_reader));
+    assert!(!is_closed_everywhere(&mut first_reader));
+    drop(received);
+    assert!(is_closed_everywhere(&mut first_reader));
+    a.send(b"more", None).unwrap();
+    assert_eq!(b.recv(&mut [0; 64]).unwrap().unwrap().len, 4);
+}
+
+#[test]
+fn three_or_more_end_the_connection_and_all_are_closed() {
+    for count in [3, 4, 5, 16] {
+        let (a, b) = Stream::pair().unwrap();
+        let (mut reader, writer) = tracer();
+        let fds = vec![writer.as_fd(); count];
+        send_fds(&a, b"x", &fds);
+        drop(writer);
+        let error = b.recv(&mut [0; 64]).unwrap_err();
+        assert!(matches!(error, Error::TooManyDescriptors), "{count}: {error}");
+        assert!(is_closed_everywhere(&mut reader), "{count}");
+    }
+}
+
+#[test]
+fn of_a_flood_only_the_newest_is_open() {
+    let (a, b) = Stream::pair().unwrap();
+    let mut connection = Connection::new(b, Limits::CLIENT);
+    let mut readers = Vec::new();
+    for id in 0..50 {
+        let (reader, writer) = tracer();
+        let mut frame = Vec::new();
+        encode::request_error(&mut frame, id);
+        a.send(&frame, Some(writer.as_fd())).unwrap();
+        readers.push(reader);
+    }
+    let mut frames = 0;
+    for _ in 0..50 {
+        connection.on_readable().unwrap();
+        while let Some((frame, io)) = connection.next_frame().unwrap() {
+            assert_eq!(frame.request_id, frames);
+            assert!(io.fd.is_some(), "handled together with its own descriptor");
+            frames += 1;
+        }
+    }
+    assert_eq!(frames, 50);
+    let (last, older) = readers.split_last_mut().unwrap();
+    assert!(older.iter_mut().all(is_closed_everywhere));
+    assert!(!is_closed_everywhere(last));
+    assert!(connection.take_fd().is_some());
+    assert!(is_closed_everywhere(last), "taken and dropped");
+}
+
+#[test]
+fn an_untaken_descriptor_is_closed_with_the_connection() {
+    let (a, b) = Stream::pair().unwrap();
+    let mut connection = Connection::new(b, Limits::CLIENT);
+    let (mut reader, writer) = tracer();
+    a.send(b"\x06\0\0\0", Some(writer.as_fd())).unwrap();
+    drop(writer);
+    connection.on_readable().unwrap();
+    assert!(connection.next_frame().unwrap().is_none(), "half a frame");
+    assert!(!is_closed_everywhere(&mut reader));
+    drop(connection);
+    assert!(is_closed_everywhere(&mut reader));
+}
+
+#[test]
+fn a_descriptor_travels_with_its_frame_among_others() {
+    let (a, b) = Stream::pair().unwrap();
+    let mut sender = Connection::new(a, Limits::CLIENT);
+    let mut receiver = Connection::new(b, Limits::CLIENT);
+    let (mut reader, writer) = tracer();
+    encode::reply_ok(sender.out().buffer(), 1, b"before", true).unwrap();
+    sender.out().with_fd(writer, |buffer| encode::reply_ok(buffer, 2, b"with", true)).unwrap();
+    encode::reply_ok(sender.out().buffer(), 3, b"after", true).unwrap();
+    sender.flush_writes().unwrap();
+    assert!(!sender.wants_write());
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        receiver.on_readable().unwrap();
+        while let Some((frame, io)) = receiver.next_frame().unwrap() {
+            let FrameBody::InvokeMethodReply { body, .. } = frame.body else { panic!() };
+            // A handler that expects a descriptor takes it.
+            seen.push((frame.request_id, if body == b"with" { io.fd.take() } else { None }));
+        }
+    }
+    let with_fd: Vec<_> = seen.iter().map(|(id, fd)| (*id, fd.is_some())).collect();
+    assert_eq!(with_fd, [(1, false), (2, true), (3, false)]);
+    assert!(!is_closed_everywhere(&mut reader));
+    drop(seen);
+    assert!(is_closed_everywhere(&mut reader));
+}
+
+#[test]
+fn a_frame_that_was_not_written_takes_its_descriptor_with_it() {
+    let (a, _b) = Stream::pair().unwrap();
+    let mut sender = Connection::new(a, Limits::CLIENT);
+    let (mut reader, writer) = tracer();
+    let too_large = vec![0; 131_072];
+    sender.out().with_fd(writer, |buffer| encode::reply_ok(buffer, 2, &too_large, true)).unwrap_err();
+    assert!(is_closed_everywhere(&mut reader));
+    assert!(!sender.wants_write());
+}
+
+#[test]
+fn tcp_carries_no_descriptors() {
+    let listener = Listener::bind(&"127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = Address::Inet { host: "127.0.0.1".into(), port: listener.port().unwrap() };
+    let client = Stream::connect(&address, core::time::Duration::from_secs(10)).unwrap();
+    let _server = accept(&listener);
+    let (_reader, writer) = tracer();
+    assert!(matches!(client.send(b"x", Some(writer.as_fd())), Err(Error::DescriptorsUnsupported)));
+}

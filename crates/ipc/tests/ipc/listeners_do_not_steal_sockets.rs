@@ -1,1 +1,176 @@
-//! x
+//! wire-protocol.md §1: binding, connecting, and what happens to a socket file that is there already.
+
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use esatto_ipc::{Address, Error, Family, Listener, Stream};
+
+const SOON: Duration = Duration::from_secs(10);
+
+/// A directory of one test, removed at its end.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("esatto-ipc-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+    pub(crate) fn address(&self, name: &str) -> Address {
+        Address::Path(self.0.join(name))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Accepts a connection that is being made or was made.
+pub(crate) fn accept(listener: &Listener) -> Stream {
+    loop {
+        if let Some(stream) = listener.accept().unwrap() {
+            return stream;
+        }
+        let mut fds = [rustix::event::PollFd::new(listener, rustix::event::PollFlags::IN)];
+        rustix::event::poll(&mut fds, None).unwrap();
+    }
+}
+
+fn talk(listener: &Listener, address: &Address) {
+    let client = Stream::connect(address, SOON).unwrap();
+    let server = accept(listener);
+    assert_eq!((client.family(), server.family()), (address.family(), address.family()));
+    assert_eq!(client.send(b"hello", None).unwrap(), 5);
+    let mut buf = [0; 16];
+    let received = loop {
+        if let Some(received) = server.recv(&mut buf).unwrap() {
+            break received;
+        }
+        let mut fds = [rustix::event::PollFd::new(&server, rustix::event::PollFlags::IN)];
+        rustix::event::poll(&mut fds, None).unwrap();
+    };
+    assert_eq!(&buf[..received.len], b"hello");
+    for fd in [client.as_fd(), server.as_fd(), listener.as_fd()] {
+        assert!(rustix::io::fcntl_getfd(fd).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
+        assert!(rustix::fs::fcntl_getfl(fd).unwrap().contains(rustix::fs::OFlags::NONBLOCK));
+    }
+}
+
+#[test]
+fn a_path_socket_works_and_is_removed_on_request() {
+    let scratch = Scratch::new("path");
+    let address = scratch.address("sock");
+    let listener = Listener::bind(&address).unwrap();
+    assert!(listener.accept().unwrap().is_none());
+    talk(&listener, &address);
+    listener.unlink();
+    assert!(!address.as_path().unwrap().exists());
+}
+
+#[test]
+fn a_stale_socket_is_replaced() {
+    let scratch = Scratch::new("stale");
+    let address = scratch.address("sock");
+    drop(Listener::bind(&address).unwrap());
+    assert!(std::fs::symlink_metadata(address.as_path().unwrap()).unwrap().file_type().is_socket());
+    let listener = Listener::bind(&address).unwrap();
+    talk(&listener, &address);
+}
+
+#[test]
+fn a_live_socket_is_not_stolen() {
+    let scratch = Scratch::new("live");
+    let address = scratch.address("sock");
+    let first = Listener::bind(&address).unwrap();
+    let error = Listener::bind(&address).unwrap_err();
+    assert!(matches!(&error, Error::AddressInUse(a) if *a == address), "{error}");
+    assert!(error.to_string().contains("already listening"), "{error}");
+    // The probe of the second one is in the queue; nothing else happened to the first.
+    drop(accept(&first));
+    talk(&first, &address);
+}
+
+#[test]
+fn another_kind_of_file_is_not_replaced() {
+    let scratch = Scratch::new("file");
+    let address = scratch.address("file");
+    std::fs::write(address.as_path().unwrap(), "precious").unwrap();
+    let error = Listener::bind(&address).unwrap_err();
+    assert!(matches!(error, Error::NotASocket(_)), "{error}");
+    assert_eq!(std::fs::read_to_string(address.as_path().unwrap()).unwrap(), "precious");
+}
+
+#[test]
+fn unlink_leaves_the_socket_of_a_successor_alone() {
+    let scratch = Scratch::new("successor");
+    let address = scratch.address("sock");
+    let first = Listener::bind(&address).unwrap();
+    std::fs::remove_file(address.as_path().unwrap()).unwrap();
+    let second = Listener::bind(&address).unwrap();
+    first.unlink();
+    talk(&second, &address);
+}
+
+#[test]
+fn abstract_sockets_work_and_are_not_stolen() {
+    let address = Address::parse(format!("@esatto-ipc-test-{}", std::process::id())).unwrap();
+    let listener = Listener::bind(&address).unwrap();
+    talk(&listener, &address);
+    assert!(matches!(Listener::bind(&address), Err(Error::AddressInUse(_))));
+}
+
+#[test]
+fn tcp_sockets_work_over_both_versions_of_ip() {
+    let any: Address = "127.0.0.1:0".parse().unwrap();
+    let listener = Listener::bind(&any).unwrap();
+    let address = Address::Inet { host: "127.0.0.1".into(), port: listener.port().unwrap() };
+    talk(&listener, &address);
+    let client = Stream::connect(&address, SOON).unwrap();
+    assert_eq!(client.local_host().as_deref(), Some("127.0.0.1"));
+    assert_eq!(client.peer_credentials(), None);
+    assert!(rustix::net::sockopt::tcp_nodelay(&client).unwrap());
+    drop(client);
+    let Ok(listener) = Listener::bind(&"[::1]:0".parse().unwrap()) else { return }; // no IPv6 on this machine
+    assert_eq!(listener.family(), Family::Inet6);
+    talk(&listener, &Address::Inet6 { host: "::1".into(), port: listener.port().unwrap() });
+}
+
+#[test]
+fn nobody_there_is_an_error_that_names_the_address() {
+    let scratch = Scratch::new("nobody");
+    let address = scratch.address("sock");
+    let error = Stream::connect(&address, SOON).unwrap_err();
+    assert!(error.to_string().contains(&address.to_string()), "{error}");
+    drop(Listener::bind(&address).unwrap());
+    assert!(Stream::connect(&address, SOON).is_err());
+}
+
+#[test]
+fn a_full_queue_ends_in_a_timeout() {
+    let scratch = Scratch::new("full");
+    let address = scratch.address("sock");
+    let path = address.as_path().unwrap();
+    let fd = rustix::net::socket(rustix::net::AddressFamily::UNIX, rustix::net::SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&fd, &rustix::net::SocketAddrUnix::new(path).unwrap()).unwrap();
+    rustix::net::listen(&fd, 0).unwrap();
+    let _waiting = Stream::connect(&address, SOON).unwrap();
+    let error = Stream::connect(&address, Duration::from_millis(20)).unwrap_err();
+    assert!(matches!(&error, Error::Socket { source, .. } if source.kind() == std::io::ErrorKind::TimedOut), "{error}");
+    // And a service that is merely busy still owns its socket.
+    assert!(matches!(Listener::bind(&address), Err(Error::AddressInUse(_))));
+}
+
+#[test]
+fn an_inherited_socket_is_taken_over() {
+    let scratch = Scratch::new("inherited");
+    let address = scratch.address("sock");
+    let std_listener = std::os::unix::net::UnixListener::bind(address.as_path().unwrap()).unwrap();
+    let listener = Listener::from_fd(std_listener.into(), address.clone()).unwrap();
+    talk(&listener, &address);
+    let file = std::fs::File::open("/dev/null").unwrap();
+    assert!(Listener::from_fd(file.into(), address).is_err());
+}
