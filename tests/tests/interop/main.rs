@@ -3,3 +3,4 @@
 mod a_trace_streamed_into_its_file_is_whole;
 mod every_event_is_in_the_trace;
 mod probes;
+mod the_checker_notices_what_is_missing;
