@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use esatto::{CounterTrack, Flow, Track, Tracing, Unit};
+use esatto::{CounterTrack, Flow, Tracing, Track, Unit};
 
 esatto::categories! {
     static RENDERING = "rendering", "Frames and what they consist of", tags: ["ui"];

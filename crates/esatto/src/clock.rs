@@ -9,5 +9,5 @@ pub(crate) const TRACE_CLOCK_ID: u32 = 6;
 #[inline]
 pub(crate) fn now_ns() -> u64 {
     let t = clock_gettime(ClockId::Boottime);
-    t.tv_sec.cast_unsigned() * 1_000_000_000 + t.tv_nsec.cast_unsigned()
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }

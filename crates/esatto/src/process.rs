@@ -24,7 +24,7 @@ pub(crate) fn name() -> String {
 
 /// Writes the descriptor of this process.
 pub(crate) fn describe(out: &mut ProcessDescriptorWriter<'_>) {
-    out.pid(std::process::id().cast_signed());
+    out.pid(std::process::id() as i32);
     if let Some(name) = command_line().first() {
         out.process_name(name);
     }
@@ -44,7 +44,7 @@ pub(crate) struct Thread {
 impl Thread {
     /// The calling thread. Reads its name from `/proc`.
     pub(crate) fn current() -> Self {
-        let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        let tid = rustix::thread::gettid().as_raw_nonzero().get() as u32;
         let comm = std::fs::read("/proc/thread-self/comm").unwrap_or_default();
         let comm = comm.strip_suffix(b"\n").unwrap_or(&comm);
         let name_len = comm.len().min(NAME_SIZE);
@@ -55,7 +55,7 @@ impl Thread {
 
     /// Writes the descriptor of this thread.
     pub(crate) fn describe(&self, out: &mut ThreadDescriptorWriter<'_>) {
-        out.pid(std::process::id().cast_signed()).tid(i64::from(self.tid));
+        out.pid(std::process::id() as i32).tid(i64::from(self.tid));
         if self.name_len > 0 {
             out.thread_name(&self.name[..self.name_len]);
         }

@@ -127,7 +127,7 @@ impl Sequence {
         message.varint(trace_packet::field::SEQUENCE_FLAGS, u64::from(FLAG_NEEDS_STATE));
         {
             let mut event = message.begin(trace_packet::field::TRACK_EVENT);
-            event.varint(track_event::field::TYPE, u64::from(head.kind.number().0.cast_unsigned()));
+            event.varint(track_event::field::TYPE, head.kind.number().0 as u64);
             if category != 0 {
                 event.varint(track_event::field::CATEGORY_IIDS, u64::from(category));
             }

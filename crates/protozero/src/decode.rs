@@ -173,8 +173,8 @@ impl<'a> Field<'a> {
     #[must_use]
     pub const fn as_i64(&self) -> i64 {
         match self.value {
-            Value::Fixed32(v) => v.cast_signed() as i64,
-            _ => self.as_u64().cast_signed(),
+            Value::Fixed32(v) => v as i32 as i64,
+            _ => self.as_u64() as i64,
         }
     }
 

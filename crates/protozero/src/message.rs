@@ -60,7 +60,7 @@ impl<'w> Message<'w> {
     /// Appends a signed integer (`int32`, `int64`, enums) as varint; negative ones take ten bytes.
     #[inline]
     pub fn int(&mut self, field: u32, v: i64) {
-        self.varint(field, v.cast_unsigned());
+        self.varint(field, v as u64);
     }
 
     /// Appends a zigzag-encoded integer (`sint32`, `sint64`).

@@ -63,14 +63,14 @@ pub const fn tag(field: u32, wire_type: WireType) -> u32 {
 #[inline]
 #[must_use]
 pub const fn zigzag(v: i64) -> u64 {
-    ((v << 1) ^ (v >> 63)).cast_unsigned()
+    ((v << 1) ^ (v >> 63)) as u64
 }
 
 /// The inverse of [`zigzag`].
 #[inline]
 #[must_use]
 pub const fn unzigzag(v: u64) -> i64 {
-    (v >> 1).cast_signed() ^ -((v & 1).cast_signed())
+    (v >> 1) as i64 ^ -((v & 1) as i64)
 }
 
 /// Number of bytes that the shortest varint of `v` takes.

@@ -74,7 +74,7 @@ impl LocalService {
             word.copy_from_slice(&ids::random().to_le_bytes());
         }
         let config = ServiceConfig {
-            uid: rustix::process::getuid().as_raw().cast_signed(),
+            uid: rustix::process::getuid().as_raw() as i32,
             version: concat!("Esatto v", env!("CARGO_PKG_VERSION")).into(),
             system: SystemFacts::default(),
             seed,
@@ -97,8 +97,8 @@ impl LocalService {
         self.next_client += 1;
         self.deliveries.insert(client, VecDeque::new());
         let peer = Peer {
-            uid: rustix::process::getuid().as_raw().cast_signed(),
-            pid: Some(std::process::id().cast_signed()),
+            uid: rustix::process::getuid().as_raw() as i32,
+            pid: Some(std::process::id() as i32),
             machine_id: 0,
         };
         match port {
@@ -320,5 +320,5 @@ fn monotonic(clock: TimerClock, at_ns: u64) -> u64 {
 
 fn read(clock: ClockId) -> u64 {
     let t = clock_gettime(clock);
-    t.tv_sec.cast_unsigned() * 1_000_000_000 + t.tv_nsec.cast_unsigned()
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }

@@ -193,7 +193,7 @@ impl ProducerLink {
 /// Watches for a socket file that appears. `None` for sockets without a file, or where that cannot be had.
 fn watch_directory(address: &Address) -> Option<OwnedFd> {
     let Address::Path(path) = address else { return None };
-    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or_else(|| std::path::Path::new("."));
     let watch = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK).ok()?;
     let changes = inotify::WatchFlags::CREATE | inotify::WatchFlags::MOVED_TO | inotify::WatchFlags::ATTRIB;
     inotify::add_watch(&watch, directory, changes).ok()?;
