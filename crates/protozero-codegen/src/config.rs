@@ -116,7 +116,9 @@ impl Config {
         let mut compiler = protox::Compiler::new(includes)?;
         compiler.include_imports(true).include_source_info(true).open_files(files)?;
         let wanted: Vec<String> = compiler.files().filter(|f| !f.is_import()).map(|f| f.name().to_owned()).collect();
-        self.generate(&compiler.descriptor_pool(), &wanted)
+        // A pool of our own, because the compiler's was built before the options of fields were known.
+        let pool = DescriptorPool::decode(compiler.encode_file_descriptor_set().as_slice())?;
+        self.generate(&pool, &wanted)
     }
 
     /// Generates code for the files named `wanted` out of a pool of descriptors.

@@ -776,15 +776,15 @@ pub mod trace_stats {
 
         /// `repeated uint64 chunk_payload_histogram_counts = 2`
         #[inline]
-        pub fn chunk_payload_histogram_counts(&mut self, value: u64) -> &mut Self {
-            self.0.varint(2, value);
+        pub fn chunk_payload_histogram_counts(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
+            self.0.packed::<pz::kind::Uint64>(2, values);
             self
         }
 
         /// `repeated int64 chunk_payload_histogram_sum = 3`
         #[inline]
-        pub fn chunk_payload_histogram_sum(&mut self, value: i64) -> &mut Self {
-            self.0.int(3, value);
+        pub fn chunk_payload_histogram_sum(&mut self, values: impl Iterator<Item = i64> + Clone) -> &mut Self {
+            self.0.packed::<pz::kind::Int64>(3, values);
             self
         }
 
@@ -850,8 +850,8 @@ pub mod trace_stats {
 
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint64>(message, 1, self.sequence_id);
-            pz::put::scalars::<pz::kind::Uint64>(message, 2, &self.chunk_payload_histogram_counts);
-            pz::put::scalars::<pz::kind::Int64>(message, 3, &self.chunk_payload_histogram_sum);
+            pz::put::packed::<pz::kind::Uint64>(message, 2, &self.chunk_payload_histogram_counts);
+            pz::put::packed::<pz::kind::Int64>(message, 3, &self.chunk_payload_histogram_sum);
             pz::put::scalar::<pz::kind::Uint32>(message, 4, self.buffer);
             message.raw(&self.unknown_fields);
         }

@@ -209,29 +209,29 @@ pub mod ftrace_event_bundle {
     impl CompactSchedWriter<'_> {
         /// `repeated uint64 switch_timestamp = 1`
         #[inline]
-        pub fn switch_timestamp(&mut self, value: u64) -> &mut Self {
-            self.0.varint(1, value);
+        pub fn switch_timestamp(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
+            self.0.packed::<pz::kind::Uint64>(1, values);
             self
         }
 
         /// `repeated int64 switch_prev_state = 2`
         #[inline]
-        pub fn switch_prev_state(&mut self, value: i64) -> &mut Self {
-            self.0.int(2, value);
+        pub fn switch_prev_state(&mut self, values: impl Iterator<Item = i64> + Clone) -> &mut Self {
+            self.0.packed::<pz::kind::Int64>(2, values);
             self
         }
 
         /// `repeated int32 switch_next_pid = 3`
         #[inline]
-        pub fn switch_next_pid(&mut self, value: i32) -> &mut Self {
-            self.0.int(3, i64::from(value));
+        pub fn switch_next_pid(&mut self, values: impl Iterator<Item = i32> + Clone) -> &mut Self {
+            self.0.packed::<pz::kind::Int32>(3, values);
             self
         }
 
         /// `repeated int32 switch_next_prio = 4`
         #[inline]
-        pub fn switch_next_prio(&mut self, value: i32) -> &mut Self {
-            self.0.int(4, i64::from(value));
+        pub fn switch_next_prio(&mut self, values: impl Iterator<Item = i32> + Clone) -> &mut Self {
+            self.0.packed::<pz::kind::Int32>(4, values);
             self
         }
 
@@ -244,50 +244,50 @@ pub mod ftrace_event_bundle {
 
         /// `repeated uint32 switch_next_comm_index = 6`
         #[inline]
-        pub fn switch_next_comm_index(&mut self, value: u32) -> &mut Self {
-            self.0.varint(6, u64::from(value));
+        pub fn switch_next_comm_index(&mut self, values: impl Iterator<Item = u32> + Clone) -> &mut Self {
+            self.0.packed::<pz::kind::Uint32>(6, values);
             self
         }
 
         /// `repeated uint64 waking_timestamp = 7`
         #[inline]
-        pub fn waking_timestamp(&mut self, value: u64) -> &mut Self {
-            self.0.varint(7, value);
+        pub fn waking_timestamp(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
+            self.0.packed::<pz::kind::Uint64>(7, values);
             self
         }
 
         /// `repeated int32 waking_pid = 8`
         #[inline]
-        pub fn waking_pid(&mut self, value: i32) -> &mut Self {
-            self.0.int(8, i64::from(value));
+        pub fn waking_pid(&mut self, values: impl Iterator<Item = i32> + Clone) -> &mut Self {
+            self.0.packed::<pz::kind::Int32>(8, values);
             self
         }
 
         /// `repeated int32 waking_target_cpu = 9`
         #[inline]
-        pub fn waking_target_cpu(&mut self, value: i32) -> &mut Self {
-            self.0.int(9, i64::from(value));
+        pub fn waking_target_cpu(&mut self, values: impl Iterator<Item = i32> + Clone) -> &mut Self {
+            self.0.packed::<pz::kind::Int32>(9, values);
             self
         }
 
         /// `repeated int32 waking_prio = 10`
         #[inline]
-        pub fn waking_prio(&mut self, value: i32) -> &mut Self {
-            self.0.int(10, i64::from(value));
+        pub fn waking_prio(&mut self, values: impl Iterator<Item = i32> + Clone) -> &mut Self {
+            self.0.packed::<pz::kind::Int32>(10, values);
             self
         }
 
         /// `repeated uint32 waking_comm_index = 11`
         #[inline]
-        pub fn waking_comm_index(&mut self, value: u32) -> &mut Self {
-            self.0.varint(11, u64::from(value));
+        pub fn waking_comm_index(&mut self, values: impl Iterator<Item = u32> + Clone) -> &mut Self {
+            self.0.packed::<pz::kind::Uint32>(11, values);
             self
         }
 
         /// `repeated uint32 waking_common_flags = 12`
         #[inline]
-        pub fn waking_common_flags(&mut self, value: u32) -> &mut Self {
-            self.0.varint(12, u64::from(value));
+        pub fn waking_common_flags(&mut self, values: impl Iterator<Item = u32> + Clone) -> &mut Self {
+            self.0.packed::<pz::kind::Uint32>(12, values);
             self
         }
     }

@@ -91,15 +91,15 @@ impl StackSampleWriter<'_> {
 
     /// `repeated uint64 follower_descriptor_iids = 13`
     #[inline]
-    pub fn follower_descriptor_iids(&mut self, value: u64) -> &mut Self {
-        self.0.varint(13, value);
+    pub fn follower_descriptor_iids(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
+        self.0.packed::<pz::kind::Uint64>(13, values);
         self
     }
 
     /// `repeated uint64 follower_weights = 14`
     #[inline]
-    pub fn follower_weights(&mut self, value: u64) -> &mut Self {
-        self.0.varint(14, value);
+    pub fn follower_weights(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
+        self.0.packed::<pz::kind::Uint64>(14, values);
         self
     }
 }
