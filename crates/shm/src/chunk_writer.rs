@@ -278,6 +278,9 @@ impl ChunkWriter {
         let (patches, flags) = (&mut self.patches, &mut self.flags);
         open.redirect(|slot| {
             *flags = flags.with(ChunkFlags::NEEDS_PATCHING);
+            // The stream left old bytes there; whoever looks should see that the value is missing.
+            // SAFETY: a slot in place is four bytes of this chunk (invariant 2 of the stream).
+            unsafe { write_size(slot.as_ptr(), [0; FRAGMENT_SIZE_LEN]) };
             let offset = slot.as_ptr().addr() - payload;
             Slot::Patch(patches.push(chunk_id, offset as u16))
         });
@@ -337,7 +340,7 @@ impl Drop for ChunkWriter {
     }
 }
 
-/// Stores the size of a fragment.
+/// Stores the size of a fragment, or any length field.
 ///
 /// # Safety
 /// `at` points to four bytes of a chunk that the caller holds in state BeingWritten.

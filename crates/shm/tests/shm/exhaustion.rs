@@ -1,0 +1,217 @@
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use esatto_shm::{ExhaustedPolicy, Fragment, abi::DROP_MARKER_BYTES};
+
+use crate::rig::{Rig, first_packet, nested_packet, raw_packet, test_packet};
+
+/// Fills both chunks of an 8 KiB region; the second one to the last 4 bytes.
+fn full(rig: &Rig, writer: &mut esatto_shm::TraceWriter) {
+    first_packet(writer);
+    raw_packet(writer, 4068);
+    raw_packet(writer, 4072);
+    assert!((0..2).all(|p| rig.word(p).0 != 0));
+}
+
+#[test]
+fn between_packets_a_drop_leaves_no_trace_in_the_chunk() {
+    let rig = Rig::new(8192);
+    let mut writer = rig.writer();
+    full(&rig, &mut writer);
+    test_packet(&mut writer, 1, "lost");
+    assert!(writer.is_dropping());
+    assert_eq!(writer.drop_count(), 1);
+    let taken = rig.drain();
+    assert_eq!(taken.len(), 2);
+    assert_eq!(taken[0].sizes(), [3, 4068, 0]);
+    assert_eq!(taken[1].sizes(), [4072, 0]);
+    assert!(taken.iter().all(|t| t.info.flags.0 == 0));
+}
+
+#[test]
+fn inside_a_packet_a_drop_leaves_the_marker() {
+    let rig = Rig::new(8192);
+    let mut writer = rig.writer();
+    first_packet(&mut writer);
+    raw_packet(&mut writer, 4068);
+    test_packet(&mut writer, 1, "good");
+    nested_packet(&mut writer, 2, 90);
+    assert_eq!(writer.drop_count(), 1);
+    let commits = rig.commits();
+    assert!(commits.iter().all(|c| c.patches.is_empty()), "open lengths of the chunk are abandoned");
+    let taken = rig.take(1, 0);
+    assert_eq!(taken.info.flags.0, 0);
+    assert_eq!(taken.info.count, 2);
+    assert!(matches!(taken.fragments()[..], [Fragment::Data(_), Fragment::Dropped]));
+}
+
+#[test]
+fn a_dropped_continuation_is_marked_and_its_earlier_chunk_patched() {
+    let rig = Rig::new(8192);
+    let mut writer = rig.writer();
+    test_packet(&mut writer, 1, "good");
+    nested_packet(&mut writer, 2, 90);
+    let commits = rig.commits();
+    let patches: Vec<_> = commits.iter().flat_map(|c| &c.patches).collect();
+    assert_eq!(patches.len(), 1);
+    assert_eq!(patches[0].patches.len(), 2);
+    assert_eq!(rig.header(0).packets.flags().0, 2 | 4);
+    let taken = rig.take(1, 0);
+    assert_eq!((taken.info.flags.0, taken.info.count), (1, 1));
+    assert_eq!(taken.payload[..4], DROP_MARKER_BYTES);
+}
+
+#[test]
+fn the_first_packet_after_a_loss_says_so_and_chunk_ids_go_on() {
+    let rig = Rig::new(8192);
+    let mut writer = rig.writer();
+    full(&rig, &mut writer);
+    for i in 0..10 {
+        test_packet(&mut writer, i, "lost");
+    }
+    rig.drain();
+    // Without a flush, at the very next packet.
+    test_packet(&mut writer, 20, "x");
+    test_packet(&mut writer, 21, "y");
+    assert!(!writer.is_dropping());
+    assert_eq!(writer.drop_count(), 1, "one period");
+    writer.flush();
+    let taken = rig.drain().remove(0);
+    assert_eq!(taken.info.chunk_id, 2);
+    let fragments = taken.fragments();
+    let Fragment::Data(first) = fragments[0] else { panic!() };
+    let Fragment::Data(second) = fragments[1] else { panic!() };
+    assert_eq!(first[..6], [0xd0, 0x02, 0x81, 0x02, 0x40, 20]);
+    assert_eq!(second[..2], [0x40, 21]);
+}
+
+#[test]
+fn the_loss_is_said_again_if_the_packet_that_says_it_is_lost() {
+    let rig = Rig::new(8192);
+    let mut writer = rig.writer();
+    full(&rig, &mut writer);
+    test_packet(&mut writer, 1, "lost");
+    rig.drain();
+    nested_packet(&mut writer, 2, 200);
+    rig.drain();
+    test_packet(&mut writer, 3, "x");
+    writer.flush();
+    let taken = rig.drain();
+    let Fragment::Data(data) = taken.last().unwrap().fragments()[0] else { panic!() };
+    assert_eq!(data[..6], [0xd0, 0x02, 0x81, 0x02, 0x40, 3]);
+    assert_eq!(writer.drop_count(), 2);
+}
+
+#[test]
+fn first_packet_on_sequence_is_on_the_first_that_gets_through() {
+    let rig = Rig::new(8192);
+    let mut other = rig.writer();
+    full(&rig, &mut other);
+    let mut writer = rig.writer();
+    test_packet(&mut writer, 1, "lost");
+    other.flush();
+    rig.drain();
+    test_packet(&mut writer, 2, "x");
+    writer.flush();
+    let taken = rig.drain().remove(0);
+    let Fragment::Data(data) = taken.fragments()[0] else { panic!() };
+    assert_eq!(data[..9], [0xd0, 0x02, 0x81, 0x02, 0xb8, 0x05, 0x01, 0x40, 2]);
+}
+
+#[test]
+fn a_writer_that_stalls_on_the_connection_thread_sends_itself() {
+    let rig = Rig::new(8192).with_service();
+    rig.sink.on_connection_thread.store(true, Ordering::Relaxed);
+    let mut writer = rig.arbiter.create_writer(1, ExhaustedPolicy::StallThenAbort);
+    for i in 0..200 {
+        raw_packet(&mut writer, 131 + i % 400);
+    }
+    nested_packet(&mut writer, 1, 300);
+    writer.flush();
+    rig.arbiter.send_pending();
+    assert_eq!(writer.drop_count(), 0);
+    assert_eq!(rig.sink.aborts.load(Ordering::Relaxed), 0);
+    assert_eq!(rig.sink.stalls.lock().unwrap().len(), 0, "it never had to wait");
+    let taken = rig.sink.taken.lock().unwrap();
+    assert!(taken.iter().enumerate().all(|(i, t)| t.info.chunk_id == i as u32));
+}
+
+#[test]
+fn stalling_waits_longer_and_longer_then_drops_without_waiting() {
+    let rig = Rig::new(8192);
+    let mut writer = rig.arbiter.create_writer(1, ExhaustedPolicy::StallThenDrop);
+    full(&rig, &mut writer);
+    test_packet(&mut writer, 1, "lost");
+    let stalls = rig.sink.stalls.lock().unwrap().clone();
+    let micros: Vec<_> = stalls[..8].iter().map(Duration::as_micros).collect();
+    assert_eq!(micros, [0, 8, 72, 584, 4680, 37448, 100_000, 100_000]);
+    assert_eq!(stalls.len(), 299);
+    for _ in 0..10 {
+        test_packet(&mut writer, 2, "lost");
+    }
+    assert_eq!(rig.sink.stalls.lock().unwrap().len(), 299, "no second wait");
+    assert_eq!(rig.sink.aborts.load(Ordering::Relaxed), 0);
+    rig.drain();
+    test_packet(&mut writer, 3, "x");
+    assert!(!writer.is_dropping());
+}
+
+#[test]
+fn stalling_ends_when_a_chunk_is_free() {
+    let rig = Rig::new(8192).with_service();
+    let mut writer = rig.arbiter.create_writer(1, ExhaustedPolicy::StallThenDrop);
+    full(&rig, &mut writer);
+    let arbiter = rig.arbiter.clone();
+    *rig.sink.while_stalled.lock().unwrap() = Some(Box::new(move || arbiter.send_pending()));
+    test_packet(&mut writer, 1, "x");
+    assert_eq!(rig.sink.stalls.lock().unwrap().len(), 1);
+    assert_eq!(writer.drop_count(), 0);
+    *rig.sink.while_stalled.lock().unwrap() = None;
+}
+
+#[test]
+fn stall_then_abort_tells_the_sink_and_drops() {
+    let rig = Rig::new(8192);
+    let mut writer = rig.arbiter.create_writer(1, ExhaustedPolicy::StallThenAbort);
+    full(&rig, &mut writer);
+    test_packet(&mut writer, 1, "lost");
+    assert_eq!(rig.sink.aborts.load(Ordering::Relaxed), 1);
+    assert_eq!(writer.drop_count(), 1);
+}
+
+#[test]
+fn stalling_ends_with_the_connection() {
+    let rig = Rig::new(8192);
+    let mut writer = rig.arbiter.create_writer(1, ExhaustedPolicy::StallThenAbort);
+    full(&rig, &mut writer);
+    let arbiter = rig.arbiter.clone();
+    let stalls = AtomicUsize::new(0);
+    *rig.sink.while_stalled.lock().unwrap() = Some(Box::new(move || {
+        if stalls.fetch_add(1, Ordering::Relaxed) == 2 {
+            arbiter.shutdown();
+        }
+    }));
+    test_packet(&mut writer, 1, "lost");
+    assert_eq!(rig.sink.stalls.lock().unwrap().len(), 3);
+    assert_eq!(rig.sink.aborts.load(Ordering::Relaxed), 0);
+    *rig.sink.while_stalled.lock().unwrap() = None;
+}
+
+#[test]
+fn dropping_in_a_large_region_finds_a_free_page_wherever_it_is() {
+    let rig = Rig::new(4096 * 512);
+    let mut hog = rig.writer();
+    for _ in 0..512 {
+        raw_packet(&mut hog, 4072);
+    }
+    let mut writer = rig.writer();
+    test_packet(&mut writer, 1, "lost");
+    rig.arbiter.send_pending();
+    rig.take(300, 0);
+    for i in 0..8 {
+        test_packet(&mut writer, i, "x");
+    }
+    assert!(!writer.is_dropping(), "64 of 512 pages for each packet");
+}

@@ -1,0 +1,17 @@
+//! The promises of `docs/spec/shared-memory.md` §22, one module per area.
+
+#![cfg(not(esatto_loom))]
+#![allow(missing_docs, reason = "tests")]
+
+mod chunk_states;
+mod commits;
+mod emulated_memory;
+mod exhaustion;
+mod golden;
+mod hostile_memory;
+mod leaked_guards;
+mod patches;
+mod rig;
+mod scraping;
+mod startup;
+mod writing;
