@@ -80,7 +80,7 @@ fn one_wake_up_reads_a_bounded_amount() {
     rustix::net::sockopt::set_socket_send_buffer_size(&a, 4 << 20).unwrap();
     let mut frame = Vec::new();
     encode::bind_service(&mut frame, 1, "ProducerPort").unwrap();
-    let flood = frame.repeat(1 << 20 / frame.len());
+    let flood = frame.repeat((1 << 20) / frame.len());
     let sent = a.send(&flood, None).unwrap();
     let mut total = 0;
     let mut wake_ups = 0;

@@ -14,3 +14,4 @@ mod hooks_see_every_call;
 mod hosts_answer_by_the_table;
 mod identities_cannot_be_forged_locally;
 mod listeners_do_not_steal_sockets;
+mod real_services_understand_our_clients;
