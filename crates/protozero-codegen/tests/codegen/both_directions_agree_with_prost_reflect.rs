@@ -10,6 +10,11 @@ fn decode(name: &str, bytes: &[u8]) -> DynamicMessage {
     DynamicMessage::decode(message, bytes).unwrap()
 }
 
+/// The message in prost-reflect's own encoding: comparing `DynamicMessage`s of a recursive type does not end.
+fn canonical(bytes: &[u8]) -> Vec<u8> {
+    decode("fixture.Everything", bytes).encode_to_vec()
+}
+
 fn written() -> Vec<u8> {
     let mut buffer = HeapBuffer::new();
     let mut w = EverythingWriter::from(buffer.message());
@@ -115,7 +120,7 @@ fn owned_values_decode_and_encode_the_same_message() {
     assert_eq!(value.unknown_fields, b"", "every field is known");
     assert_eq!(value.counts[0].value, Some(-5));
     assert_eq!(value.packed_colors, [Color::GREEN, Color::RED]);
-    assert_eq!(decode("fixture.Everything", &value.encode()), decode("fixture.Everything", &bytes));
+    assert_eq!(canonical(&value.encode()), canonical(&bytes));
     assert_eq!(Everything::decode(&value.encode()), Ok(value));
 }
 

@@ -7,10 +7,10 @@ use ::esatto_protozero as pz;
 pz::open_enum! {
     /// Enumeration `fixture.Color`; numbers without a name are values too.
     enum Color, default 3 {
-        GREEN = -1, "GREEN";
-        CRIMSON = 3, "CRIMSON";
         /// Comments on values are kept.
         RED = 3, "RED";
+        GREEN = -1, "GREEN";
+        CRIMSON = 3, "CRIMSON";
     }
 }
 

@@ -1,5 +1,6 @@
 //! The generator against a fixture with everything in it, and against prost-reflect as a second opinion.
 
+#[allow(dead_code, unreachable_pub)]
 #[rustfmt::skip]
 mod fixture;
 

@@ -65,7 +65,7 @@ fn names_that_mean_something_to_rust_are_escaped() {
         message: Some("m".into()),
         unknown_fields_: Some("u".into()),
         bRequest: Some(true),
-        field: Some(everything::Field { name: Some("f".into()), ..Default::default() }.into()),
+        field: Some(everything::Field { name: Some("f".into()), ..Default::default() }),
         ..Default::default()
     };
     assert_eq!(Everything::decode(&value.encode()), Ok(value));

@@ -231,6 +231,8 @@ pub mod gpu_counter_descriptor {
             VERTEX = 25, "VERTEX";
             PIXEL = 26, "PIXEL";
             TRIANGLE = 27, "TRIANGLE";
+            PRIMITIVE = 38, "PRIMITIVE";
+            FRAGMENT = 39, "FRAGMENT";
             MILLIWATT = 28, "MILLIWATT";
             WATT = 29, "WATT";
             KILOWATT = 30, "KILOWATT";
@@ -241,8 +243,6 @@ pub mod gpu_counter_descriptor {
             FAHRENHEIT = 35, "FAHRENHEIT";
             KELVIN = 36, "KELVIN";
             PERCENT = 37, "PERCENT";
-            PRIMITIVE = 38, "PRIMITIVE";
-            FRAGMENT = 39, "FRAGMENT";
             INSTRUCTION = 40, "INSTRUCTION";
         }
     }

@@ -26,6 +26,7 @@ pub mod perf_events {
             SW_PAGE_FAULTS_MAJ = 7, "SW_PAGE_FAULTS_MAJ";
             SW_ALIGNMENT_FAULTS = 8, "SW_ALIGNMENT_FAULTS";
             SW_EMULATION_FAULTS = 9, "SW_EMULATION_FAULTS";
+            SW_DUMMY = 20, "SW_DUMMY";
             HW_CPU_CYCLES = 10, "HW_CPU_CYCLES";
             HW_INSTRUCTIONS = 11, "HW_INSTRUCTIONS";
             HW_CACHE_REFERENCES = 12, "HW_CACHE_REFERENCES";
@@ -36,7 +37,6 @@ pub mod perf_events {
             HW_STALLED_CYCLES_FRONTEND = 17, "HW_STALLED_CYCLES_FRONTEND";
             HW_STALLED_CYCLES_BACKEND = 18, "HW_STALLED_CYCLES_BACKEND";
             HW_REF_CPU_CYCLES = 19, "HW_REF_CPU_CYCLES";
-            SW_DUMMY = 20, "SW_DUMMY";
         }
     }
 

@@ -100,10 +100,10 @@ pub mod surface_flinger_layers_config {
             TRACE_FLAG_INPUT = 2, "TRACE_FLAG_INPUT";
             TRACE_FLAG_COMPOSITION = 4, "TRACE_FLAG_COMPOSITION";
             TRACE_FLAG_EXTRA = 8, "TRACE_FLAG_EXTRA";
-            TRACE_FLAG_ALL = 14, "TRACE_FLAG_ALL";
             TRACE_FLAG_HWC = 16, "TRACE_FLAG_HWC";
             TRACE_FLAG_BUFFERS = 32, "TRACE_FLAG_BUFFERS";
             TRACE_FLAG_VIRTUAL_DISPLAYS = 64, "TRACE_FLAG_VIRTUAL_DISPLAYS";
+            TRACE_FLAG_ALL = 14, "TRACE_FLAG_ALL";
         }
     }
 }
