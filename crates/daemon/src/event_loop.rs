@@ -406,5 +406,5 @@ impl EventLoop {
 
 fn timespec(ns: u64) -> Timespec {
     // Both parts fit: 2^64 ns are 585 years.
-    Timespec { tv_sec: (ns / 1_000_000_000).cast_signed(), tv_nsec: (ns % 1_000_000_000).cast_signed() }
+    Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
 }

@@ -14,7 +14,7 @@ pub(crate) fn service_config(version: &str) -> Result<ServiceConfig, Error> {
     // Up to 256 bytes come whole or not at all.
     got.map_err(Error::system("get random bytes"))?;
     Ok(ServiceConfig {
-        uid: rustix::process::geteuid().as_raw().cast_signed(),
+        uid: rustix::process::geteuid().as_raw() as i32,
         version: version.to_owned(),
         system: system_facts(),
         seed,
@@ -33,8 +33,13 @@ fn system_facts() -> SystemFacts {
         page_size_bytes: u32::try_from(rustix::param::page_size()).ok(),
         timezone_offset_minutes: None,
         cpus: configured_cpus(),
-        ram_bytes: u64::try_from(memory.totalram).ok().map(|units| units.saturating_mul(u64::from(memory.mem_unit))),
+        ram_bytes: Some(ram_bytes(memory.totalram, memory.mem_unit)),
     }
+}
+
+/// The kernel counts in units of its own; their number has the width of a machine word.
+fn ram_bytes(units: impl TryInto<u64>, unit_bytes: u32) -> u64 {
+    units.try_into().map_or(u64::MAX, |units| units.saturating_mul(u64::from(unit_bytes)))
 }
 
 /// Configured CPUs, not only those online: the highest number in `0-7`, plus one.

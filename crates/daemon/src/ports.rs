@@ -1,9 +1,9 @@
 //! The services that the sockets expose.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use esatto_ipc::Port;
-use esatto_schema::{consumer_port, producer_port};
+use esatto_ipc::ports::{CONSUMER_PORT, PRODUCER_PORT};
 
 /// Who connects to a listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,13 +15,9 @@ pub(crate) enum Role {
 impl Role {
     /// The ports of its sockets.
     pub(crate) fn ports(self) -> Arc<[Port]> {
-        static PRODUCER: LazyLock<Vec<&str>> =
-            LazyLock::new(|| producer_port::Method::ALL.iter().map(|method| method.name()).collect());
-        static CONSUMER: LazyLock<Vec<&str>> =
-            LazyLock::new(|| consumer_port::Method::ALL.iter().map(|method| method.name()).collect());
         match self {
-            Self::Producer => Arc::new([Port { name: producer_port::SERVICE, methods: &PRODUCER }]),
-            Self::Consumer => Arc::new([Port { name: consumer_port::SERVICE, methods: &CONSUMER }]),
+            Self::Producer => Arc::new([PRODUCER_PORT]),
+            Self::Consumer => Arc::new([CONSUMER_PORT]),
         }
     }
 

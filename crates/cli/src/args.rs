@@ -1,0 +1,140 @@
+//! The command line.
+
+use core::time::Duration;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Records, inspects and serves Perfetto traces.
+#[derive(Debug, Parser)]
+#[command(name = "esatto", version, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Record a small pipeline of three processes over the files of this machine, to have a trace to look at
+    Demo(Demo),
+    /// Record a command, or what the running service sees, into a file
+    Record(Record),
+    /// Run the tracing service in the foreground
+    Traced(Traced),
+    /// Tell what is in a trace
+    Info(Info),
+    /// One process of the demo
+    #[command(hide = true)]
+    DemoStage(DemoStage),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Where the trace goes
+    #[arg(short, long, value_name = "FILE", default_value = "demo.pftrace")]
+    pub(crate) out: PathBuf,
+    /// How long the pipeline works: 500ms, 5s, 1m
+    #[arg(short, long, value_name = "TIME", default_value = "5s", value_parser = parse_time)]
+    pub(crate) time: Duration,
+    /// Folders whose files are hashed, compressed and indexed [default: /usr]
+    #[arg(value_name = "FOLDER")]
+    pub(crate) roots: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoStage {
+    pub(crate) stage: crate::demo::Stage,
+    #[arg(long, value_parser = parse_time, default_value = "5s")]
+    pub(crate) time: Duration,
+    #[arg(long, default_value_t = u64::MAX)]
+    pub(crate) max_files: u64,
+    pub(crate) roots: Vec<PathBuf>,
+}
+
+/// With a command, a service of its own is started for it on private sockets; without one, the running
+/// service is asked (see PERFETTO_CONSUMER_SOCK_NAME).
+#[derive(Debug, Args)]
+pub(crate) struct Record {
+    /// Where the trace goes
+    #[arg(short, long, value_name = "FILE", required_unless_present = "config")]
+    pub(crate) out: Option<PathBuf>,
+    /// End after this time: 500ms, 10s, 1m, 2h [default: when the command ends, or at Ctrl-C]
+    #[arg(short, long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) time: Option<Duration>,
+    /// A TraceConfig in protobuf's text format, - for stdin [default: all track events]
+    #[arg(short, long, value_name = "CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// What to record, with its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+/// Socket names come from PERFETTO_PRODUCER_SOCK_NAME (a comma-separated list) and PERFETTO_CONSUMER_SOCK_NAME;
+/// without them they are in /run/perfetto if that folder exists, else in /tmp.
+#[derive(Debug, Args)]
+pub(crate) struct Traced {
+    /// Say more: what connects, registers and starts (twice: every frame)
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Group and mode of producer and consumer sockets, as in perfetto:0666:perfetto:0660
+    #[arg(long, value_name = "PGROUP:PMODE:CGROUP:CMODE")]
+    pub(crate) set_socket_permissions: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Info {
+    /// The trace
+    pub(crate) file: PathBuf,
+    /// For machines
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Reads `N` followed by `ms`, `s`, `m` or `h` (`docs/spec/cli.md` §6).
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let factor_ms = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err("expected a whole number and a unit: 500ms, 10s, 1m or 2h".to_owned()),
+    };
+    let number: u64 = number.parse().map_err(|_| "expected a whole number before the unit, as in 10s".to_owned())?;
+    // A config holds the time as 32 bits of milliseconds (TraceConfig.duration_ms).
+    match number.checked_mul(factor_ms) {
+        Some(0) => Err("a recording needs some time: 500ms, 10s, 1m".to_owned()),
+        Some(ms) if ms <= u64::from(u32::MAX) => Ok(Duration::from_millis(ms)),
+        _ => Err("that is more than 49 days".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn times_have_a_number_and_a_unit() {
+        assert_eq!(parse_time("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_time("10s"), Ok(Duration::from_secs(10)));
+        assert_eq!(parse_time("2h"), Ok(Duration::from_secs(7200)));
+        for bad in ["", "10", "s", "-1s", "1 s", "1d", "0s", "99999999999s", "18446744073709551615h"] {
+            assert!(parse_time(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn everything_behind_two_dashes_is_the_command() {
+        let cli = Cli::parse_from(["esatto", "record", "-o", "x", "-t", "1s", "--", "ls", "-o", "--time"]);
+        let Command::Record(record) = cli.command else { panic!("not a record") };
+        assert_eq!(record.command, ["ls", "-o", "--time"]);
+        assert!(Cli::try_parse_from(["esatto", "record", "--", "ls"]).is_err(), "no file named");
+    }
+}

@@ -1,0 +1,133 @@
+//! What is recorded: a config from the user, or one that fits most wishes.
+
+use core::time::Duration;
+use std::io::Read as _;
+use std::path::Path;
+
+use esatto_protozero::Owned as _;
+use esatto_schema::trace_config::buffer_config::FillPolicy;
+use esatto_schema::trace_config::{BufferConfig, DataSource, IncrementalStateConfig};
+use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
+use prost_reflect::DescriptorPool;
+
+use crate::failure::{Attempt as _, Failure};
+
+/// Larger texts are no configs.
+const MAX_TEXT_BYTES: u64 = 16 << 20;
+
+/// Buffer of a session that is drained all the time: what may come between two readings, and some seconds more.
+const BUFFER_KB: u32 = 64 * 1024;
+/// How much of the last moments of a killed process may be missing at most.
+const FLUSH_PERIOD_MS: u32 = 1000;
+/// After a loss, names and tracks are known again so much later at the latest.
+const CLEAR_PERIOD_MS: u32 = 5000;
+
+/// Every track event of every program, whatever its category.
+pub(crate) fn all_track_events() -> TraceConfig {
+    let events = TrackEventConfig {
+        enabled_categories: vec!["*".into()],
+        // The pattern alone leaves out what is tagged so.
+        enabled_tags: vec!["slow".into(), "debug".into()],
+        ..TrackEventConfig::default()
+    };
+    TraceConfig {
+        buffers: vec![BufferConfig {
+            size_kb: Some(BUFFER_KB),
+            fill_policy: Some(FillPolicy::RING_BUFFER),
+            ..BufferConfig::default()
+        }],
+        data_sources: vec![DataSource {
+            config: Some(
+                DataSourceConfig {
+                    name: Some("track_event".into()),
+                    track_event_config: Some(events.into()),
+                    ..DataSourceConfig::default()
+                }
+                .into(),
+            ),
+            ..DataSource::default()
+        }],
+        flush_period_ms: Some(FLUSH_PERIOD_MS),
+        incremental_state_config: Some(IncrementalStateConfig {
+            clear_period_ms: Some(CLEAR_PERIOD_MS),
+            ..IncrementalStateConfig::default()
+        }),
+        ..TraceConfig::default()
+    }
+}
+
+/// Reads a config in text format; `-` is standard input. Every mistake in it is reported with its place.
+pub(crate) fn from_text_file(path: &Path) -> Result<TraceConfig, Failure> {
+    let what = || format!("cannot read the config {}", path.display());
+    let mut text = Vec::new();
+    if path.as_os_str() == "-" {
+        std::io::stdin().take(MAX_TEXT_BYTES).read_to_end(&mut text).attempt(what)?;
+    } else {
+        let file = std::fs::File::open(path).attempt(what)?;
+        file.take(MAX_TEXT_BYTES).read_to_end(&mut text).attempt(what)?;
+    }
+    from_text(&path.display().to_string(), &text)
+}
+
+fn from_text(name: &str, text: &[u8]) -> Result<TraceConfig, Failure> {
+    let pool = DescriptorPool::decode(esatto_schema::FILE_DESCRIPTOR_SET)
+        .attempt(|| "cannot load the built-in schema".to_owned())?;
+    let message = pool.get_message_by_name("perfetto.protos.TraceConfig");
+    let message = message.ok_or_else(|| Failure::new("cannot load the built-in schema", "it has no TraceConfig"))?;
+    let parser = esatto_text_format::Parser::new(message).file_name(name);
+    let encoded = parser.parse(text).map_err(|errors| {
+        let noun = if errors.len() == 1 { "mistake" } else { "mistakes" };
+        Failure::new(format!("the config has {} {noun}", errors.len()), format!("\n{errors}"))
+    })?;
+    if encoded.is_empty() {
+        return Err(Failure::new("the config is empty", "nothing would be recorded")
+            .hint("leave out -c to record all track events"));
+    }
+    TraceConfig::decode(&encoded).map_err(|_| Failure::new("the config is not understood", "its encoding is broken"))
+}
+
+/// Fills in what every client fills in (`docs/spec/cli.md` §5), and the time if the command line has one.
+pub(crate) fn complete(config: &mut TraceConfig, time: Option<Duration>) -> Result<(), Failure> {
+    if let Some(time) = time {
+        // `-t` accepts no more than 32 bits of milliseconds.
+        config.duration_ms = Some(u32::try_from(time.as_millis()).unwrap_or(u32::MAX));
+    }
+    if config.trace_uuid_msb.unwrap_or(0) == 0 && config.trace_uuid_lsb.unwrap_or(0) == 0 {
+        config.trace_uuid_msb = Some(random()?);
+        config.trace_uuid_lsb = Some(random()?);
+    }
+    Ok(())
+}
+
+fn random() -> Result<i64, Failure> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .attempt(|| "cannot get random bytes".to_owned())?;
+    Ok(i64::from_ne_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_config_in_text_format_is_read() {
+        let text = b"buffers { size_kb: 1024 } data_sources { config { name: 'track_event' } } duration_ms: 7";
+        let mut config = from_text("x", text).unwrap();
+        assert_eq!(config.buffers[0].size_kb, Some(1024));
+        assert_eq!(config.duration_ms, Some(7));
+        complete(&mut config, Some(Duration::from_secs(2))).unwrap();
+        assert_eq!(config.duration_ms, Some(2000));
+        assert_ne!(config.trace_uuid_msb, None);
+    }
+
+    #[test]
+    fn mistakes_are_reported_with_their_place() {
+        let failure = from_text("my.cfg", b"buffers {\n  size_kbb: 1024\n}").unwrap_err().to_string();
+        assert!(
+            failure.contains("1 mistake") && failure.contains("my.cfg:2:3") && failure.contains("size_kb"),
+            "{failure}"
+        );
+        assert!(from_text("x", b"# nothing").unwrap_err().to_string().contains("empty"));
+    }
+}

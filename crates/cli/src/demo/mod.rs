@@ -1,0 +1,125 @@
+//! `esatto demo`: a pipeline of three processes over the files of this machine, recorded.
+//!
+//! ```text
+//! scanner ──paths──▶ cruncher ──compressed files──▶ indexer
+//! 2 walkers          3 workers: read, hash,         2 workers: unpack, verify,
+//!                    compress                       tokenize, merge
+//! ```
+//!
+//! The processes are this same program, started with the hidden command `demo-stage`; pipes connect them. Each file
+//! is a flow that can be followed from its discovery to the index, across threads and processes.
+
+mod categories;
+mod cruncher;
+mod indexer;
+mod parcel;
+mod queue;
+mod scanner;
+mod show;
+mod tracks;
+
+use core::time::Duration;
+use std::io::{self, BufReader, Read};
+use std::process::ExitCode;
+use std::thread::{self, ScopedJoinHandle};
+use std::time::Instant;
+
+use esatto::{CounterTrack, Flow, Tracing, counter, slice};
+
+use self::categories::{CATEGORIES, PIPES, QUEUES};
+use self::parcel::Parcel;
+use self::queue::Queue;
+use crate::args;
+use crate::failure::{Attempt as _, Failure};
+
+pub(crate) use self::show::run;
+
+/// Larger files are left out: the demo is about many things happening, not about one that takes long.
+pub(crate) const MAX_FILE_BYTES: usize = 256 * 1024;
+
+/// How long a stage waits for the session before it starts to work untraced.
+const SESSION_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Enough for what a thousand files leave behind, should the service be busy elsewhere for a moment.
+const SHARED_MEMORY_KB: u32 = 2048;
+const SHARED_PAGE_KB: u32 = 16;
+
+/// The processes of the pipeline, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Stage {
+    Scanner,
+    Cruncher,
+    Indexer,
+}
+
+impl Stage {
+    pub(crate) const ALL: [Self; 3] = [Self::Scanner, Self::Cruncher, Self::Indexer];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Scanner => "scanner",
+            Self::Cruncher => "cruncher",
+            Self::Indexer => "indexer",
+        }
+    }
+}
+
+/// The body of one process of the pipeline.
+pub(crate) fn run_stage(args: &args::DemoStage) -> Result<ExitCode, Failure> {
+    let name = args.stage.name();
+    let failed = || format!("the {name} of the demo has failed");
+    let builder = Tracing::builder().system().categories(CATEGORIES).producer_name(format!("demo.{name}"));
+    let tracing = builder.shared_memory(SHARED_MEMORY_KB, SHARED_PAGE_KB).start().attempt(failed)?;
+    if !tracing.wait_until_enabled(&PIPES, SESSION_TIMEOUT) {
+        eprintln!("The {name} works untraced: no session has started within {} s.", SESSION_TIMEOUT.as_secs());
+    }
+    let (input, output) = (io::stdin(), io::stdout());
+    match args.stage {
+        Stage::Scanner => {
+            let deadline = Instant::now() + args.time;
+            scanner::run(&args.roots, deadline, args.max_files, output).map(drop)
+        }
+        Stage::Cruncher => cruncher::run(input, output).map(drop),
+        Stage::Indexer => indexer::run(input).map(|index| {
+            let words = index.distinct_words();
+            println!("{} files, {words} distinct words, {} damaged on the way", index.documents, index.damaged);
+        }),
+    }
+    .attempt(failed)?;
+    drop(tracing);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Takes parcels from a pipe into `queue`, which is closed at the end.
+fn receive(input: impl Read, queue: &Queue<Parcel>, depth_track: &CounterTrack) -> io::Result<()> {
+    let mut input = BufReader::new(input);
+    let result = loop {
+        let parcel = match Parcel::read_from(&mut input) {
+            Ok(Some(parcel)) => parcel,
+            Ok(None) => break Ok(()),
+            Err(e) => break Err(e),
+        };
+        let id = parcel.id;
+        let _receive = slice!(PIPES, "receive", file = id, |e| e.flow(Flow::global(id)));
+        match queue.push(parcel) {
+            Some(depth) => counter!(QUEUES, depth_track, depth),
+            None => break Ok(()),
+        }
+    };
+    queue.close();
+    result
+}
+
+/// Starts a thread with a name, which becomes the name of its track.
+fn named<'scope, 'env, T: Send + 'scope>(
+    scope: &'scope thread::Scope<'scope, 'env>,
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'scope,
+) -> io::Result<ScopedJoinHandle<'scope, T>> {
+    thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, body)
+}
+
+/// The result of a thread; its panic goes on in this one.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}

@@ -1,0 +1,106 @@
+//! A bounded queue between the threads of one stage.
+//!
+//! Full queues hold their writers up, so a slow stage slows the whole pipeline down instead of filling
+//! the memory; in the trace that is a flat `queue depth` counter and a long `push` slice.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A queue of at most `limit` items for any number of writers and readers.
+#[derive(Debug)]
+pub(crate) struct Queue<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+    limit: usize,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    items: VecDeque<T>,
+    closed: bool,
+}
+
+impl<T> Queue<T> {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            state: Mutex::new(State { items: VecDeque::with_capacity(limit), closed: false }),
+            changed: Condvar::new(),
+            limit,
+        }
+    }
+
+    /// Appends `item`, waiting for room; returns the depth afterwards, or `None` if the queue is closed.
+    pub(crate) fn push(&self, item: T) -> Option<usize> {
+        let mut state = self.lock();
+        while state.items.len() >= self.limit && !state.closed {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.closed {
+            return None;
+        }
+        state.items.push_back(item);
+        let depth = state.items.len();
+        drop(state);
+        self.changed.notify_all();
+        Some(depth)
+    }
+
+    /// Takes the oldest item, waiting for one, with the depth afterwards; `None` at the end: closed and empty.
+    pub(crate) fn pop(&self) -> Option<(T, usize)> {
+        let mut state = self.lock();
+        loop {
+            if let Some(item) = state.items.pop_front() {
+                let depth = state.items.len();
+                drop(state);
+                self.changed.notify_all();
+                return Some((item, depth));
+            }
+            if state.closed {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Lets readers take what is left and refuses anything new.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_pushed_before_closing_is_still_taken() {
+        let queue = Queue::new(4);
+        assert_eq!(queue.push(1), Some(1));
+        assert_eq!(queue.push(2), Some(2));
+        queue.close();
+        assert_eq!(queue.push(3), None);
+        assert_eq!(queue.pop(), Some((1, 1)));
+        assert_eq!(queue.pop(), Some((2, 0)));
+        assert_eq!(queue.pop(), None);
+    }
+
+    #[test]
+    fn a_full_queue_waits_for_its_reader() {
+        let queue = Queue::new(1);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for item in 0..100 {
+                    queue.push(item);
+                }
+                queue.close();
+            });
+            let taken: Vec<i32> = core::iter::from_fn(|| queue.pop().map(|(item, _)| item)).collect();
+            assert_eq!(taken, (0..100).collect::<Vec<_>>());
+        });
+    }
+}

@@ -1,0 +1,87 @@
+//! A tracing service of our own: on sockets in a folder that only we may enter.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use esatto_daemon::{Daemon, DaemonHandle, Options};
+use esatto_ipc::address::{Address, CONSUMER_SOCK_NAME, PRODUCER_SOCK_NAME};
+
+use crate::failure::{Attempt as _, Failure};
+
+/// A service in this process. Ends, and removes its sockets, when dropped.
+#[derive(Debug)]
+pub(crate) struct PrivateService {
+    // Dropped in this order: the service first, then its folder.
+    _daemon: DaemonHandle,
+    producer: Address,
+    consumer: Address,
+    _folder: Folder,
+}
+
+impl PrivateService {
+    pub(crate) fn start() -> Result<Self, Failure> {
+        let folder = Folder::create().attempt(|| "cannot make a folder for private sockets".to_owned())?;
+        let producer = Address::Path(folder.path().join("producer"));
+        let consumer = Address::Path(folder.path().join("consumer"));
+        let daemon = Daemon::bind(Options::new(producer.clone(), consumer.clone()))
+            .and_then(Daemon::spawn_thread)
+            .attempt(|| "cannot start the tracing service".to_owned())?;
+        Ok(Self { _daemon: daemon, producer, consumer, _folder: folder })
+    }
+
+    pub(crate) fn consumer(&self) -> &Address {
+        &self.consumer
+    }
+
+    /// Lets a program that is about to be started find this service.
+    pub(crate) fn announce_to(&self, command: &mut Command) {
+        command.env(PRODUCER_SOCK_NAME, self.producer.to_os_string());
+        command.env(CONSUMER_SOCK_NAME, self.consumer.to_os_string());
+    }
+}
+
+/// A new folder with mode 0700, removed with all its content when dropped.
+#[derive(Debug)]
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn create() -> io::Result<Self> {
+        let mut random = [0; 8];
+        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+        // In /tmp and not in $TMPDIR: a socket's path may have no more than 106 bytes.
+        let path = Path::new("/tmp").join(format!("esatto-{:016x}", u64::from_ne_bytes(random)));
+        // Fails if it exists already: nobody can have put something there before us.
+        fs::DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Self(path))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Best effort: a folder that stays in /tmp harms nobody.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn the_folder_is_private_and_goes_away() {
+        let folder = Folder::create().unwrap();
+        let path = folder.path().to_owned();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        fs::write(path.join("left over"), "x").unwrap();
+        drop(folder);
+        assert!(!path.exists());
+    }
+}

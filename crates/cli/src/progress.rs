@@ -1,0 +1,119 @@
+//! What a recording shows while it runs: a live line on a terminal, one plain line per second elsewhere.
+
+use core::fmt;
+use core::time::Duration;
+use std::io::IsTerminal as _;
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Between two plain lines.
+const PLAIN_PERIOD: Duration = Duration::from_secs(1);
+
+/// How far a recording has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Bytes of trace data, in the buffers and in the file.
+    pub(crate) bytes: u64,
+    /// Packets in the file; `None` as long as nothing is read from the buffers.
+    pub(crate) packets: Option<u64>,
+    /// Chunks and packets that were lost on the way.
+    pub(crate) losses: u64,
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Size(self.bytes).fmt(f)?;
+        if let Some(packets) = self.packets {
+            write!(f, " · {packets} packets")?;
+        }
+        write!(f, " · {} lost", self.losses)
+    }
+}
+
+/// The line itself; disappears when dropped.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    started: Instant,
+    limit: Option<Duration>,
+    live: Option<ProgressBar>,
+    last_plain: Option<Instant>,
+}
+
+impl Progress {
+    /// Starts the clock. `limit` is when the recording will end by itself.
+    pub(crate) fn start(limit: Option<Duration>) -> Self {
+        let live = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            bar.set_style(
+                ProgressStyle::with_template("{spinner} {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()),
+            );
+            bar
+        });
+        Self { started: Instant::now(), limit, live, last_plain: None }
+    }
+
+    /// Shows how far the recording is, as often as is good to read.
+    pub(crate) fn show(&mut self, counts: &Counts) {
+        if let Some(bar) = &self.live {
+            bar.set_message(self.line(counts));
+            bar.tick();
+        } else if self.last_plain.is_none_or(|last| last.elapsed() >= PLAIN_PERIOD) {
+            self.last_plain = Some(Instant::now());
+            eprintln!("{}", self.line(counts));
+        }
+    }
+
+    fn line(&self, counts: &Counts) -> String {
+        let elapsed_s = self.started.elapsed().as_secs_f64();
+        match self.limit {
+            Some(limit) => format!("recording {elapsed_s:.1} of {:.1} s · {counts}", limit.as_secs_f64()),
+            None => format!("recording {elapsed_s:.1} s · {counts}"),
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.live {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// A number of bytes for people.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size(pub(crate) u64);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+        if self.0 < 1024 {
+            return write!(f, "{} bytes", self.0);
+        }
+        let mut value = self.0 as f64 / 1024.0;
+        let mut unit = 0;
+        while value >= 1024.0 && unit + 1 < UNITS.len() {
+            value /= 1024.0;
+            unit += 1;
+        }
+        write!(f, "{value:.1} {}", UNITS[unit])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_for_people() {
+        let shown = [0, 1023, 1024, 1536, 5 << 20, 3 << 50].map(|bytes| Size(bytes).to_string());
+        assert_eq!(shown, ["0 bytes", "1023 bytes", "1.0 KiB", "1.5 KiB", "5.0 MiB", "3072.0 TiB"]);
+    }
+
+    #[test]
+    fn the_counts_say_what_was_lost() {
+        let counts = Counts { bytes: 2048, packets: Some(3), losses: 1 };
+        assert_eq!(counts.to_string(), "2.0 KiB · 3 packets · 1 lost");
+    }
+}

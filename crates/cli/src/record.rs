@@ -1,0 +1,222 @@
+//! `esatto record`: a command, or what the running service sees, into a file.
+
+use core::time::Duration;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::time::Instant;
+
+use esatto_ipc::Address;
+use esatto_schema::TraceConfig;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+
+use crate::args;
+use crate::config;
+use crate::failure::{Attempt as _, Failure};
+use crate::output::Output;
+use crate::private::PrivateService;
+use crate::progress::{Progress, Size};
+use crate::recorder::{Recorded, Recorder, Transfer};
+use crate::signals::StopSignal;
+
+/// How often the progress is shown, and the child looked at where the kernel does not tell of its end.
+const TICK: Duration = Duration::from_millis(100);
+/// How long a command may take to end after SIGTERM.
+const TERM_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
+    let mut config = match &args.config {
+        Some(path) => config::from_text_file(path)?,
+        None => config::all_track_events(),
+    };
+    config::complete(&mut config, args.time)?;
+    let transfer = transfer(&config, args.config.is_some());
+    let output = open_output(args, &config)?;
+    let limit = config.duration_ms.filter(|ms| *ms > 0).map(|ms| Duration::from_millis(ms.into()));
+
+    let mut stop = StopSignal::install().attempt(|| "cannot handle signals".to_owned())?;
+    let service = if args.command.is_empty() { None } else { Some(PrivateService::start()?) };
+    let address = match &service {
+        Some(service) => service.consumer().clone(),
+        None => Address::consumer_default().attempt(|| "cannot tell where the tracing service is".to_owned())?,
+    };
+    let mut recorder = Recorder::start(&address, config, transfer, output)?;
+    // The session runs: whatever the command does from its first instruction on can be recorded.
+    let mut child = match &service {
+        Some(service) => Some(Program::start(&args.command, service).inspect_err(|_| remove_empty(args))?),
+        None => None,
+    };
+
+    let mut progress = Progress::start(limit);
+    let watched = watch(&mut recorder, &mut stop, child.as_mut(), &mut progress);
+    // After a failure the session is given up; the file keeps what it has.
+    let recorded = watched.and_then(|()| recorder.finish());
+    drop(progress);
+    // Its own end counts, not the one that we bring about.
+    let by_itself = child.as_mut().is_some_and(Program::has_ended) && !stop.received();
+    let status = child.map(Program::end).filter(|_| by_itself);
+    let recorded = recorded?;
+    report(&recorded, args.out.as_deref());
+    if let Some(error) = recorded.error {
+        return Err(Failure::new("the service ended the recording", error));
+    }
+    Ok(status.map_or(ExitCode::SUCCESS, |status| exit_code(&status)))
+}
+
+/// Records until the command, the time or the patience of the user is at its end.
+fn watch(
+    recorder: &mut Recorder,
+    stop: &mut StopSignal,
+    mut program: Option<&mut Program>,
+    progress: &mut Progress,
+) -> Result<(), Failure> {
+    while !(recorder.has_ended() || stop.received() || program.as_mut().is_some_and(|program| program.has_ended())) {
+        progress.show(&recorder.counts());
+        let mut others: Vec<BorrowedFd<'_>> = vec![stop.as_fd()];
+        others.extend(program.as_ref().and_then(|program| program.ending()));
+        recorder.watch(TICK, &others)?;
+    }
+    Ok(())
+}
+
+fn transfer(config: &TraceConfig, users_config: bool) -> Transfer {
+    if config.write_into_file == Some(true) {
+        Transfer::ByService
+    } else if users_config {
+        Transfer::AtEnd
+    } else {
+        Transfer::Drain
+    }
+}
+
+/// `-o`, unless the config names a file that the service is to create (`docs/spec/cli.md` §7).
+fn open_output(args: &args::Record, config: &TraceConfig) -> Result<Option<Output>, Failure> {
+    let names_file =
+        config.write_into_file == Some(true) && config.output_path.as_ref().is_some_and(|path| !path.is_empty());
+    match (&args.out, names_file) {
+        (Some(path), false) => Output::create(path).map(Some),
+        (None, true) => Ok(None),
+        (Some(_), true) => {
+            Err(Failure::new("there are two files to write to", "-o names one, and output_path in the config another")
+                .hint("leave out one of them"))
+        }
+        (None, false) => {
+            Err(Failure::new("there is no file to write to", "neither -o nor output_path in the config names one")
+                .hint("add -o FILE"))
+        }
+    }
+}
+
+/// A recording that never began leaves no file.
+fn remove_empty(args: &args::Record) {
+    if let Some(path) = args.out.as_deref().filter(|path| path.as_os_str() != "-") {
+        if std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() == 0) {
+            // Best effort: an empty file misleads nobody.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn report(recorded: &Recorded, out: Option<&Path>) {
+    if !recorded.flushed {
+        eprintln!("Some programs did not deliver their last events in time: the end of the trace is incomplete.");
+    }
+    if recorded.counts.losses > 0 {
+        eprintln!("{} pieces of data were lost: larger buffers may help.", recorded.counts.losses);
+    }
+    match out {
+        Some(path) => {
+            let name = if path.as_os_str() == "-" { "stdout".into() } else { path.to_string_lossy() };
+            let size = Size(recorded.counts.bytes);
+            eprintln!("Wrote {} bytes into {name} ({size}). Open it in https://ui.perfetto.dev", recorded.counts.bytes);
+        }
+        None => eprintln!("Trace written into the output file"),
+    }
+}
+
+/// The command that is recorded.
+#[derive(Debug)]
+struct Program {
+    child: Child,
+    /// Readable when it has ended; `None` on kernels that do not have such descriptors.
+    ending: Option<OwnedFd>,
+    status: Option<ExitStatus>,
+}
+
+impl Program {
+    fn start(command: &[std::ffi::OsString], service: &PrivateService) -> Result<Self, Failure> {
+        let (name, args) =
+            command.split_first().ok_or_else(|| Failure::new("cannot start a command", "there is none"))?;
+        let mut command = Command::new(name);
+        service.announce_to(command.args(args));
+        let child = command.spawn().map_err(|e| {
+            let failure = Failure::new(format!("cannot start {}", name.to_string_lossy()), &e);
+            match e.kind() {
+                io::ErrorKind::NotFound => failure.hint("is it spelled right, and in PATH?"),
+                _ => failure,
+            }
+        })?;
+        let ending = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
+        Ok(Self { child, ending, status: None })
+    }
+
+    fn has_ended(&mut self) -> bool {
+        if self.status.is_none() {
+            self.status = self.child.try_wait().ok().flatten();
+        }
+        self.status.is_some()
+    }
+
+    fn ending(&self) -> Option<BorrowedFd<'_>> {
+        self.ending.as_ref().map(|fd| fd.as_fd())
+    }
+
+    /// Its exit status; if it still runs, because the time is over, it is asked to end.
+    fn end(mut self) -> io::Result<ExitStatus> {
+        if !self.has_ended() {
+            eprintln!("The recording is over: the command is asked to end.");
+            // It may have ended this very moment.
+            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+            let deadline = Instant::now() + TERM_TIMEOUT;
+            while !self.has_ended() && Instant::now() < deadline {
+                std::thread::sleep(TICK / 10);
+            }
+            if !self.has_ended() {
+                eprintln!("It does not: it is killed.");
+                let _ = self.child.kill();
+            }
+        }
+        match self.status {
+            Some(status) => Ok(status),
+            None => self.child.wait(),
+        }
+    }
+}
+
+/// The command's own exit code; 128 and the number of the signal that ended it, as shells do.
+fn exit_code(status: &io::Result<ExitStatus>) -> ExitCode {
+    let Ok(status) = status else { return ExitCode::FAILURE };
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_service_writes_if_the_config_says_so_and_ring_buffers_are_read_once() {
+        let by_service = TraceConfig { write_into_file: Some(true), ..TraceConfig::default() };
+        assert_eq!(transfer(&by_service, true), Transfer::ByService);
+        assert_eq!(transfer(&TraceConfig::default(), true), Transfer::AtEnd);
+        assert_eq!(transfer(&config::all_track_events(), false), Transfer::Drain);
+    }
+
+    #[test]
+    fn a_signal_counts_as_128_and_its_number() {
+        let killed = Ok(ExitStatus::from_raw(9));
+        assert_eq!(format!("{:?}", exit_code(&killed)), format!("{:?}", ExitCode::from(137)));
+    }
+}

@@ -1,0 +1,400 @@
+//! A recording from the consumer's side: start, watch, stop, and all of it in a file.
+//!
+//! ```text
+//! start   EnableTracing ─ QueryCapabilities ─▶ its reply says that the session runs (or why not)
+//! watch   ReadBuffers, GetTraceStats every now and then ─▶ file, progress
+//! finish  Flush ─▶ DisableTracing ─▶ end of EnableTracing ─▶ ReadBuffers ─▶ GetTraceStats ─▶ FreeBuffers
+//! ```
+//!
+//! Calls of one connection are handled in their order (`docs/spec/wire-protocol.md` §4), so a program that is started
+//! after `start` finds the session there.
+
+use core::time::Duration;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
+
+use esatto_ipc::blocking::Reply;
+use esatto_ipc::{Address, BlockingClient, Error as IpcError, RequestId};
+use esatto_protozero::Owned as _;
+use esatto_schema::{
+    EnableTracingRequest, EnableTracingResponseReader, FlushRequest, GetTraceStatsResponseReader,
+    ReadBuffersResponseReader, TraceConfig, TraceStatsReader, consumer_port,
+};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::failure::{Attempt as _, Failure};
+use crate::output::Output;
+use crate::progress::Counts;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// An answer that needs nothing but the service itself.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// What the service waits at most for flushes and stops by itself (`docs/spec/service.md` §10, §12), and a margin.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(7);
+const STOP_TIMEOUT: Duration = Duration::from_secs(15);
+/// Between two readings of a buffer that is drained while it records.
+const DRAIN_PERIOD: Duration = Duration::from_millis(250);
+/// Between two looks at the service's counts.
+const STATS_PERIOD: Duration = Duration::from_millis(500);
+/// Larger packets cannot be encoded (`docs/spec/protozero.md` §2).
+const MAX_PACKET_BYTES: usize = 1 << 28;
+/// Flush flags: reason "trace stop", initiator "command line tool" (`docs/spec/wire-protocol.md` §9).
+const FLUSH_FLAGS: u64 = 0x22;
+
+/// How the trace gets into the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transfer {
+    /// We read the buffers all the time, so that they need not hold the whole trace.
+    Drain,
+    /// We read the buffers once, at the end: what the config says about overwriting and discarding holds.
+    AtEnd,
+    /// The service writes: into our file, or into one of its own.
+    ByService,
+}
+
+/// A session of ours in some service.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    client: BlockingClient,
+    transfer: Transfer,
+    output: Option<Output>,
+    /// Slices of a packet whose last one has not come yet.
+    packet: Vec<u8>,
+    enabled: RequestId,
+    reading: Option<RequestId>,
+    asked_stats: Option<RequestId>,
+    flushing: Option<RequestId>,
+    last_drain: Instant,
+    last_stats: Instant,
+    stats: Stats,
+    /// The end of the session as the service reported it, with its error text.
+    ended: Option<Option<String>>,
+}
+
+/// What the service counts for the session.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stats {
+    written_bytes: u64,
+    losses: u64,
+}
+
+/// What a recording brought.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) counts: Counts,
+    /// Why the service ended the session, if not because it was asked to.
+    pub(crate) error: Option<String>,
+    /// Whether all programs have delivered what they had.
+    pub(crate) flushed: bool,
+}
+
+impl Recorder {
+    /// Starts a session; when this returns, programs that connect are recorded.
+    ///
+    /// `output` is `None` if the service writes a file of its own.
+    pub(crate) fn start(
+        address: &Address,
+        config: TraceConfig,
+        transfer: Transfer,
+        output: Option<Output>,
+    ) -> Result<Self, Failure> {
+        let mut client = BlockingClient::connect(address, consumer_port::SERVICE, CONNECT_TIMEOUT)
+            .attempt(|| format!("cannot reach a tracing service at {address}"))
+            .map_err(|failure| {
+                failure.hint(
+                    "start one with `esatto traced`, or record a single command: `esatto record -o FILE -- COMMAND`",
+                )
+            })?;
+        let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
+        let file = match (&output, transfer) {
+            (Some(output), Transfer::ByService) => {
+                Some(output.as_fd().try_clone_to_owned().attempt(|| "cannot hand the file to the service".to_owned())?)
+            }
+            _ => None,
+        };
+        let enabled = client.send("EnableTracing", &request.encode(), file).map_err(lost)?;
+        let now = Instant::now();
+        let mut this = Self {
+            client,
+            transfer,
+            output,
+            packet: Vec::new(),
+            enabled,
+            reading: None,
+            asked_stats: None,
+            flushing: None,
+            last_drain: now,
+            last_stats: now,
+            stats: Stats::default(),
+            ended: None,
+        };
+        this.await_start()?;
+        Ok(this)
+    }
+
+    /// Waits until the service has handled the config.
+    fn await_start(&mut self) -> Result<(), Failure> {
+        let barrier = match self.client.send("QueryCapabilities", &[], None) {
+            Ok(barrier) => barrier,
+            // A service older than v4: the next call will wait its turn, too.
+            Err(IpcError::NoSuchMethod(_)) => return Ok(()),
+            Err(e) => return Err(lost(e)),
+        };
+        let deadline = Instant::now() + ANSWER_TIMEOUT;
+        loop {
+            let reply =
+                self.client.next_reply(Some(deadline.saturating_duration_since(Instant::now()))).map_err(lost)?;
+            if reply.request_id == barrier {
+                break;
+            }
+            self.on_reply(&reply)?;
+        }
+        match self.ended.take() {
+            Some(Some(error)) => Err(Failure::new("the service refuses the config", error)),
+            Some(None) => {
+                // It ended at once, for instance because its time is over.
+                self.ended = Some(None);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Looks after the session for a while: until `timeout`, or until one of `others` is readable.
+    pub(crate) fn watch(&mut self, timeout: Duration, others: &[BorrowedFd<'_>]) -> Result<(), Failure> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            self.ask()?;
+            while let Some(reply) = self.client.try_reply().map_err(lost)? {
+                self.on_reply(&reply)?;
+            }
+            if self.has_ended() {
+                return Ok(());
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.wait(left.min(DRAIN_PERIOD), others)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether the service has ended the session: its time is over, or something went wrong.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// How far it is.
+    pub(crate) fn counts(&self) -> Counts {
+        let losses = self.stats.losses;
+        match (&self.output, self.transfer) {
+            (Some(output), Transfer::ByService) => {
+                Counts { bytes: output.file_bytes().max(self.stats.written_bytes), packets: None, losses }
+            }
+            (Some(output), _) if output.packets() > 0 => {
+                Counts { bytes: output.bytes(), packets: Some(output.packets()), losses }
+            }
+            _ => Counts { bytes: self.stats.written_bytes, packets: None, losses },
+        }
+    }
+
+    /// Ends the session if it is not over, and brings everything into the file.
+    pub(crate) fn finish(mut self) -> Result<Recorded, Failure> {
+        let flushed = self.has_ended() || self.flush()?;
+        self.disable()?;
+        if self.transfer != Transfer::ByService {
+            self.read_all()?;
+        }
+        self.final_stats()?;
+        // The reply says nothing that is of interest; it is waited for so that the buffers are gone when we are.
+        self.client.call("FreeBuffers", &[], Some(ANSWER_TIMEOUT)).map_err(lost)?;
+        if let (Some(output), true) = (&mut self.output, self.transfer != Transfer::ByService) {
+            output.flush()?;
+        }
+        let counts = match (&self.output, self.transfer) {
+            (Some(output), Transfer::ByService) => {
+                Counts { bytes: output.file_bytes(), packets: None, losses: self.stats.losses }
+            }
+            _ => self.counts(),
+        };
+        Ok(Recorded { counts, error: self.ended.flatten(), flushed })
+    }
+
+    /// Asks all programs for what they still have.
+    fn flush(&mut self) -> Result<bool, Failure> {
+        let request = FlushRequest { flags: Some(FLUSH_FLAGS), ..FlushRequest::default() };
+        self.flushing = Some(self.client.send("Flush", &request.encode(), None).map_err(lost)?);
+        let deadline = Instant::now() + FLUSH_TIMEOUT;
+        while self.flushing.is_some() && !self.has_ended() {
+            match self.client.next_reply(Some(deadline.saturating_duration_since(Instant::now()))) {
+                Ok(reply) if Some(reply.request_id) == self.flushing => {
+                    self.flushing = None;
+                    return Ok(reply.success);
+                }
+                Ok(reply) => self.on_reply(&reply)?,
+                Err(IpcError::Timeout) => return Ok(false),
+                Err(e) => return Err(lost(e)),
+            }
+        }
+        Ok(true)
+    }
+
+    fn disable(&mut self) -> Result<(), Failure> {
+        if self.has_ended() {
+            return Ok(());
+        }
+        self.client.send("DisableTracing", &[], None).map_err(lost)?;
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        while !self.has_ended() {
+            self.await_reply(deadline, "the service does not end the session")?;
+        }
+        Ok(())
+    }
+
+    fn read_all(&mut self) -> Result<(), Failure> {
+        // Two streams at once would be torn apart (§13): the one under way is read to its end first.
+        self.await_read()?;
+        self.read()?;
+        self.await_read()
+    }
+
+    fn await_read(&mut self) -> Result<(), Failure> {
+        while self.reading.is_some() {
+            // Each reply may take so long, not all together.
+            self.await_reply(Instant::now() + ANSWER_TIMEOUT, "the service does not deliver the trace")?;
+        }
+        Ok(())
+    }
+
+    fn final_stats(&mut self) -> Result<(), Failure> {
+        match self.client.call("GetTraceStats", &[], Some(ANSWER_TIMEOUT)) {
+            Ok(reply) => self.on_stats(&reply),
+            // Services before Android 10 do not tell.
+            Err(IpcError::NoSuchMethod(_)) => {}
+            Err(e) => return Err(lost(e)),
+        }
+        Ok(())
+    }
+
+    /// Sends the requests that are due.
+    fn ask(&mut self) -> Result<(), Failure> {
+        let now = Instant::now();
+        if self.transfer == Transfer::Drain && self.reading.is_none() && now - self.last_drain >= DRAIN_PERIOD {
+            self.last_drain = now;
+            self.read()?;
+        }
+        if self.asked_stats.is_none()
+            && now - self.last_stats >= STATS_PERIOD
+            && self.client.has_method("GetTraceStats")
+        {
+            self.last_stats = now;
+            self.asked_stats = Some(self.client.send("GetTraceStats", &[], None).map_err(lost)?);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<(), Failure> {
+        self.reading = Some(self.client.send("ReadBuffers", &[], None).map_err(lost)?);
+        Ok(())
+    }
+
+    /// Takes the next reply.
+    fn await_reply(&mut self, deadline: Instant, what: &str) -> Result<(), Failure> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match self.client.next_reply(Some(left)) {
+            Ok(reply) => self.on_reply(&reply),
+            Err(e @ IpcError::Timeout) => Err(Failure::new(what, e)),
+            Err(e) => Err(lost(e)),
+        }
+    }
+
+    fn on_reply(&mut self, reply: &Reply) -> Result<(), Failure> {
+        let request = Some(reply.request_id);
+        if reply.request_id == self.enabled {
+            let error = EnableTracingResponseReader::new(&reply.body)
+                .error()
+                .map(|text| String::from_utf8_lossy(text).into_owned());
+            let rejected = || "the service ended the session without a reason".to_owned();
+            self.ended = Some(if reply.success { error } else { Some(error.unwrap_or_else(rejected)) });
+        } else if request == self.reading {
+            if !reply.has_more {
+                self.reading = None;
+            }
+            self.on_slices(&reply.body)?;
+        } else if request == self.asked_stats {
+            self.asked_stats = None;
+            self.on_stats(reply);
+        } else if request == self.flushing {
+            self.flushing = None;
+        }
+        Ok(())
+    }
+
+    fn on_slices(&mut self, body: &[u8]) -> Result<(), Failure> {
+        let Some(output) = &mut self.output else { return Ok(()) };
+        for slice in ReadBuffersResponseReader::new(body).slices() {
+            self.packet.extend_from_slice(slice.data().unwrap_or_default());
+            if self.packet.len() > MAX_PACKET_BYTES {
+                return Err(Failure::new("the service sends a packet without end", "more than 256 MiB"));
+            }
+            if slice.last_slice_for_packet() == Some(true) {
+                let written = output.packet(&self.packet);
+                self.packet.clear();
+                written?;
+            }
+        }
+        Ok(())
+    }
+
+    fn on_stats(&mut self, reply: &Reply) {
+        if let Some(stats) = GetTraceStatsResponseReader::new(&reply.body).trace_stats() {
+            self.stats = Stats::of(&stats);
+        }
+    }
+
+    /// Waits for the service or one of `others`; true if it is one of those.
+    fn wait(&mut self, timeout: Duration, others: &[BorrowedFd<'_>]) -> Result<bool, Failure> {
+        let mut interest = PollFlags::IN;
+        interest.set(PollFlags::OUT, self.client.connection().wants_write());
+        let mut fds = vec![PollFd::new(&self.client, interest)];
+        fds.extend(others.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
+        let timeout = Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(timeout.subsec_nanos()),
+        };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) => Ok(fds[1..].iter().any(|fd| !fd.revents().is_empty())),
+            Err(Errno::INTR) => Ok(true),
+            Err(e) => Err(Failure::new("cannot wait for the service", std::io::Error::from(e))),
+        }
+    }
+}
+
+impl Stats {
+    /// Sums up what a tool should watch (`docs/spec/service.md` §17).
+    fn of(stats: &TraceStatsReader<'_>) -> Self {
+        let mut sum = Self {
+            written_bytes: 0,
+            losses: stats.chunks_discarded().unwrap_or(0)
+                + stats.patches_discarded().unwrap_or(0)
+                + stats.invalid_packets().unwrap_or(0),
+        };
+        for buffer in stats.buffer_stats() {
+            sum.written_bytes += buffer.bytes_written().unwrap_or(0);
+            sum.losses += buffer.chunks_overwritten().unwrap_or(0)
+                + buffer.chunks_discarded().unwrap_or(0)
+                + buffer.trace_writer_packet_loss().unwrap_or(0)
+                + buffer.patches_failed().unwrap_or(0)
+                + buffer.abi_violations().unwrap_or(0);
+        }
+        sum
+    }
+}
+
+fn lost(error: IpcError) -> Failure {
+    let failure = Failure::new("lost the tracing service", &error);
+    match error {
+        IpcError::Disconnected => failure.hint("it has ended, or it was restarted"),
+        _ => failure,
+    }
+}

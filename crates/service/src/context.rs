@@ -1,0 +1,51 @@
+//! What every step of the service has at hand: the clocks and the queue of outputs.
+
+use crate::api::{Attachment, Body, CallId, LogLevel, Now, Output, Outputs, Reply};
+
+/// Clocks and outputs of one call of `handle`.
+#[derive(Debug)]
+pub(crate) struct Context<'a> {
+    pub(crate) now: &'a Now,
+    pub(crate) out: &'a mut Outputs,
+}
+
+impl Context<'_> {
+    /// Answers a call with a message without fields.
+    pub(crate) fn reply_empty(&mut self, call: CallId) {
+        self.send(call, Body::Empty, false, Attachment::Absent);
+    }
+
+    /// Answers a call, finally.
+    pub(crate) fn reply(&mut self, call: CallId, body: Vec<u8>) {
+        self.send(call, Body::Encoded(body), false, Attachment::Absent);
+    }
+
+    /// Answers a call; more answers follow.
+    pub(crate) fn reply_part(&mut self, call: CallId, body: Vec<u8>) {
+        self.send(call, Body::Encoded(body), true, Attachment::Absent);
+    }
+
+    pub(crate) fn send(&mut self, call: CallId, body: Body, has_more: bool, attachment: Attachment) {
+        self.out.push(Output::Reply(Reply { call, body, has_more, attachment }));
+    }
+
+    pub(crate) fn reject(&mut self, call: CallId) {
+        self.out.push(Output::Reject(call));
+    }
+
+    pub(crate) fn push(&mut self, output: Output) {
+        self.out.push(output);
+    }
+
+    pub(crate) fn info(&mut self, text: String) {
+        self.push(Output::Log { level: LogLevel::Info, text });
+    }
+
+    pub(crate) fn warn(&mut self, text: String) {
+        self.push(Output::Log { level: LogLevel::Warning, text });
+    }
+
+    pub(crate) fn error(&mut self, text: String) {
+        self.push(Output::Log { level: LogLevel::Error, text });
+    }
+}

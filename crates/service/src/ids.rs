@@ -1,0 +1,63 @@
+//! Numbers that the service hands out (`docs/spec/service.md §1`).
+
+pub use crate::buffer::{ProducerId, WriterId};
+
+/// A session; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionId(pub u64);
+
+/// A data source instance; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InstanceId(pub u64);
+
+/// A central buffer, global to the service; free again when its session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BufferId(pub u16);
+
+impl BufferId {
+    /// The buffer that a peer names; never truncates.
+    pub(crate) fn from_wire(id: u32) -> Option<Self> {
+        u16::try_from(id).ok().filter(|&id| id != 0).map(Self)
+    }
+}
+
+/// Largest id of a writer (15 bits).
+const MAX_WRITER_ID: u16 = 32767;
+
+/// The writer that a peer names; never truncates.
+pub(crate) fn writer_from_wire(id: u32) -> Option<WriterId> {
+    u16::try_from(id).ok().filter(|id| (1..=MAX_WRITER_ID).contains(id)).map(WriterId)
+}
+
+/// The first number after `last` that is not taken; wraps, never 0. `None`: all are.
+pub(crate) fn next_free(last: u16, is_taken: impl Fn(u16) -> bool) -> Option<u16> {
+    let mut id = last;
+    for _ in 0..=u16::MAX {
+        id = id.checked_add(1).unwrap_or(1);
+        if !is_taken(id) {
+            return Some(id);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_wrap_and_skip_zero_and_those_in_use() {
+        assert_eq!(next_free(0, |_| false), Some(1));
+        assert_eq!(next_free(u16::MAX, |id| id == 1), Some(2));
+        assert_eq!(next_free(7, |_| true), None);
+    }
+
+    #[test]
+    fn numbers_of_peers_are_not_truncated() {
+        assert_eq!(BufferId::from_wire(65537), None);
+        assert_eq!(BufferId::from_wire(0), None);
+        assert_eq!(writer_from_wire(65537), None);
+        assert_eq!(writer_from_wire(32768), None);
+        assert_eq!(writer_from_wire(32767), Some(WriterId(32767)));
+    }
+}

@@ -1,0 +1,200 @@
+//! What a producer may not put into a packet, and what the service adds to it (`docs/spec/trace-buffer.md §13`).
+
+use crate::buffer::Identity;
+
+/// Fields of TracePacket that only the service writes.
+const RESERVED_FIELDS: [u32; 12] = [3, 10, 33, 35, 36, 50, 69, 79, 98, 124, 125, 133];
+
+/// `TracePacket.previous_packet_dropped`.
+const PREVIOUS_PACKET_DROPPED: u32 = 42;
+/// `TracePacket.first_packet_on_sequence`.
+const FIRST_PACKET_ON_SEQUENCE: u32 = 87;
+
+/// Longest length of a field.
+const MAX_LENGTH: u64 = (1 << 28) - 1;
+
+/// What the check found in a well-formed packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The loss bits that the producer reports itself.
+    pub(crate) loss: u32,
+    /// The producer says whether it is the first packet of its writer.
+    pub(crate) tells_first: bool,
+}
+
+/// Checks the top level of a packet across its slices; `None`: malformed, or a reserved field is there.
+pub(crate) fn check<'a>(slices: impl Iterator<Item = &'a [u8]>) -> Option<Found> {
+    let mut bytes = Bytes { current: &[], rest: slices };
+    let mut found = Found::default();
+    while let Some(first) = bytes.next() {
+        let tag = bytes.varint_from(first)?;
+        // The low 32 bits count.
+        let field = (tag >> 3) as u32;
+        if RESERVED_FIELDS.contains(&field) {
+            return None;
+        }
+        match tag & 7 {
+            0 => {
+                let first = bytes.next()?;
+                let value = bytes.varint_from(first)?;
+                if field == PREVIOUS_PACKET_DROPPED {
+                    found.loss = value as u32;
+                }
+                found.tells_first |= field == FIRST_PACKET_ON_SEQUENCE;
+            }
+            1 => bytes.skip(8)?,
+            2 => {
+                let first = bytes.next()?;
+                let length = bytes.varint_from(first)?;
+                if length > MAX_LENGTH {
+                    return None;
+                }
+                bytes.skip(length as usize)?;
+            }
+            5 => bytes.skip(4)?,
+            _ => return None,
+        }
+    }
+    Some(found)
+}
+
+/// Appends the trusted fields to `trailer`.
+pub(crate) fn stamp(trailer: &mut Vec<u8>, identity: &Identity, sequence_id: u32, loss: u32) {
+    put(trailer, 3, i64::from(identity.uid).cast_unsigned());
+    put(trailer, 10, sequence_id.into());
+    if let Some(pid) = identity.pid {
+        put(trailer, 79, i64::from(pid).cast_unsigned());
+    }
+    if identity.machine_id != 0 {
+        put(trailer, 98, identity.machine_id.into());
+    }
+    if loss != 0 {
+        put(trailer, PREVIOUS_PACKET_DROPPED, loss.into());
+    }
+}
+
+fn put(out: &mut Vec<u8>, field: u32, value: u64) {
+    put_varint(out, u64::from(field) << 3);
+    put_varint(out, value);
+}
+
+/// Appends a minimal varint.
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// The bytes of several slices, one after the other.
+struct Bytes<'a, I> {
+    current: &'a [u8],
+    rest: I,
+}
+
+impl<'a, I: Iterator<Item = &'a [u8]>> Bytes<'a, I> {
+    #[inline]
+    fn next(&mut self) -> Option<u8> {
+        loop {
+            if let Some((&first, rest)) = self.current.split_first() {
+                self.current = rest;
+                return Some(first);
+            }
+            self.current = self.rest.next()?;
+        }
+    }
+
+    /// The varint that begins with this byte; at most 64 bits.
+    #[inline]
+    fn varint_from(&mut self, first: u8) -> Option<u64> {
+        let mut value = u64::from(first & 0x7f);
+        let mut byte = first;
+        let mut shift = 7;
+        while byte >= 0x80 {
+            byte = self.next()?;
+            if shift == 63 && byte > 1 {
+                return None;
+            }
+            value |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+        }
+        Some(value)
+    }
+
+    fn skip(&mut self, mut length: usize) -> Option<()> {
+        while length > self.current.len() {
+            length -= self.current.len();
+            self.current = self.rest.next()?;
+        }
+        self.current = &self.current[length..];
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_one(bytes: &[u8]) -> Option<Found> {
+        check([bytes].into_iter())
+    }
+
+    #[test]
+    fn case_119_reserved_fields_drop_the_packet() {
+        for field in RESERVED_FIELDS {
+            let mut packet = Vec::new();
+            put(&mut packet, field, 1);
+            assert_eq!(check_one(&packet), None, "{field}");
+        }
+    }
+
+    #[test]
+    fn case_120_reserved_numbers_in_a_nested_message_are_fine() {
+        assert!(check_one(&[0x0a, 2, 0x18, 1]).is_some());
+    }
+
+    #[test]
+    fn case_121_malformed_packets_are_dropped() {
+        let malformed: [&[u8]; 9] = [
+            &[0x88],
+            &[0x08, 0x80],
+            &[0x0a, 5, b'a'],
+            &[0x0b],
+            &[0x0c],
+            &[0x0e],
+            &[0x0a, 0x80, 0x80, 0x80, 0x80, 0x01],
+            &[0x0d, 1, 2, 3],
+            &[0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02],
+        ];
+        for packet in malformed {
+            assert_eq!(check_one(packet), None, "{packet:x?}");
+        }
+        assert!(check_one(&[0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]).is_some());
+        assert!(check_one(&[]).is_some());
+    }
+
+    #[test]
+    fn case_122_a_reserved_tag_over_two_slices() {
+        let field_33: [&[u8]; 2] = [&[0x08, 1, 0x8a], &[0x02, 0]];
+        assert_eq!(check(field_33.into_iter()), None);
+        let nested: [&[u8]; 3] = [&[0x0a, 4, 0x8a], &[], &[0x02, 0, 0, 0x08, 1]];
+        assert!(check(nested.into_iter()).is_some());
+    }
+
+    #[test]
+    fn case_123_and_124_the_stamp() {
+        let mut slice = Vec::new();
+        stamp(&mut slice, &Identity { uid: 5, pid: Some(7), machine_id: 0 }, 2, 3);
+        assert_eq!(slice, [0x18, 5, 0x50, 2, 0xf8, 0x04, 7, 0xd0, 0x02, 3]);
+        slice.clear();
+        stamp(&mut slice, &Identity { uid: -5, pid: Some(-5), machine_id: u32::MAX }, u32::MAX, u32::MAX);
+        assert_eq!(slice.len(), 1 + 10 + 1 + 5 + 2 + 10 + 2 + 5 + 2 + 5);
+    }
+
+    #[test]
+    fn what_the_producer_says_of_its_sequence_is_found() {
+        assert_eq!(check_one(&[0xd0, 0x02, 0x81, 0x02]), Some(Found { loss: 257, tells_first: false }));
+        assert_eq!(check_one(&[0xb8, 0x05, 1]), Some(Found { loss: 0, tells_first: true }));
+    }
+}

@@ -1,0 +1,206 @@
+//! The producer port (`docs/spec/wire-protocol.md §8`).
+
+use esatto_protozero::Owned;
+use esatto_schema::{InitializeConnectionRequestReader, InitializeConnectionResponse};
+
+use crate::api::{Attachment, CallId, ClientId, MemoryKind, Output, ProducerCall};
+use crate::context::Context;
+use crate::ids::{BufferId, InstanceId, ProducerId, next_free, writer_from_wire};
+use crate::producer::{Memory, Producer, command};
+use crate::service::Service;
+use crate::session::{InstanceState, State};
+use crate::shared_buffer::{SharedBuffer, granted_sizes};
+
+/// `smb_scraping_mode` of InitializeConnection.
+const SCRAPING_ENABLED: i32 = 1;
+
+impl Service {
+    pub(crate) fn producer_call(&mut self, call: CallId, method: ProducerCall<'_>, cx: &mut Context<'_>) {
+        let producer = self.connections.get(&call.client).and_then(|connection| connection.producer);
+        let (method, producer) = match (method, producer) {
+            (ProducerCall::InitializeConnection { request, offered }, None) => {
+                return self.initialize_connection(call, request, offered, cx);
+            }
+            (ProducerCall::InitializeConnection { .. }, Some(_)) | (_, None) => return cx.reject(call),
+            (method, Some(producer)) => (method, producer),
+        };
+        match method {
+            ProducerCall::CommitData(request) => return self.commit_data(call, producer, request, cx),
+            ProducerCall::GetAsyncCommand => {
+                if let Some(producer) = self.producers.get_mut(&producer) {
+                    producer.listen(call, cx);
+                }
+                return;
+            }
+            _ => {}
+        }
+        cx.reply_empty(call);
+        match method {
+            ProducerCall::RegisterDataSource(request) => {
+                if let Some(descriptor) = request.data_source_descriptor() {
+                    self.register_data_source(producer, descriptor, cx);
+                }
+            }
+            ProducerCall::UpdateDataSource(request) => {
+                if let Some(descriptor) = request.data_source_descriptor() {
+                    self.update_data_source(producer, descriptor, cx);
+                }
+            }
+            ProducerCall::UnregisterDataSource(request) => {
+                self.unregister_data_source(producer, request.data_source_name().unwrap_or_default(), cx);
+            }
+            ProducerCall::RegisterTraceWriter(request) => {
+                let writer = writer_from_wire(request.trace_writer_id().unwrap_or(0));
+                let buffer = BufferId::from_wire(request.target_buffer().unwrap_or(0));
+                if let (Some(writer), Some(buffer), Some(producer)) =
+                    (writer, buffer, self.producers.get_mut(&producer))
+                {
+                    producer.writers.insert(writer, buffer);
+                }
+            }
+            ProducerCall::UnregisterTraceWriter(request) => {
+                let writer = writer_from_wire(request.trace_writer_id().unwrap_or(0));
+                if let (Some(writer), Some(producer)) = (writer, self.producers.get_mut(&producer)) {
+                    producer.writers.remove(&writer);
+                }
+            }
+            ProducerCall::NotifyDataSourceStarted(request) => {
+                self.data_source_started(producer, InstanceId(request.data_source_id().unwrap_or(0)), cx);
+            }
+            ProducerCall::NotifyDataSourceStopped(request) => {
+                self.data_source_stopped(producer, InstanceId(request.data_source_id().unwrap_or(0)), cx);
+            }
+            // No session with triggers is accepted, so none of them means anything.
+            ProducerCall::ActivateTriggers(_) | ProducerCall::Sync => {}
+            ProducerCall::CommitData(_)
+            | ProducerCall::GetAsyncCommand
+            | ProducerCall::InitializeConnection { .. } => unreachable!("handled above"),
+        }
+    }
+
+    fn initialize_connection(
+        &mut self,
+        call: CallId,
+        request: InitializeConnectionRequestReader<'_>,
+        offered: Option<Box<dyn SharedBuffer>>,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(connection) = self.connections.get_mut(&call.client) else { return cx.reject(call) };
+        let name = request.producer_name().unwrap_or_default().to_vec();
+        if self.is_locked_down && connection.peer.uid != self.config.uid {
+            cx.warn(format!(
+                "producer {:?} of uid {} is refused: lockdown mode",
+                String::from_utf8_lossy(&name),
+                connection.peer.uid
+            ));
+            return cx.reject(call);
+        }
+        let Some(id) = next_free(self.last.producer, |id| self.producers.contains_key(&ProducerId(id))) else {
+            cx.warn("a producer is refused: 65535 are connected".to_owned());
+            return cx.reject(call);
+        };
+        self.last.producer = id;
+        let id = ProducerId(id);
+        connection.producer = Some(id);
+        let mut producer = Producer::new(id, call.client, connection.peer, connection.memory);
+        producer.name = name;
+        producer.sdk_version = request.sdk_version().unwrap_or_default().to_vec();
+        producer.smb_size_hint = request.shared_memory_size_hint_bytes().unwrap_or(0) as usize;
+        producer.page_size_hint = request.shared_memory_page_size_hint_bytes().unwrap_or(0) as usize;
+        producer.wants_scraping = request.smb_scraping_mode().is_some_and(|mode| mode.0 == SCRAPING_ENABLED);
+
+        let is_emulated = producer.memory_kind == MemoryKind::Emulated;
+        let adopted = offered.filter(|buffer| {
+            let sizes = (buffer.size_bytes(), producer.page_size_hint);
+            let is_adopted = !is_emulated
+                && granted_sizes(sizes.0, sizes.1) == sizes
+                && buffer.page_size_bytes() == producer.page_size_hint;
+            if !is_adopted {
+                cx.warn(format!("memory of producer {} is not adopted: sizes {sizes:?}", producer.display_name()));
+            }
+            is_adopted
+        });
+        let response = InitializeConnectionResponse {
+            using_shmem_provided_by_producer: Some(adopted.is_some()),
+            direct_smb_patching_supported: Some(true),
+            use_shmem_emulation: Some(is_emulated),
+            ..InitializeConnectionResponse::default()
+        };
+        cx.info(format!("producer {} connected, uid {}", producer.display_name(), producer.peer.uid));
+        cx.reply(call, response.encode());
+        if let Some(buffer) = adopted {
+            producer.memory = Memory::Shared(buffer);
+            producer.announce_memory(command::setup_tracing(None), Attachment::Absent, cx);
+        }
+        self.producers.insert(id, producer);
+    }
+
+    pub(crate) fn shared_buffer_created(
+        &mut self,
+        client: ClientId,
+        buffer: Option<Box<dyn SharedBuffer>>,
+        cx: &mut Context<'_>,
+    ) {
+        let id = self.connections.get(&client).and_then(|connection| connection.producer);
+        let Some(producer) = id.and_then(|id| self.producers.get_mut(&id)) else { return };
+        if !matches!(producer.memory, Memory::Creating) {
+            return;
+        }
+        match buffer {
+            Some(buffer) => {
+                let announcement = command::setup_tracing(Some(buffer.page_size_bytes()));
+                producer.memory = Memory::Shared(buffer);
+                producer.announce_memory(announcement, Attachment::SharedBuffer, cx);
+            }
+            None => {
+                producer.memory = Memory::Unset;
+                cx.error(format!("no shared memory for producer {}", producer.display_name()));
+                cx.push(Output::CloseClient { client, reason: "no shared memory" });
+            }
+        }
+    }
+
+    pub(crate) fn producer_disconnected(&mut self, client: ClientId, cx: &mut Context<'_>) {
+        let Some(id) = self.connections.remove(&client).and_then(|connection| connection.producer) else { return };
+        self.scrape_producer(id);
+        let sessions: Vec<_> = self.sessions.keys().copied().collect();
+        for session in sessions {
+            self.drop_instances(session, id, None, cx);
+        }
+        self.registry.retain(|registration| registration.producer != id);
+        if let Some(producer) = self.producers.remove(&id) {
+            cx.info(format!("producer {} disconnected", producer.display_name()));
+        }
+    }
+
+    fn data_source_started(&mut self, producer: ProducerId, id: InstanceId, cx: &mut Context<'_>) {
+        let Some((session, index)) = self.find_instance(producer, id) else {
+            return cx.warn(format!("producer {} started unknown data source instance {}", producer.0, id.0));
+        };
+        let Some(found) = self.sessions.get_mut(&session) else { return };
+        if found.state != State::Started || found.instances[index].state != InstanceState::Starting {
+            return cx.warn(format!("producer {} started data source instance {} unasked", producer.0, id.0));
+        }
+        self.set_instance_state(session, index, InstanceState::Started);
+        self.report_all_started(session, cx);
+    }
+
+    fn data_source_stopped(&mut self, producer: ProducerId, id: InstanceId, cx: &mut Context<'_>) {
+        let Some((session, index)) = self.find_instance(producer, id) else {
+            return cx.warn(format!("producer {} stopped unknown data source instance {}", producer.0, id.0));
+        };
+        let Some(found) = self.sessions.get_mut(&session) else { return };
+        if found.instances[index].state != InstanceState::Stopping {
+            return cx.warn(format!("producer {} stopped data source instance {} unasked", producer.0, id.0));
+        }
+        self.set_instance_state(session, index, InstanceState::Stopped);
+        self.finish_if_all_stopped(session, cx);
+    }
+
+    fn find_instance(&self, producer: ProducerId, id: InstanceId) -> Option<(crate::ids::SessionId, usize)> {
+        self.sessions.values().find_map(|session| {
+            let is_it = |instance: &crate::session::Instance| instance.id == id && instance.producer == producer;
+            session.instances.iter().position(is_it).map(|index| (session.id, index))
+        })
+    }
+}

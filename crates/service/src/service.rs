@@ -1,0 +1,213 @@
+//! The service: its state, and which step an input leads to.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::api::{ClientId, ConsumerCall, FileId, Input, Now, Output, Outputs, ServiceConfig, TimerClock, TimerId};
+use crate::buffer::CentralBuffer;
+use crate::consumer::Consumer;
+use crate::context::Context;
+use crate::ids::{BufferId, ProducerId, SessionId};
+use crate::producer::{Producer, ProducerConnection};
+use crate::random::Random;
+use crate::registry::Registration;
+use crate::session::Session;
+
+/// The tracing service; see [`api`](crate::api) for how it is driven.
+#[derive(Debug)]
+pub struct Service {
+    pub(crate) config: ServiceConfig,
+    pub(crate) random: Random,
+    pub(crate) connections: HashMap<ClientId, ProducerConnection>,
+    pub(crate) producers: BTreeMap<ProducerId, Producer>,
+    /// In the order of registration.
+    pub(crate) registry: Vec<Registration>,
+    pub(crate) consumers: BTreeMap<ClientId, Consumer>,
+    pub(crate) sessions: BTreeMap<SessionId, Session>,
+    pub(crate) buffers: BTreeMap<BufferId, CentralBuffer>,
+    pub(crate) files: HashMap<FileId, SessionId>,
+    timers: BTreeMap<TimerId, Timer>,
+    pub(crate) last: LastIds,
+    pub(crate) discarded: Discarded,
+    /// Only producers of the service's own user are served.
+    pub(crate) is_locked_down: bool,
+    /// When guarded sessions of a name began.
+    pub(crate) guarded_starts: HashMap<Vec<u8>, u64>,
+    /// Consumers with events that were not sent yet.
+    pub(crate) to_notify: BTreeSet<ClientId>,
+    /// For chunks on their way from shared memory into a buffer.
+    pub(crate) scratch: Vec<u8>,
+}
+
+/// The numbers handed out last.
+#[derive(Debug, Default)]
+pub(crate) struct LastIds {
+    pub(crate) producer: u16,
+    pub(crate) buffer: u16,
+    pub(crate) instance: u64,
+    pub(crate) session: u64,
+    pub(crate) flush: u64,
+    pub(crate) file: u64,
+    timer: u64,
+}
+
+/// What was refused before it came to a buffer; all sessions together.
+#[derive(Debug, Default)]
+pub(crate) struct Discarded {
+    pub(crate) chunks: u64,
+    pub(crate) patches: u64,
+}
+
+/// What a timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Timer {
+    pub(crate) session: SessionId,
+    pub(crate) purpose: Purpose,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Purpose {
+    /// Sync marker, stats and clocks.
+    Snapshot,
+    /// The duration is over.
+    Duration,
+    /// Data sources did not acknowledge their stop.
+    StopTimeout,
+    /// Data sources did not start.
+    SlowStart,
+    WriteFile,
+    PeriodicFlush,
+    ClearIncrementalState,
+    FlushTimeout(u64),
+}
+
+impl Service {
+    /// A service without clients.
+    pub fn new(config: ServiceConfig) -> Self {
+        let random = Random::new(&config.seed);
+        Self {
+            config,
+            random,
+            connections: HashMap::new(),
+            producers: BTreeMap::new(),
+            registry: Vec::new(),
+            consumers: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            buffers: BTreeMap::new(),
+            files: HashMap::new(),
+            timers: BTreeMap::new(),
+            last: LastIds::default(),
+            discarded: Discarded::default(),
+            is_locked_down: false,
+            guarded_starts: HashMap::new(),
+            to_notify: BTreeSet::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Takes in something that happened; what is to be done about it is appended to `out`.
+    pub fn handle(&mut self, now: &Now, input: Input<'_>, out: &mut Outputs) {
+        let cx = &mut Context { now, out };
+        match input {
+            Input::ProducerCall { call, method } => self.producer_call(call, method, cx),
+            Input::ProducerConnected { client, peer, memory } => {
+                self.connections.insert(client, ProducerConnection { peer, memory, producer: None });
+            }
+            Input::ProducerDisconnected(client) => self.producer_disconnected(client, cx),
+            Input::SharedBufferCreated { client, buffer } => self.shared_buffer_created(client, buffer, cx),
+            Input::ConsumerConnected { client, peer } => {
+                self.consumers.insert(client, Consumer::new(client, peer));
+            }
+            Input::ConsumerCall { call, method: ConsumerCall::EnableTracing(request), file_attached } => {
+                self.enable_tracing_call(call, request, file_attached, cx);
+            }
+            Input::ConsumerCall { call, method, file_attached: _ } => self.consumer_call(call, method, cx),
+            Input::ConsumerDisconnected(client) => self.consumer_disconnected(client, cx),
+            Input::Ready(client) => self.continue_read(client, cx),
+            Input::TimerExpired(timer) => self.timer_expired(timer, cx),
+            Input::FileOpened { file, result } => self.file_opened(file, result, cx),
+            Input::FileWritten { file, result } => self.file_written(file, result, cx),
+        }
+        if !self.to_notify.is_empty() {
+            self.send_events(cx);
+        }
+    }
+
+    fn timer_expired(&mut self, id: TimerId, cx: &mut Context<'_>) {
+        let Some(Timer { session, purpose }) = self.timers.remove(&id) else { return };
+        match purpose {
+            Purpose::Snapshot => self.run_snapshot_task(session, cx),
+            Purpose::Duration => self.duration_is_over(session, cx),
+            Purpose::StopTimeout => self.finish_stopping(session, cx),
+            Purpose::SlowStart => self.record_slow_start(session, cx),
+            Purpose::WriteFile => self.write_file_period(session, cx),
+            Purpose::PeriodicFlush => self.periodic_flush(session, cx),
+            Purpose::ClearIncrementalState => self.clear_incremental_state(session, cx),
+            Purpose::FlushTimeout(flush) => self.finish_flush(session, flush, false, cx),
+        }
+    }
+
+    /// Arms a timer that fires after so many milliseconds.
+    pub(crate) fn set_timer(
+        &mut self,
+        session: SessionId,
+        purpose: Purpose,
+        clock: TimerClock,
+        delay_ms: u32,
+        cx: &mut Context<'_>,
+    ) {
+        let at_ns = clock_of(cx.now, clock).saturating_add(u64::from(delay_ms) * 1_000_000);
+        self.set_timer_at(session, purpose, clock, at_ns, cx);
+    }
+
+    /// Arms a timer that fires at the next multiple of the period, at least a millisecond from now.
+    pub(crate) fn set_periodic_timer(
+        &mut self,
+        session: SessionId,
+        purpose: Purpose,
+        clock: TimerClock,
+        period_ms: u32,
+        cx: &mut Context<'_>,
+    ) {
+        let now_ms = clock_of(cx.now, clock) / 1_000_000;
+        let period_ms = u64::from(period_ms.max(1));
+        let at_ms = now_ms.saturating_add(period_ms - now_ms % period_ms);
+        self.set_timer_at(session, purpose, clock, at_ms.saturating_mul(1_000_000), cx);
+    }
+
+    fn set_timer_at(
+        &mut self,
+        session: SessionId,
+        purpose: Purpose,
+        clock: TimerClock,
+        at_ns: u64,
+        cx: &mut Context<'_>,
+    ) {
+        self.last.timer += 1;
+        let timer = TimerId(self.last.timer);
+        self.timers.insert(timer, Timer { session, purpose });
+        cx.push(Output::SetTimer { timer, clock, at_ns });
+    }
+
+    /// Disarms the timers of a session that match.
+    pub(crate) fn cancel_timers(
+        &mut self,
+        session: SessionId,
+        matches: impl Fn(Purpose) -> bool,
+        cx: &mut Context<'_>,
+    ) {
+        self.timers.retain(|&id, timer| {
+            let is_cancelled = timer.session == session && matches(timer.purpose);
+            if is_cancelled {
+                cx.push(Output::CancelTimer(id));
+            }
+            !is_cancelled
+        });
+    }
+}
+
+fn clock_of(now: &Now, clock: TimerClock) -> u64 {
+    match clock {
+        TimerClock::Monotonic => now.monotonic_ns,
+        TimerClock::Boottime => now.boottime_ns,
+    }
+}

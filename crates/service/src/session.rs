@@ -1,0 +1,438 @@
+//! A session: one TraceConfig in execution (`docs/spec/service.md §4`).
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use esatto_schema::TraceConfig;
+use esatto_schema::trace_config::WriteFlushMode;
+use esatto_schema::trace_stats::FinalFlushOutcome;
+
+use crate::api::{CallId, ClientId, FileId, Now};
+use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
+
+/// Clock snapshots kept between reads.
+const MAX_SNAPSHOTS: usize = 16;
+
+/// `flush_started` and `all_data_sources_flushed` events kept between reads, each.
+const MAX_FLUSH_EVENTS: usize = 64;
+
+/// How far a clock must have drifted from BOOTTIME since the last snapshot for a new one to be kept.
+const SNAPSHOT_DRIFT_NS: u64 = 10_000_000;
+
+const DEFAULT_FLUSH_TIMEOUT_MS: u32 = 5000;
+const DEFAULT_STOP_TIMEOUT_MS: u32 = 5000;
+const DEFAULT_FILE_WRITE_PERIOD_MS: u32 = 5000;
+const MIN_FILE_WRITE_PERIOD_MS: u32 = 100;
+const DEFAULT_SNAPSHOT_INTERVAL_MS: u32 = 10_000;
+const FILE_FLUSH_PERIOD_MS: u32 = 5000;
+
+/// Where a session is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Disabled,
+    Configured,
+    Started,
+    WaitingForStop,
+}
+
+impl State {
+    /// The name in queries.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Disabled => "DISABLED",
+            Self::Configured => "CONFIGURED",
+            Self::Started => "STARTED",
+            Self::WaitingForStop => "STOP_WAIT",
+        }
+    }
+}
+
+/// Where a data source instance is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InstanceState {
+    Configured,
+    Starting,
+    Started,
+    Stopping,
+    Stopped,
+}
+
+/// A data source of a producer, at work for a session.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    pub(crate) id: InstanceId,
+    pub(crate) producer: ProducerId,
+    pub(crate) name: Vec<u8>,
+    pub(crate) state: InstanceState,
+    pub(crate) notifies_start: bool,
+    pub(crate) notifies_stop: bool,
+    pub(crate) clears_incremental_state: bool,
+    pub(crate) no_flush: bool,
+    /// The encoded DataSourceConfig, with the service's fields.
+    pub(crate) config: Vec<u8>,
+}
+
+/// Something in the life of the session that its trace tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    AllDataSourcesStarted,
+    TracingStarted,
+    AllDataSourcesFlushed,
+    TracingDisabled,
+    FlushStarted,
+    /// Producer and data source names.
+    SlowStartingDataSources(Vec<(Vec<u8>, Vec<u8>)>),
+    /// Producer and data source names.
+    LastFlushSlowDataSources(Vec<(Vec<u8>, Vec<u8>)>),
+}
+
+/// Why a flush is made (`docs/spec/service.md §12`, flags).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlushReason {
+    Periodic,
+    TraceStop,
+    /// Whatever the consumer says in its flags.
+    Consumer(u64),
+}
+
+impl FlushReason {
+    const STOP: u64 = 2;
+    const CLONE: u64 = 3;
+    const BY_SERVICE: u64 = 0x10;
+
+    pub(crate) fn flags(self) -> u64 {
+        match self {
+            Self::Periodic => Self::BY_SERVICE | 1,
+            Self::TraceStop => Self::BY_SERVICE | Self::STOP,
+            Self::Consumer(flags) => flags,
+        }
+    }
+
+    /// Whether the trace is to name the data sources that did not answer.
+    pub(crate) fn names_slow_ones(self) -> bool {
+        matches!(self.flags() & 0xf, Self::STOP | Self::CLONE)
+    }
+}
+
+/// What happens when a flush is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterFlush {
+    Nothing,
+    Reply(CallId),
+    WriteFile,
+    StopSession,
+}
+
+/// A flush that producers have not answered yet.
+#[derive(Debug)]
+pub(crate) struct PendingFlush {
+    pub(crate) waiting_for: BTreeSet<ProducerId>,
+    pub(crate) reason: FlushReason,
+    pub(crate) then: AfterFlush,
+}
+
+/// When data sources are asked to flush while the session runs; fixed at EnableTracing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlushStrategy {
+    Never,
+    Periodic { period_ms: u32 },
+    BeforeFileWrites,
+}
+
+/// The file a session streams into.
+#[derive(Debug)]
+pub(crate) struct OutputFile {
+    pub(crate) id: FileId,
+    /// The owner has not said yet whether it could be created.
+    pub(crate) is_opening: bool,
+    pub(crate) bytes_written: u64,
+    /// A batch whose result is not known yet.
+    pub(crate) is_writing: bool,
+    /// The write pass under way.
+    pub(crate) pass: Option<FilePass>,
+}
+
+/// A write pass: everything that is in the buffers, batch by batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FilePass {
+    /// The file is closed afterwards.
+    pub(crate) is_final: bool,
+    /// The last batch did not hold everything.
+    pub(crate) has_more: bool,
+}
+
+/// One session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) id: SessionId,
+    pub(crate) consumer: Option<ClientId>,
+    pub(crate) consumer_uid: i32,
+    pub(crate) detach_key: Option<Vec<u8>>,
+    pub(crate) config: TraceConfig,
+    /// The config as it came, with everything the schema does not know.
+    pub(crate) config_bytes: Vec<u8>,
+    /// The same for each data source.
+    pub(crate) source_configs: Vec<Vec<u8>>,
+    pub(crate) uuid: (i64, i64),
+    pub(crate) state: State,
+    pub(crate) buffers: Vec<BufferId>,
+    pub(crate) instances: Vec<Instance>,
+    pub(crate) flush_strategy: FlushStrategy,
+    pub(crate) flushes: BTreeMap<u64, PendingFlush>,
+    pub(crate) file: Option<OutputFile>,
+    /// The text of the "tracing disabled" that is owed to the consumer once the file is complete.
+    pub(crate) end_error: Option<String>,
+    pub(crate) all_started_reported: bool,
+    /// What the next read has to say.
+    pub(crate) news: News,
+    pub(crate) sequence_ids: SequenceIds,
+    pub(crate) invalid_packets: u64,
+    pub(crate) flushes_requested: u64,
+    pub(crate) flushes_succeeded: u64,
+    pub(crate) flushes_failed: u64,
+    pub(crate) final_flush_outcome: Option<FinalFlushOutcome>,
+}
+
+impl Session {
+    pub(crate) fn is_streaming_to_file(&self) -> bool {
+        self.config.write_into_file.unwrap_or(false)
+    }
+
+    pub(crate) fn flush_timeout_ms(&self) -> u32 {
+        or_default(self.config.flush_timeout_ms, DEFAULT_FLUSH_TIMEOUT_MS)
+    }
+
+    pub(crate) fn stop_timeout_ms(&self) -> u32 {
+        or_default(self.config.data_source_stop_timeout_ms, DEFAULT_STOP_TIMEOUT_MS)
+    }
+
+    pub(crate) fn file_write_period_ms(&self) -> u32 {
+        file_write_period_ms(&self.config)
+    }
+
+    pub(crate) fn snapshot_interval_ms(&self) -> u32 {
+        let builtin = self.config.builtin_data_sources.as_ref();
+        or_default(builtin.and_then(|b| b.snapshot_interval_ms), DEFAULT_SNAPSHOT_INTERVAL_MS)
+    }
+
+    /// Whether one of the `disable_*` switches (or another bool) of `builtin_data_sources` is set.
+    pub(crate) fn builtin(
+        &self,
+        switch: impl Fn(&esatto_schema::trace_config::BuiltinDataSource) -> Option<bool>,
+    ) -> bool {
+        self.config.builtin_data_sources.as_ref().and_then(switch).unwrap_or(false)
+    }
+
+    pub(crate) fn takes_snapshots(&self) -> bool {
+        !self.builtin(|builtin| builtin.disable_clock_snapshotting)
+    }
+
+    pub(crate) fn unique_name(&self) -> &[u8] {
+        self.config.unique_session_name.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn are_all_started(&self) -> bool {
+        self.instances.iter().all(|instance| instance.state == InstanceState::Started)
+    }
+
+    pub(crate) fn are_all_stopped(&self) -> bool {
+        self.instances.iter().all(|instance| instance.state == InstanceState::Stopped)
+    }
+
+    /// Keeps an event for the next read, and a snapshot of the clocks with it.
+    pub(crate) fn record(&mut self, event: Event, with_snapshot: bool, now: &Now) {
+        if with_snapshot {
+            self.snapshot(now);
+        }
+        self.news.add_event(event, now);
+    }
+
+    /// Keeps a snapshot of the clocks if there is something to learn from it.
+    pub(crate) fn snapshot(&mut self, now: &Now) {
+        if self.takes_snapshots() {
+            self.news.add_snapshot(now);
+        }
+    }
+}
+
+pub(crate) fn or_default(value: Option<u32>, default: u32) -> u32 {
+    value.filter(|&value| value != 0).unwrap_or(default)
+}
+
+fn file_write_period_ms(config: &TraceConfig) -> u32 {
+    or_default(config.file_write_period_ms, DEFAULT_FILE_WRITE_PERIOD_MS).max(MIN_FILE_WRITE_PERIOD_MS)
+}
+
+impl FlushStrategy {
+    pub(crate) fn of(config: &TraceConfig) -> Self {
+        let by_config = match config.flush_period_ms {
+            None | Some(0) => Self::Never,
+            Some(period_ms) => Self::Periodic { period_ms },
+        };
+        if !config.write_into_file.unwrap_or(false) {
+            return by_config;
+        }
+        match config.write_flush_mode {
+            Some(WriteFlushMode::WRITE_FLUSH_DISABLED) => by_config,
+            Some(WriteFlushMode::WRITE_FLUSH_ENABLED) => Self::BeforeFileWrites,
+            _ if file_write_period_ms(config) > FILE_FLUSH_PERIOD_MS => Self::BeforeFileWrites,
+            _ => Self::Periodic { period_ms: FILE_FLUSH_PERIOD_MS },
+        }
+    }
+}
+
+/// What the service itself has to say in the next read.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    /// The snapshot taken at the start, until it is read.
+    pub(crate) initial_snapshot: Option<Now>,
+    /// Later ones, oldest first.
+    pub(crate) snapshots: VecDeque<Now>,
+    pub(crate) sync_marker: bool,
+    pub(crate) stats: bool,
+    /// Config, uuid, … have been emitted.
+    pub(crate) first_read_done: bool,
+    pub(crate) provenance_done: bool,
+    /// When and what.
+    pub(crate) events: Vec<(u64, Event)>,
+}
+
+impl News {
+    fn add_snapshot(&mut self, now: &Now) {
+        if self.snapshots.back().is_some_and(|last| !has_drifted(last, now)) {
+            return;
+        }
+        if self.snapshots.len() == MAX_SNAPSHOTS {
+            self.snapshots.pop_front();
+        }
+        self.snapshots.push_back(*now);
+    }
+
+    fn add_event(&mut self, event: Event, now: &Now) {
+        let kind = core::mem::discriminant(&event);
+        let max = match event {
+            Event::FlushStarted | Event::AllDataSourcesFlushed => MAX_FLUSH_EVENTS,
+            _ => 1,
+        };
+        let is_same = |kept: &(u64, Event)| core::mem::discriminant(&kept.1) == kind;
+        if self.events.iter().filter(|kept| is_same(kept)).count() >= max {
+            if let Some(oldest) = self.events.iter().position(is_same) {
+                self.events.remove(oldest);
+            }
+        }
+        self.events.push((now.boottime_ns, event));
+    }
+
+    pub(crate) fn forget_slow_flush(&mut self) {
+        self.events.retain(|(_, event)| !matches!(event, Event::LastFlushSlowDataSources(_)));
+    }
+}
+
+/// Whether some clock advanced differently from BOOTTIME.
+fn has_drifted(last: &Now, now: &Now) -> bool {
+    let boot = now.boottime_ns.wrapping_sub(last.boottime_ns).cast_signed();
+    let clocks = |at: &Now| {
+        let tsc = at.tsc.unwrap_or(at.boottime_ns);
+        [at.realtime_ns, at.realtime_coarse_ns, at.monotonic_ns, at.monotonic_coarse_ns, at.monotonic_raw_ns, tsc]
+    };
+    clocks(last)
+        .iter()
+        .zip(clocks(now))
+        .any(|(&last, now)| now.wrapping_sub(last).cast_signed().abs_diff(boot) >= SNAPSHOT_DRIFT_NS)
+}
+
+/// Packet sequence ids: 1 is the service, writers count from 2 as they are named first.
+#[derive(Debug)]
+pub(crate) struct SequenceIds {
+    /// By machine, producer and writer.
+    ids: HashMap<(u32, u16, u16), u32>,
+    last: u32,
+    /// Sequences whose first packet was read.
+    seen: std::collections::HashSet<u32>,
+}
+
+impl Default for SequenceIds {
+    fn default() -> Self {
+        Self { ids: HashMap::new(), last: 1, seen: std::collections::HashSet::new() }
+    }
+}
+
+impl SequenceIds {
+    pub(crate) fn of(&mut self, machine_id: u32, producer: u16, writer: u16) -> u32 {
+        *self.ids.entry((machine_id, producer, writer)).or_insert_with(|| {
+            self.last = self.last.checked_add(1).unwrap_or(2);
+            self.last
+        })
+    }
+
+    /// True the first time it is asked for a sequence.
+    pub(crate) fn is_first_packet(&mut self, sequence_id: u32) -> bool {
+        self.seen.insert(sequence_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_is_kept_when_a_clock_drifts() {
+        let mut news = News::default();
+        let first = Now { boottime_ns: 1_000_000_000, realtime_ns: 5_000_000_000, ..Now::default() };
+        news.add_snapshot(&first);
+        let mut later = first;
+        for ns in [
+            &mut later.boottime_ns,
+            &mut later.realtime_ns,
+            &mut later.realtime_coarse_ns,
+            &mut later.monotonic_ns,
+            &mut later.monotonic_coarse_ns,
+            &mut later.monotonic_raw_ns,
+        ] {
+            *ns += 3_000_000_000;
+        }
+        later.realtime_ns += 9_999_999;
+        news.add_snapshot(&later);
+        assert_eq!(news.snapshots.len(), 1);
+        later.realtime_ns += 1;
+        news.add_snapshot(&later);
+        assert_eq!(news.snapshots.len(), 2);
+        for i in 0..100 {
+            news.add_snapshot(&Now { boottime_ns: i * 1_000_000_000, ..Now::default() });
+        }
+        assert_eq!(news.snapshots.len(), MAX_SNAPSHOTS);
+    }
+
+    #[test]
+    fn events_between_reads_are_bounded() {
+        let mut news = News::default();
+        for boottime_ns in 0..1000 {
+            let now = Now { boottime_ns, ..Now::default() };
+            news.add_event(Event::FlushStarted, &now);
+            news.add_event(Event::TracingStarted, &now);
+        }
+        assert_eq!(news.events.len(), MAX_FLUSH_EVENTS + 1);
+        assert_eq!(news.events.last(), Some(&(999, Event::TracingStarted)));
+    }
+
+    #[test]
+    fn the_flush_strategy_follows_the_table() {
+        let config = |file, flush_period_ms, file_write_period_ms, write_flush_mode| TraceConfig {
+            write_into_file: Some(file),
+            flush_period_ms,
+            file_write_period_ms,
+            write_flush_mode,
+            ..TraceConfig::default()
+        };
+        let periodic = |period_ms| FlushStrategy::Periodic { period_ms };
+        for (config, expected) in [
+            (config(false, None, None, None), FlushStrategy::Never),
+            (config(false, Some(70), None, None), periodic(70)),
+            (config(true, Some(70), Some(5000), None), periodic(5000)),
+            (config(true, Some(70), Some(5001), None), FlushStrategy::BeforeFileWrites),
+            (config(true, None, Some(1), Some(WriteFlushMode::WRITE_FLUSH_ENABLED)), FlushStrategy::BeforeFileWrites),
+            (config(true, Some(70), Some(1), Some(WriteFlushMode::WRITE_FLUSH_DISABLED)), periodic(70)),
+        ] {
+            assert_eq!(FlushStrategy::of(&config), expected);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Between chunk boundaries a writer does not allocate, lock or call the kernel: the first is counted here.
+
+#![cfg(not(esatto_loom))]
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+    sync::Arc,
+};
+
+use esatto_shm::{
+    Arbiter, CommitRequest, CommitSink, ExhaustedPolicy, PrivateRegion, TraceWriter, abi::PageSize,
+};
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: hands everything on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+struct Sink;
+
+impl CommitSink for Sink {
+    fn commit(&self, _: CommitRequest) {}
+    fn register_writer(&self, _: u16, _: u16) {}
+    fn unregister_writer(&self, _: u16) {}
+    fn wake(&self) {}
+}
+
+fn event(writer: &mut TraceWriter, i: u64) {
+    let mut packet = writer.new_packet();
+    let mut message = packet.message();
+    message.varint(8, i);
+    let mut event = message.begin(11);
+    event.string(23, "a slice");
+    let mut annotation = event.begin(4);
+    annotation.string(10, "key");
+    annotation.varint(3, i);
+}
+
+fn allocations(work: impl FnOnce()) -> usize {
+    let before = ALLOCATIONS.get();
+    work();
+    ALLOCATIONS.get() - before
+}
+
+#[test]
+fn packets_within_a_chunk_do_not_allocate() {
+    let region = Arc::new(PrivateRegion::new(65536));
+    let page_size = PageSize::new(32768).unwrap();
+    let arbiter = Arbiter::new(region, page_size, Arc::new(Sink)).unwrap();
+    let mut writer = arbiter.create_writer(1, ExhaustedPolicy::Drop);
+    event(&mut writer, 0);
+    assert_eq!(allocations(|| (0..500).for_each(|i| event(&mut writer, i))), 0);
+}
+
+#[test]
+fn dropping_does_not_allocate() {
+    let region = Arc::new(PrivateRegion::new(8192));
+    let arbiter = Arbiter::new(region, PageSize::DEFAULT, Arc::new(Sink)).unwrap();
+    let mut writer = arbiter.create_writer(1, ExhaustedPolicy::Drop);
+    (0..1000).for_each(|i| event(&mut writer, i));
+    assert!(writer.is_dropping());
+    assert_eq!(allocations(|| (0..1000).for_each(|i| event(&mut writer, i))), 0);
+    let mut null = TraceWriter::null();
+    assert_eq!(allocations(|| (0..1000).for_each(|i| event(&mut null, i))), 0);
+}
+
+#[test]
+fn chunks_over_and_over_allocate_for_their_requests_only() {
+    let region = Arc::new(PrivateRegion::new(8192));
+    let arbiter = Arbiter::new(region, PageSize::DEFAULT, Arc::new(Sink)).unwrap();
+    let mut writer = arbiter.create_writer(1, ExhaustedPolicy::Drop);
+    event(&mut writer, 0);
+    arbiter.send_pending();
+    // Flushing nothing and dropping whole periods stay free; a chunk costs its entry in the request.
+    assert_eq!(allocations(|| writer.flush()), 1);
+    assert_eq!(allocations(|| writer.flush()), 0);
+}

@@ -1,0 +1,362 @@
+//! Clocks, and how their values become those of the trace clock.
+//!
+//! Snapshots say what several clocks showed at one moment (`docs/spec/track-event.md` §11). Snapshots that
+//! list the same clocks form a series. A value is carried from clock to clock along series, at most
+//! [`MAX_HOPS`] of them; in each it is moved by its distance from the last snapshot at or before it.
+//! Nothing is interpolated.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+/// A clock reaches the trace clock over at most this many series.
+const MAX_HOPS: usize = 4;
+/// Built-in: `CLOCK_BOOTTIME`.
+pub(crate) const BOOTTIME: u32 = 6;
+/// Ids of clocks that belong to one sequence.
+const OF_SEQUENCE: core::ops::RangeInclusive<u32> = 64..=127;
+
+/// A clock of the trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ClockKey {
+    /// The sequence that owns the clock, by its place in the importer's list; `None` for the others.
+    pub(crate) sequence: Option<usize>,
+    pub(crate) id: u32,
+}
+
+impl ClockKey {
+    pub(crate) fn new(id: u32, sequence: usize) -> Self {
+        Self { sequence: OF_SEQUENCE.contains(&id).then_some(sequence), id }
+    }
+}
+
+/// One clock in one snapshot.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading {
+    pub(crate) clock: ClockKey,
+    pub(crate) ticks: u64,
+    pub(crate) incremental: bool,
+    pub(crate) multiplier: u64,
+}
+
+/// Why a snapshot was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct InvalidSnapshot;
+
+#[derive(Debug)]
+pub(crate) struct Clocks {
+    trace_clock: u32,
+    /// Set once a value was converted: the trace clock cannot change any more.
+    fixed: bool,
+    series: Vec<Series>,
+    series_of_list: HashMap<Vec<ClockKey>, usize>,
+    series_of_clock: HashMap<ClockKey, Vec<usize>>,
+    known: HashMap<ClockKey, Known>,
+    routes: HashMap<ClockKey, Option<Vec<Hop>>>,
+    /// For each clock that belongs to no sequence.
+    seen: BTreeMap<u32, Seen>,
+    snapshots: u64,
+}
+
+/// What the snapshots say of a clock of the whole trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) snapshots: u64,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+}
+
+#[derive(Debug)]
+struct Series {
+    clocks: Vec<ClockKey>,
+    /// For each snapshot the values in nanoseconds, in the order of `clocks`.
+    rows: Vec<Vec<i64>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    multiplier: u64,
+    incremental: bool,
+    /// Of an incremental clock: its absolute value in nanoseconds after the latest packet.
+    now_ns: i64,
+    /// Its values decreased from one snapshot to the next: nothing can be converted from it.
+    broken: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Hop {
+    series: usize,
+    from: usize,
+    to: usize,
+}
+
+impl Clocks {
+    pub(crate) fn new() -> Self {
+        Self {
+            trace_clock: BOOTTIME,
+            fixed: false,
+            series: Vec::new(),
+            series_of_list: HashMap::new(),
+            series_of_clock: HashMap::new(),
+            known: HashMap::new(),
+            routes: HashMap::new(),
+            seen: BTreeMap::new(),
+            snapshots: 0,
+        }
+    }
+
+    pub(crate) fn trace_clock(&self) -> u32 {
+        self.trace_clock
+    }
+
+    pub(crate) fn snapshots(&self) -> u64 {
+        self.snapshots
+    }
+
+    pub(crate) fn seen(&self) -> &BTreeMap<u32, Seen> {
+        &self.seen
+    }
+
+    /// Clocks that belong to single sequences.
+    pub(crate) fn sequence_clocks(&self) -> usize {
+        self.known.keys().filter(|key| key.sequence.is_some()).count()
+    }
+
+    pub(crate) fn add(&mut self, readings: &[Reading], primary: Option<u32>) -> Result<(), InvalidSnapshot> {
+        self.check(readings)?;
+        self.snapshots += 1;
+        if let Some(primary) = primary.filter(|&id| id != 0 && !self.fixed) {
+            if primary != self.trace_clock {
+                self.trace_clock = primary;
+                self.routes.clear();
+            }
+        }
+        let clocks: Vec<ClockKey> = readings.iter().map(|reading| reading.clock).collect();
+        let row: Vec<i64> = readings.iter().map(|reading| nanoseconds(reading.ticks, reading.multiplier)).collect();
+        for (reading, &now_ns) in readings.iter().zip(&row) {
+            let known = self.known.entry(reading.clock).or_insert(Known {
+                multiplier: reading.multiplier,
+                incremental: reading.incremental,
+                now_ns,
+                broken: false,
+            });
+            known.now_ns = now_ns;
+            if reading.clock.sequence.is_none() {
+                let seen = self.seen.entry(reading.clock.id);
+                let seen = seen.or_insert(Seen { snapshots: 0, first: reading.ticks, last: reading.ticks });
+                seen.snapshots += 1;
+                seen.last = reading.ticks;
+            }
+        }
+        match self.series_of_list.get(&clocks) {
+            Some(&index) => {
+                let series = &mut self.series[index];
+                if let Some(last) = series.rows.last() {
+                    for ((clock, before), now) in clocks.iter().zip(last).zip(&row) {
+                        if let Some(known) = self.known.get_mut(clock).filter(|_| now < before) {
+                            known.broken = true;
+                        }
+                    }
+                }
+                series.rows.push(row);
+            }
+            None => {
+                self.series_of_list.insert(clocks.clone(), self.series.len());
+                for &clock in &clocks {
+                    self.series_of_clock.entry(clock).or_default().push(self.series.len());
+                }
+                self.series.push(Series { clocks, rows: vec![row] });
+                // There may be ways now where there were none.
+                self.routes.retain(|_, route| route.is_some());
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, readings: &[Reading]) -> Result<(), InvalidSnapshot> {
+        let mut clocks = HashSet::new();
+        for reading in readings {
+            let known = self.known.get(&reading.clock);
+            let constant = |known: &Known| {
+                known.multiplier == reading.multiplier && known.incremental == reading.incremental
+            };
+            let stray_incremental = reading.incremental && reading.clock.sequence.is_none();
+            if !clocks.insert(reading.clock) || !known.is_none_or(constant) || stray_incremental {
+                return Err(InvalidSnapshot);
+            }
+        }
+        let list: Vec<ClockKey> = readings.iter().map(|reading| reading.clock).collect();
+        let trace_clock = list.iter().position(|key| key.sequence.is_none() && key.id == self.trace_clock);
+        let last = self.series_of_list.get(&list).and_then(|&index| self.series[index].rows.last());
+        if let (Some(column), Some(last)) = (trace_clock, last) {
+            let reading = &readings[column];
+            if nanoseconds(reading.ticks, reading.multiplier) < last[column] || reading.multiplier != 1 {
+                return Err(InvalidSnapshot);
+            }
+        }
+        Ok(())
+    }
+
+    /// The absolute value in nanoseconds of a packet's timestamp, which for an incremental clock is a delta.
+    pub(crate) fn absolute(&mut self, clock: Option<ClockKey>, ticks: u64) -> i64 {
+        match clock.and_then(|clock| self.known.get_mut(&clock)) {
+            Some(known) if known.incremental => {
+                known.now_ns = known.now_ns.saturating_add(nanoseconds(ticks, known.multiplier));
+                known.now_ns
+            }
+            Some(known) => nanoseconds(ticks, known.multiplier),
+            None => nanoseconds(ticks, 1),
+        }
+    }
+
+    /// What the trace clock shows when `clock` (by default the trace clock itself) shows `absolute_ns`.
+    pub(crate) fn to_trace(&mut self, clock: Option<ClockKey>, absolute_ns: i64) -> Option<i64> {
+        let clock = match clock {
+            Some(clock) if clock.sequence.is_some() || clock.id != self.trace_clock => clock,
+            _ => return Some(absolute_ns),
+        };
+        if !self.routes.contains_key(&clock) {
+            let route = self.find_route(clock);
+            self.routes.insert(clock, route);
+        }
+        let route = self.routes.get(&clock)?.as_ref()?;
+        self.fixed = true;
+        let mut value = absolute_ns;
+        for hop in route {
+            let series = &self.series[hop.series];
+            let broken = self.known.get(&series.clocks[hop.from]).is_none_or(|known| known.broken);
+            if broken {
+                return None;
+            }
+            let after = series.rows.partition_point(|row| row[hop.from] <= value);
+            let anchor = series.rows.get(after.saturating_sub(1))?;
+            value = anchor[hop.to].saturating_add(value.saturating_sub(anchor[hop.from]));
+        }
+        Some(value)
+    }
+
+    fn find_route(&self, from: ClockKey) -> Option<Vec<Hop>> {
+        let mut visited = HashSet::from([from]);
+        let mut queue = VecDeque::from([(from, Vec::new())]);
+        while let Some((clock, way)) = queue.pop_front() {
+            if clock.sequence.is_none() && clock.id == self.trace_clock {
+                return Some(way);
+            }
+            if way.len() == MAX_HOPS {
+                continue;
+            }
+            for &index in self.series_of_clock.get(&clock).into_iter().flatten() {
+                let series = &self.series[index];
+                let Some(column) = series.clocks.iter().position(|&key| key == clock) else { continue };
+                for (to, &next) in series.clocks.iter().enumerate() {
+                    if visited.insert(next) {
+                        let mut way = way.clone();
+                        way.push(Hop { series: index, from: column, to });
+                        queue.push_back((next, way));
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+fn nanoseconds(ticks: u64, multiplier: u64) -> i64 {
+    i64::try_from(ticks.saturating_mul(multiplier)).unwrap_or(i64::MAX)
+}
+
+/// The name of a built-in clock.
+pub(crate) fn clock_name(id: u32) -> Option<&'static str> {
+    Some(match id {
+        1 => "REALTIME",
+        2 => "REALTIME_COARSE",
+        3 => "MONOTONIC",
+        4 => "MONOTONIC_COARSE",
+        5 => "MONOTONIC_RAW",
+        BOOTTIME => "BOOTTIME",
+        7 => "PROCESS_CPUTIME",
+        8 => "THREAD_CPUTIME",
+        9 => "TSC",
+        10 => "PERF",
+        11 => "TRACE_FILE",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn global(id: u32, ticks: u64) -> Reading {
+        Reading { clock: ClockKey::new(id, 0), ticks, incremental: false, multiplier: 1 }
+    }
+
+    fn own(id: u32, ticks: u64, incremental: bool, multiplier: u64) -> Reading {
+        Reading { clock: ClockKey::new(id, 0), ticks, incremental, multiplier }
+    }
+
+    #[test]
+    fn the_example_of_the_specification() {
+        let mut clocks = Clocks::new();
+        clocks.add(&[global(6, 1000), own(66, 500, false, 3)], None).unwrap();
+        clocks.add(&[global(6, 2000), own(66, 800, false, 3)], None).unwrap();
+        let key = Some(ClockKey::new(66, 0));
+        for (ticks, expected) in [(600, 1300), (799, 1897), (800, 2000), (810, 2030), (400, 700)] {
+            let absolute = clocks.absolute(key, ticks);
+            assert_eq!(clocks.to_trace(key, absolute), Some(expected), "{ticks}");
+        }
+    }
+
+    #[test]
+    fn deltas_add_up_and_snapshots_set_the_base() {
+        let mut clocks = Clocks::new();
+        let key = Some(ClockKey::new(64, 0));
+        clocks.add(&[global(6, 1000), own(64, 10, true, 100)], None).unwrap();
+        let mut step = |ticks| {
+            let absolute = clocks.absolute(key, ticks);
+            clocks.to_trace(key, absolute)
+        };
+        assert_eq!(step(0), Some(1000));
+        assert_eq!(step(2), Some(1200));
+        assert_eq!(step(3), Some(1500));
+        clocks.add(&[global(6, 9000), own(64, 90, true, 100)], None).unwrap();
+        let absolute = clocks.absolute(key, 1);
+        assert_eq!(clocks.to_trace(key, absolute), Some(9100));
+    }
+
+    #[test]
+    fn ways_lead_over_other_clocks_up_to_a_limit() {
+        let mut clocks = Clocks::new();
+        clocks.add(&[own(64, 0, true, 1), global(3, 50)], None).unwrap();
+        let key = Some(ClockKey::new(64, 0));
+        assert_eq!(clocks.to_trace(key, 5), None);
+        clocks.add(&[global(3, 40), global(6, 1040)], None).unwrap();
+        assert_eq!(clocks.to_trace(key, 5), Some(1055));
+        assert_eq!(clocks.to_trace(Some(ClockKey::new(200, 0)), 5), None);
+        for (a, b) in [(201, 3), (202, 201), (203, 202), (204, 203)] {
+            clocks.add(&[global(a, 0), global(b, 0)], None).unwrap();
+        }
+        assert_eq!(clocks.to_trace(Some(ClockKey::new(202, 0)), 7), Some(1007));
+        assert_eq!(clocks.to_trace(Some(ClockKey::new(203, 0)), 7), Some(1007));
+        assert_eq!(clocks.to_trace(Some(ClockKey::new(204, 0)), 7), None);
+    }
+
+    #[test]
+    fn what_a_snapshot_must_not_say() {
+        let mut clocks = Clocks::new();
+        assert_eq!(clocks.add(&[global(6, 1), global(6, 2)], None), Err(InvalidSnapshot));
+        assert_eq!(clocks.add(&[own(3, 1, true, 1)], None), Err(InvalidSnapshot));
+        clocks.add(&[global(6, 100), own(65, 1, false, 10)], None).unwrap();
+        assert_eq!(clocks.add(&[global(6, 200), own(65, 2, false, 20)], None), Err(InvalidSnapshot));
+        assert_eq!(clocks.add(&[global(6, 50), own(65, 2, false, 10)], None), Err(InvalidSnapshot));
+        clocks.add(&[global(6, 200), own(65, 0, false, 10)], None).unwrap();
+        assert_eq!(clocks.to_trace(Some(ClockKey::new(65, 0)), 10), None, "its values decreased");
+    }
+
+    #[test]
+    fn the_trace_clock_can_be_named_before_the_first_conversion() {
+        let mut clocks = Clocks::new();
+        clocks.add(&[global(6, 1000), global(3, 10)], Some(3)).unwrap();
+        assert_eq!(clocks.to_trace(Some(ClockKey::new(6, 0)), 1001), Some(11));
+        clocks.add(&[global(6, 2000), global(3, 1010)], Some(6)).unwrap();
+        assert_eq!(clocks.trace_clock(), 3);
+    }
+}

@@ -1,0 +1,243 @@
+//! Counters: what became of each, whether its values come from track events or from statistics.
+
+use std::collections::HashMap;
+
+use esatto_protozero::Fields;
+use esatto_schema::{MeminfoCounters, VmstatCounters, process_stats, sys_stats};
+
+use crate::names;
+use crate::process::Processes;
+use crate::strings::{Strings, Symbol};
+
+/// What a counter counts for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Scope {
+    Machine(u32),
+    Cpu(u32, u32),
+    /// By its place in the list of processes.
+    Process(usize),
+    /// A device, an interrupt, a zone: what the name alone does not tell.
+    Item(u32, String),
+    /// A track, by its uuid.
+    Track(u64),
+}
+
+/// A counter with its values summed up.
+#[derive(Debug, Clone)]
+pub(crate) struct Counter {
+    pub(crate) scope: Scope,
+    pub(crate) name: Symbol,
+    pub(crate) values: u64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+    pub(crate) first: (i64, f64),
+    pub(crate) last: (i64, f64),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) list: Vec<Counter>,
+    index: HashMap<(Scope, Symbol), usize>,
+}
+
+impl Counters {
+    pub(crate) fn add(&mut self, scope: Scope, name: Symbol, ts: i64, value: f64) {
+        let key = (scope, name);
+        let index = match self.index.get(&key) {
+            Some(&index) => index,
+            None => {
+                let (min, max) = (f64::INFINITY, f64::NEG_INFINITY);
+                let at = (ts, value);
+                self.list.push(Counter { scope: key.0.clone(), name, values: 0, min, max, first: at, last: at });
+                self.index.insert(key, self.list.len() - 1);
+                self.list.len() - 1
+            }
+        };
+        let counter = &mut self.list[index];
+        counter.values += 1;
+        counter.min = counter.min.min(value);
+        counter.max = counter.max.max(value);
+        if ts < counter.first.0 {
+            counter.first = (ts, value);
+        }
+        if ts >= counter.last.0 {
+            counter.last = (ts, value);
+        }
+    }
+
+    pub(crate) fn values(&self) -> u64 {
+        self.list.iter().map(|counter| counter.values).sum()
+    }
+
+    /// Takes a `ProcessStats`.
+    pub(crate) fn add_process_stats(
+        &mut self,
+        bytes: &[u8],
+        machine: u32,
+        ts: i64,
+        strings: &mut Strings,
+        processes: &mut Processes,
+    ) {
+        use process_stats::process::field;
+        for process in Fields::new(bytes).filter(|f| f.id == process_stats::field::PROCESSES) {
+            let bytes = process.as_bytes();
+            let Some(pid) = Fields::new(bytes).filter(|f| f.id == field::PID).last() else { continue };
+            let pid = i64::from(pid.as_i32());
+            let index = processes.process(machine, pid, None);
+            for f in Fields::new(bytes) {
+                let (name, scale) = match f.id {
+                    field::PID | field::IS_PEAK_RSS_RESETTABLE | field::FDS => continue,
+                    field::THREADS => {
+                        let tid = Fields::new(f.as_bytes()).find(|f| f.id == process_stats::thread::field::TID);
+                        if let Some(tid) = tid {
+                            processes.thread(machine, pid, i64::from(tid.as_i32()), None);
+                        }
+                        continue;
+                    }
+                    field::OOM_SCORE_ADJ => ("oom_score_adj".to_owned(), 1.0),
+                    field::VM_SIZE_KB => ("mem.virt".to_owned(), 1024.0),
+                    field::VM_RSS_KB => ("mem.rss".to_owned(), 1024.0),
+                    field::RSS_ANON_KB => ("mem.rss.anon".to_owned(), 1024.0),
+                    field::RSS_FILE_KB => ("mem.rss.file".to_owned(), 1024.0),
+                    field::RSS_SHMEM_KB => ("mem.rss.shmem".to_owned(), 1024.0),
+                    field::VM_SWAP_KB => ("mem.swap".to_owned(), 1024.0),
+                    field::VM_LOCKED_KB => ("mem.locked".to_owned(), 1024.0),
+                    field::VM_HWM_KB => ("mem.rss.watermark".to_owned(), 1024.0),
+                    other => (names::name(names::process_stats(), other), 1.0),
+                };
+                let value = if f.id == field::OOM_SCORE_ADJ { f.as_i64() as f64 } else { f.as_u64() as f64 };
+                self.add(Scope::Process(index), strings.add_str(&name), ts, value * scale);
+            }
+        }
+    }
+
+    /// Takes a `SysStats`.
+    pub(crate) fn add_sys_stats(&mut self, bytes: &[u8], machine: u32, ts: i64, strings: &mut Strings) {
+        use sys_stats::field;
+        let mut add = |scope, name: &str, value: u64| self.add(scope, strings.add_str(name), ts, value as f64);
+        let everywhere = || Scope::Machine(machine);
+        let (mut cpu_frequencies, mut gpu_frequencies) = (0, 0);
+        for f in Fields::new(bytes) {
+            let inner = f.as_bytes();
+            match f.id {
+                field::MEMINFO => {
+                    let (key, value) = pair(inner);
+                    let name = MeminfoCounters(key as i32).name().unwrap_or("MEMINFO_UNKNOWN");
+                    add(everywhere(), &camel_case(name.trim_start_matches("MEMINFO_")), value.saturating_mul(1024));
+                }
+                field::VMSTAT => {
+                    let (key, value) = pair(inner);
+                    let name = VmstatCounters(key as i32).name().unwrap_or("VMSTAT_UNKNOWN");
+                    add(everywhere(), &name.trim_start_matches("VMSTAT_").to_ascii_lowercase(), value);
+                }
+                field::CPU_STAT => {
+                    let cpu = number(inner, sys_stats::cpu_times::field::CPU_ID) as u32;
+                    for f in Fields::new(inner).filter(|f| f.id != sys_stats::cpu_times::field::CPU_ID) {
+                        let name = format!("cpu.times.{}", names::name(names::cpu_times(), f.id));
+                        add(Scope::Cpu(machine, cpu), &name, f.as_u64());
+                    }
+                }
+                field::NUM_FORKS => add(everywhere(), "num_forks", f.as_u64()),
+                field::NUM_IRQ_TOTAL => add(everywhere(), "num_irq_total", f.as_u64()),
+                field::NUM_SOFTIRQ_TOTAL => add(everywhere(), "num_softirq_total", f.as_u64()),
+                field::NUM_IRQ => {
+                    let (irq, count) = pair(inner);
+                    add(Scope::Item(machine, format!("irq {irq}")), "num_irq", count);
+                }
+                field::NUM_SOFTIRQ => {
+                    let (irq, count) = pair(inner);
+                    add(Scope::Item(machine, format!("softirq {irq}")), "num_softirq", count);
+                }
+                field::DEVFREQ => {
+                    let device = string(inner, sys_stats::devfreq_value::field::KEY);
+                    let value = number(inner, sys_stats::devfreq_value::field::VALUE);
+                    add(Scope::Item(machine, device), "devfreq", value);
+                }
+                field::CPUFREQ_KHZ => {
+                    add(Scope::Cpu(machine, cpu_frequencies), "cpufreq", f.as_u64());
+                    cpu_frequencies += 1;
+                }
+                field::GPUFREQ_MHZ => {
+                    add(Scope::Item(machine, format!("gpu {gpu_frequencies}")), "gpufreq", f.as_u64());
+                    gpu_frequencies += 1;
+                }
+                field::BUDDY_INFO => {
+                    use sys_stats::buddy_info::field;
+                    let zone = format!("node {} zone {}", string(inner, field::NODE), string(inner, field::ZONE));
+                    let orders = Fields::new(inner).filter(|f| f.id == field::ORDER_PAGES);
+                    for (order, pages) in orders.enumerate() {
+                        let scope = Scope::Item(machine, format!("{zone} order {order}"));
+                        add(scope, "mem.buddyinfo", pages.as_u64());
+                    }
+                }
+                field::DISK_STAT => {
+                    use sys_stats::disk_stat::field;
+                    let device = string(inner, field::DEVICE_NAME);
+                    for (id, name) in [
+                        (field::READ_SECTORS, "diskstat.read_sectors"),
+                        (field::READ_TIME_MS, "diskstat.read_time_ms"),
+                        (field::WRITE_SECTORS, "diskstat.write_sectors"),
+                        (field::WRITE_TIME_MS, "diskstat.write_time_ms"),
+                        (field::DISCARD_SECTORS, "diskstat.discard_sectors"),
+                        (field::DISCARD_TIME_MS, "diskstat.discard_time_ms"),
+                        (field::FLUSH_COUNT, "diskstat.flush_count"),
+                        (field::FLUSH_TIME_MS, "diskstat.flush_time_ms"),
+                    ] {
+                        add(Scope::Item(machine, device.clone()), name, number(inner, id));
+                    }
+                }
+                field::PSI => {
+                    use sys_stats::psi_sample::{PsiResource, field};
+                    let resource = PsiResource(number(inner, field::RESOURCE) as i32).name().unwrap_or("psi.unknown");
+                    let name = resource.trim_start_matches("PSI_RESOURCE_").to_ascii_lowercase().replace('_', ".");
+                    add(everywhere(), &format!("psi.{name}"), number(inner, field::TOTAL_NS));
+                }
+                field::THERMAL_ZONE => {
+                    use sys_stats::thermal_zone::field;
+                    let zone = string(inner, field::TYPE);
+                    add(Scope::Item(machine, zone), "thermal_zone", number(inner, field::TEMP));
+                }
+                field::CPUIDLE_STATE => {
+                    use sys_stats::{cpu_idle_state, cpu_idle_state_entry};
+                    let cpu = number(inner, cpu_idle_state::field::CPU_ID);
+                    let entries = Fields::new(inner).filter(|f| f.id == cpu_idle_state::field::CPUIDLE_STATE_ENTRY);
+                    for entry in entries {
+                        let state = string(entry.as_bytes(), cpu_idle_state_entry::field::STATE);
+                        let duration = number(entry.as_bytes(), cpu_idle_state_entry::field::DURATION_US);
+                        add(Scope::Item(machine, format!("cpu {cpu} {state}")), "cpuidle", duration);
+                    }
+                }
+                field::SLAB_INFO => {
+                    use sys_stats::slab_info::field;
+                    let slab = string(inner, field::NAME);
+                    let pages = number(inner, field::PAGES_PER_SLAB).saturating_mul(number(inner, field::NUM_SLABS));
+                    add(Scope::Item(machine, slab), "slabinfo.pages", pages);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Fields 1 and 2, a key and a value.
+fn pair(bytes: &[u8]) -> (u64, u64) {
+    (number(bytes, 1), number(bytes, 2))
+}
+
+fn number(bytes: &[u8], id: u32) -> u64 {
+    Fields::new(bytes).filter(|f| f.id == id).last().map_or(0, |f| f.as_u64())
+}
+
+fn string(bytes: &[u8], id: u32) -> String {
+    let found = Fields::new(bytes).filter(|f| f.id == id).last();
+    found.map_or_else(String::new, |f| String::from_utf8_lossy(f.as_bytes()).into_owned())
+}
+
+/// `MEM_TOTAL` → `MemTotal`, as `/proc/meminfo` writes most of them.
+fn camel_case(name: &str) -> String {
+    let words = name.split('_').map(|word| {
+        let (first, rest) = word.split_at(word.len().min(1));
+        format!("{first}{}", rest.to_ascii_lowercase())
+    });
+    words.collect()
+}

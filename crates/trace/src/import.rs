@@ -1,0 +1,426 @@
+//! From packets to events, in the order of the file.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use esatto_protozero::Fields;
+use esatto_schema::{clock_snapshot, ftrace_event_bundle, process_tree, trace_packet::field as packet_field};
+
+use crate::annotation::{self, Annotation, AnnotationErrors, AnnotationReader};
+use crate::clock::{ClockKey, Clocks, Reading};
+use crate::counter::Counters;
+use crate::error::Error;
+use crate::meta::Meta;
+use crate::names;
+use crate::packets::Packet;
+use crate::problems::{Problem, Problems};
+use crate::process::Processes;
+use crate::sequence::{NEEDS_STATE, STATE_CLEARED, Sequence};
+use crate::strings::Strings;
+use crate::track::{self, Refused, Tracks};
+use crate::track_event::{self, Events};
+
+/// Packets of one kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Everything that was found in a trace.
+#[derive(Debug)]
+pub(crate) struct Import {
+    pub(crate) strings: Strings,
+    pub(crate) by_type: BTreeMap<u32, Tally>,
+    pub(crate) sequences: Vec<Sequence>,
+    pub(crate) clocks: Clocks,
+    pub(crate) tracks: Tracks,
+    pub(crate) processes: Processes,
+    pub(crate) counters: Counters,
+    pub(crate) events: Events,
+    /// Of all events; empty unless asked for.
+    pub(crate) annotations: Vec<Annotation>,
+    pub(crate) annotation_count: u64,
+    pub(crate) arguments: u64,
+    pub(crate) distinct_arguments: u64,
+    pub(crate) problems: Problems,
+    pub(crate) meta: Meta,
+    pub(crate) ftrace_events: u64,
+    pub(crate) ftrace_losses: u64,
+    /// The earliest and the latest timestamp of packets, whatever they hold.
+    pub(crate) packet_times: Option<(i64, i64)>,
+    /// The same of statistics and kernel events, which are not among `events`.
+    pub(crate) sample_times: Option<(i64, i64)>,
+    keep_annotations: bool,
+    index: HashMap<(u32, u32), usize>,
+    argument_sets: HashSet<u64>,
+    /// Events whose clock is not known yet.
+    pending: Vec<(usize, ClockKey, i64)>,
+}
+
+/// The fields of a packet that concern more than its payload.
+#[derive(Default)]
+struct Envelope<'p> {
+    timestamp: Option<u64>,
+    clock: Option<u32>,
+    sequence: u32,
+    machine: u32,
+    flags: u32,
+    dropped: u32,
+    first: bool,
+    uid: Option<i32>,
+    pid: Option<i32>,
+    interned: Vec<&'p [u8]>,
+    defaults: Option<&'p [u8]>,
+    payload: Option<(u32, &'p [u8])>,
+    snapshot: Option<&'p [u8]>,
+}
+
+impl<'p> Envelope<'p> {
+    fn read(bytes: &'p [u8]) -> (Self, Fields<'p>) {
+        let mut found = Self::default();
+        let mut fields = Fields::new(bytes);
+        for f in fields.by_ref() {
+            match f.id {
+                packet_field::TIMESTAMP => found.timestamp = Some(f.as_u64()),
+                packet_field::TIMESTAMP_CLOCK_ID => found.clock = Some(f.as_u32()),
+                packet_field::TRUSTED_PACKET_SEQUENCE_ID => found.sequence = f.as_u32(),
+                packet_field::MACHINE_ID => found.machine = f.as_u32(),
+                packet_field::SEQUENCE_FLAGS => found.flags |= f.as_u32(),
+                packet_field::INCREMENTAL_STATE_CLEARED if f.as_bool() => found.flags |= STATE_CLEARED,
+                packet_field::INCREMENTAL_STATE_CLEARED => {}
+                packet_field::PREVIOUS_PACKET_DROPPED => found.dropped |= f.as_u32(),
+                packet_field::FIRST_PACKET_ON_SEQUENCE => found.first = f.as_bool(),
+                packet_field::TRUSTED_UID => found.uid = Some(f.as_i32()),
+                packet_field::TRUSTED_PID => found.pid = Some(f.as_i32()),
+                packet_field::INTERNED_DATA => found.interned.push(f.as_bytes()),
+                packet_field::TRACE_PACKET_DEFAULTS => found.defaults = Some(f.as_bytes()),
+                _ => {
+                    if f.id == packet_field::CLOCK_SNAPSHOT {
+                        found.snapshot = Some(f.as_bytes());
+                    }
+                    found.payload = Some((f.id, f.as_bytes()));
+                }
+            }
+        }
+        (found, fields)
+    }
+}
+
+impl Import {
+    pub(crate) fn new(keep_annotations: bool) -> Self {
+        Self {
+            strings: Strings::default(),
+            by_type: BTreeMap::new(),
+            sequences: Vec::new(),
+            clocks: Clocks::new(),
+            tracks: Tracks::default(),
+            processes: Processes::default(),
+            counters: Counters::default(),
+            events: Events::default(),
+            annotations: Vec::new(),
+            annotation_count: 0,
+            arguments: 0,
+            distinct_arguments: 0,
+            problems: Problems::default(),
+            meta: Meta::default(),
+            ftrace_events: 0,
+            ftrace_losses: 0,
+            packet_times: None,
+            sample_times: None,
+            keep_annotations,
+            index: HashMap::new(),
+            argument_sets: HashSet::new(),
+            pending: Vec::new(),
+        }
+    }
+
+    /// Takes the next packet.
+    ///
+    /// # Errors
+    ///
+    /// If it is malformed; what stands before the malformed field has been taken.
+    pub(crate) fn add(&mut self, packet: &Packet) -> Result<(), Error> {
+        let (envelope, fields) = Envelope::read(&packet.bytes);
+        let tally = self.by_type.entry(envelope.payload.map_or(0, |(id, _)| id)).or_default();
+        tally.packets += 1;
+        tally.bytes += packet.bytes.len() as u64;
+        let sequence = self.sequence(envelope.machine, envelope.sequence);
+        let entry = &mut self.sequences[sequence];
+        entry.uid = envelope.uid.or(entry.uid);
+        entry.pid = envelope.pid.or(entry.pid);
+        let admitted = entry.admit(packet.bytes.len() as u64, envelope.flags, envelope.dropped, envelope.first);
+        if envelope.flags & NEEDS_STATE != 0 && envelope.sequence == 0 {
+            self.problems.count(Problem::FlagsWithoutSequence);
+        } else if admitted {
+            self.take(sequence, &envelope, packet);
+        }
+        if fields.is_malformed() {
+            return Err(Error::Malformed { place: packet.place, at: fields.offset() as u64 });
+        }
+        Ok(())
+    }
+
+    fn sequence(&mut self, machine: u32, id: u32) -> usize {
+        *self.index.entry((machine, id)).or_insert_with(|| {
+            self.sequences.push(Sequence::new(machine, id));
+            self.sequences.len() - 1
+        })
+    }
+
+    fn take(&mut self, sequence: usize, envelope: &Envelope<'_>, packet: &Packet) {
+        let state = &mut self.sequences[sequence].state;
+        if let Some(defaults) = envelope.defaults {
+            state.set_defaults(defaults);
+        }
+        if state.valid {
+            for data in &envelope.interned {
+                state.intern(data, &mut self.strings);
+            }
+        }
+        // A packet with a clock snapshot is nothing else.
+        if let Some(snapshot) = envelope.snapshot {
+            self.add_snapshot(snapshot, sequence, envelope.machine);
+            return;
+        }
+        let clock = envelope.clock.or(state.clock).map(|id| ClockKey::new(id, sequence));
+        let absolute = envelope.timestamp.map(|ticks| self.clocks.absolute(clock, ticks));
+        let ts = absolute.filter(|&ns| ns >= 0).and_then(|ns| self.clocks.to_trace(clock, ns));
+        if let Some(ts) = ts {
+            widen(&mut self.packet_times, ts);
+        }
+        let Some((id, payload)) = envelope.payload else { return };
+        let machine = envelope.machine;
+        match id {
+            packet_field::TRACK_EVENT => self.add_event(payload, sequence, envelope, (clock, absolute, ts), packet),
+            packet_field::TRACK_DESCRIPTOR => {
+                let added = self.tracks.add(payload, machine, &mut self.strings, &mut self.processes);
+                match added {
+                    Ok(()) => {}
+                    Err(Refused::Incomplete) => self.problems.count(Problem::DescriptorIncomplete),
+                    Err(Refused::Conflict) => self.problems.count(Problem::DescriptorConflict),
+                }
+            }
+            packet_field::PROCESS_DESCRIPTOR => {
+                track::add_process(payload, machine, None, &mut self.strings, &mut self.processes);
+            }
+            packet_field::THREAD_DESCRIPTOR => {
+                track::add_thread(payload, machine, None, &mut self.strings, &mut self.processes);
+            }
+            packet_field::PROCESS_TREE => self.add_process_tree(payload, machine),
+            packet_field::PROCESS_STATS | packet_field::SYS_STATS => {
+                let Some(ts) = ts else {
+                    self.problems.count(Problem::ClockUnresolved);
+                    return;
+                };
+                let before = self.counters.values();
+                if id == packet_field::SYS_STATS {
+                    self.counters.add_sys_stats(payload, machine, ts, &mut self.strings);
+                } else {
+                    let (strings, processes) = (&mut self.strings, &mut self.processes);
+                    self.counters.add_process_stats(payload, machine, ts, strings, processes);
+                }
+                if self.counters.values() > before {
+                    widen(&mut self.sample_times, ts);
+                }
+            }
+            packet_field::FTRACE_EVENTS => self.add_ftrace(payload),
+            _ => self.meta.add(id, payload, ts),
+        }
+    }
+
+    fn add_event(
+        &mut self,
+        payload: &[u8],
+        sequence: usize,
+        envelope: &Envelope<'_>,
+        (clock, absolute, ts): (Option<ClockKey>, Option<i64>, Option<i64>),
+        packet: &Packet,
+    ) {
+        let Some(absolute) = absolute.filter(|&ns| ns >= 0) else {
+            self.problems.count(Problem::EventWithoutTimestamp);
+            return;
+        };
+        if envelope.sequence == 0 {
+            self.problems.count(Problem::EventWithoutSequence);
+            return;
+        }
+        let mut encoded = Vec::new();
+        let (state, events) = (&mut self.sequences[sequence].state, &mut self.events);
+        // Annotations are few; they are found again by their place in the payload.
+        let read =
+            track_event::read(payload, state, &self.tracks, &mut self.strings, events, &mut self.problems, |bytes| {
+                encoded.push((bytes.as_ptr() as usize - payload.as_ptr() as usize, bytes.len()));
+            });
+        if !read {
+            return;
+        }
+        let annotations = self.read_annotations(sequence, payload, &encoded);
+        let index = self.events.list.len() - 1;
+        let event = &mut self.events.list[index];
+        event.annotations = annotations;
+        event.sequence = envelope.sequence;
+        event.offset = packet.place.offset;
+        match (ts, clock) {
+            (Some(ts), _) => event.ts = ts,
+            (None, Some(clock)) => self.pending.push((index, clock, absolute)),
+            (None, None) => event.ts = absolute,
+        }
+    }
+
+    fn read_annotations(
+        &mut self,
+        sequence: usize,
+        payload: &[u8],
+        encoded: &[(usize, usize)],
+    ) -> core::ops::Range<u32> {
+        let start = track_event::position(&self.annotations);
+        if encoded.is_empty() {
+            return start..start;
+        }
+        let state = &self.sequences[sequence].state;
+        let mut reader = AnnotationReader { state, strings: &self.strings, errors: AnnotationErrors::default() };
+        let list: Vec<Annotation> =
+            encoded.iter().filter_map(|&(at, length)| reader.read(&payload[at..at + length])).collect();
+        self.problems.add(Problem::UnresolvedAnnotationName, reader.errors.unresolved_names);
+        self.problems.add(Problem::UnresolvedString, reader.errors.unresolved_strings);
+        self.problems.add(Problem::AnnotationWithoutName, reader.errors.nameless);
+        self.annotation_count += list.len() as u64;
+        let arguments = annotation::arguments(&list);
+        self.arguments += arguments.len() as u64;
+        if self.argument_sets.insert(annotation::fingerprint(&arguments)) {
+            self.distinct_arguments += arguments.len() as u64;
+        }
+        if self.keep_annotations {
+            self.annotations.extend(list);
+        }
+        start..track_event::position(&self.annotations)
+    }
+
+    fn add_snapshot(&mut self, bytes: &[u8], sequence: usize, machine: u32) {
+        // The clocks of other machines have nothing to do with those of this one.
+        if machine != 0 {
+            return;
+        }
+        use clock_snapshot::{clock::field as clock_field, field};
+        let (mut readings, mut primary) = (Vec::new(), None);
+        for f in Fields::new(bytes) {
+            match f.id {
+                field::PRIMARY_TRACE_CLOCK => primary = Some(f.as_u32()),
+                field::CLOCKS => {
+                    let (mut id, mut ticks, mut incremental, mut multiplier) = (0, 0, false, 1);
+                    for f in Fields::new(f.as_bytes()) {
+                        match f.id {
+                            clock_field::CLOCK_ID => id = f.as_u32(),
+                            clock_field::TIMESTAMP => ticks = f.as_u64(),
+                            clock_field::IS_INCREMENTAL => incremental = f.as_bool(),
+                            clock_field::UNIT_MULTIPLIER_NS => multiplier = f.as_u64().max(1),
+                            _ => {}
+                        }
+                    }
+                    readings.push(Reading { clock: ClockKey::new(id, sequence), ticks, incremental, multiplier });
+                }
+                _ => {}
+            }
+        }
+        if self.clocks.add(&readings, primary).is_err() {
+            self.problems.count(Problem::ClockSnapshotInvalid);
+        }
+    }
+
+    fn add_process_tree(&mut self, bytes: &[u8], machine: u32) {
+        use process_tree::{field, process::field as process_field, thread::field as thread_field};
+        for f in Fields::new(bytes) {
+            match f.id {
+                field::PROCESSES => {
+                    let (mut pid, mut parent, mut uid, mut cmdline) = (None, None, None, Vec::new());
+                    for f in Fields::new(f.as_bytes()) {
+                        match f.id {
+                            process_field::PID => pid = Some(i64::from(f.as_i32())),
+                            process_field::PPID => parent = Some(i64::from(f.as_i32())),
+                            process_field::UID => uid = Some(f.as_i32()),
+                            process_field::CMDLINE => cmdline.push(self.strings.add(f.as_bytes())),
+                            _ => {}
+                        }
+                    }
+                    let Some(pid) = pid else { continue };
+                    if let Some(parent) = parent.filter(|&pid| pid != 0) {
+                        self.processes.process(machine, parent, None);
+                    }
+                    let index = self.processes.process(machine, pid, None);
+                    let process = &mut self.processes.processes[index];
+                    process.parent = parent.or(process.parent);
+                    process.uid = uid.or(process.uid);
+                    process.name = process.name.or(cmdline.first().copied());
+                    if !cmdline.is_empty() {
+                        process.cmdline = cmdline;
+                    }
+                }
+                field::THREADS => {
+                    let (mut tid, mut pid, mut name) = (None, None, None);
+                    for f in Fields::new(f.as_bytes()) {
+                        match f.id {
+                            thread_field::TID => tid = Some(i64::from(f.as_i32())),
+                            thread_field::TGID => pid = Some(i64::from(f.as_i32())),
+                            thread_field::NAME => name = Some(self.strings.add(f.as_bytes())),
+                            _ => {}
+                        }
+                    }
+                    let (Some(tid), Some(pid)) = (tid, pid) else { continue };
+                    let index = self.processes.thread(machine, pid, tid, None);
+                    let thread = &mut self.processes.threads[index];
+                    thread.name = thread.name.or(name);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn add_ftrace(&mut self, bytes: &[u8]) {
+        /// Of `FtraceEvent`, which is not generated without the feature `ftrace`.
+        const TIMESTAMP: u32 = 1;
+        for f in Fields::new(bytes) {
+            match f.id {
+                ftrace_event_bundle::field::EVENT => {
+                    self.ftrace_events += 1;
+                    let ts = Fields::new(f.as_bytes()).find(|f| f.id == TIMESTAMP).map(|f| f.as_i64());
+                    if let Some(ts) = ts.filter(|&ts| ts >= 0) {
+                        widen(&mut self.sample_times, ts);
+                    }
+                }
+                ftrace_event_bundle::field::LOST_EVENTS => self.ftrace_losses += u64::from(f.as_bool()),
+                _ => {}
+            }
+        }
+    }
+
+    /// Brings the events into the order of time. To be called once, after the last packet.
+    pub(crate) fn finish(&mut self) {
+        let mut lost = HashSet::new();
+        for (index, clock, absolute) in core::mem::take(&mut self.pending) {
+            match self.clocks.to_trace(Some(clock), absolute) {
+                Some(ts) => self.events.list[index].ts = ts,
+                None => {
+                    lost.insert(index);
+                }
+            }
+        }
+        self.problems.add(Problem::ClockUnresolved, lost.len() as u64);
+        let mut index = 0;
+        self.events.list.retain(|_| {
+            index += 1;
+            !lost.contains(&(index - 1))
+        });
+        self.events.list.sort_by_key(|event| event.ts);
+    }
+
+    /// The name of a kind of packet.
+    pub(crate) fn type_name(id: u32) -> String {
+        if id == 0 { "(empty)".to_owned() } else { names::name(names::trace_packet(), id) }
+    }
+}
+
+/// Makes a span of time contain `ts`.
+pub(crate) fn widen(span: &mut Option<(i64, i64)>, ts: i64) {
+    let (from, to) = span.unwrap_or((ts, ts));
+    *span = Some((from.min(ts), to.max(ts)));
+}

@@ -1,0 +1,170 @@
+//! What the service tells of itself and of the recording (`docs/spec/service.md` §16, §17).
+
+use std::collections::BTreeMap;
+
+use esatto_protozero::Fields;
+use esatto_schema::{system_info, trace_packet::field as packet_field, trace_stats, trace_uuid, trigger, utsname};
+
+use crate::names;
+
+/// What the service counted of one of its buffers, by the names of the schema. See `docs/spec/service.md` §17.
+pub type BufferStats = BTreeMap<String, u64>;
+
+/// Fields of [`BufferStats`] that tell of lost data.
+pub const LOSS_FIELDS: [&str; 6] = [
+    "chunks_overwritten",
+    "chunks_discarded",
+    "trace_writer_packet_loss",
+    "patches_failed",
+    "readaheads_failed",
+    "abi_violations",
+];
+
+/// What the service counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TraceStats {
+    /// Per buffer, in the order of the config.
+    pub buffers: Vec<BufferStats>,
+    /// Chunks that named a buffer they must not write to, or were malformed.
+    pub chunks_discarded: u64,
+    /// Patches for chunks that were gone.
+    pub patches_discarded: u64,
+    /// Packets that were malformed or had fields reserved for the service.
+    pub invalid_packets: u64,
+    /// Flushes asked for.
+    pub flushes_requested: u64,
+    /// Flushes that all data sources answered.
+    pub flushes_succeeded: u64,
+    /// Flushes that some data source did not answer.
+    pub flushes_failed: u64,
+    /// How the last flush ended: `None` if there was none.
+    pub final_flush_succeeded: Option<bool>,
+}
+
+/// The machine and the service.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SystemInfo {
+    /// The kernel's name, such as `Linux`.
+    pub sysname: String,
+    /// The kernel's release.
+    pub release: String,
+    /// The kernel's build.
+    pub version: String,
+    /// The instruction set.
+    pub machine: String,
+    /// The service's own version.
+    pub service_version: String,
+    /// Configured CPUs.
+    pub num_cpus: Option<u32>,
+    /// Bytes in a page of memory.
+    pub page_size: Option<u32>,
+    /// Bytes of memory.
+    pub ram_bytes: Option<u64>,
+    /// Minutes that local time is ahead of UTC.
+    pub timezone_off_mins: Option<i32>,
+}
+
+/// Something that happened to the recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServiceEvent {
+    /// Its name in the schema, such as `tracing_started`, or the name of a trigger.
+    pub name: String,
+    /// When, in nanoseconds of the trace clock, if the packet says so.
+    pub ts_ns: Option<i64>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Meta {
+    pub(crate) config: Option<Vec<u8>>,
+    pub(crate) uuid: Option<(u64, u64)>,
+    pub(crate) system: Option<SystemInfo>,
+    pub(crate) stats: Option<TraceStats>,
+    pub(crate) events: Vec<ServiceEvent>,
+    pub(crate) triggers: Vec<ServiceEvent>,
+    pub(crate) synchronization_markers: u64,
+}
+
+impl Meta {
+    pub(crate) fn add(&mut self, id: u32, payload: &[u8], ts_ns: Option<i64>) {
+        match id {
+            packet_field::TRACE_CONFIG => self.config = Some(payload.to_vec()),
+            packet_field::TRACE_UUID => {
+                let part = |id| Fields::new(payload).filter(|f| f.id == id).last().map_or(0, |f| f.as_u64());
+                self.uuid = Some((part(trace_uuid::field::MSB), part(trace_uuid::field::LSB)));
+            }
+            packet_field::SYSTEM_INFO => self.system = Some(read_system_info(payload)),
+            packet_field::TRACE_STATS => self.stats = Some(read_stats(payload)),
+            packet_field::SYNCHRONIZATION_MARKER => self.synchronization_markers += 1,
+            packet_field::SERVICE_EVENT => {
+                let named = Fields::new(payload).map(|f| names::name(names::service_event(), f.id));
+                self.events.extend(named.map(|name| ServiceEvent { name, ts_ns }));
+            }
+            packet_field::TRIGGER | packet_field::CLONE_SNAPSHOT_TRIGGER => {
+                let name = Fields::new(payload).find(|f| f.id == trigger::field::TRIGGER_NAME);
+                let name = name.map_or_else(String::new, |f| String::from_utf8_lossy(f.as_bytes()).into_owned());
+                self.triggers.push(ServiceEvent { name, ts_ns });
+            }
+            _ => {}
+        }
+    }
+}
+
+fn read_system_info(bytes: &[u8]) -> SystemInfo {
+    use system_info::field;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut info = SystemInfo::default();
+    for f in Fields::new(bytes) {
+        match f.id {
+            field::TRACING_SERVICE_VERSION => info.service_version = text(f.as_bytes()),
+            field::NUM_CPUS => info.num_cpus = Some(f.as_u32()),
+            field::PAGE_SIZE => info.page_size = Some(f.as_u32()),
+            field::SYSTEM_RAM_BYTES => info.ram_bytes = Some(f.as_u64()),
+            field::TIMEZONE_OFF_MINS => info.timezone_off_mins = Some(f.as_i32()),
+            field::UTSNAME => {
+                for f in Fields::new(f.as_bytes()) {
+                    match f.id {
+                        utsname::field::SYSNAME => info.sysname = text(f.as_bytes()),
+                        utsname::field::RELEASE => info.release = text(f.as_bytes()),
+                        utsname::field::VERSION => info.version = text(f.as_bytes()),
+                        utsname::field::MACHINE => info.machine = text(f.as_bytes()),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    info
+}
+
+fn read_stats(bytes: &[u8]) -> TraceStats {
+    use trace_stats::field;
+    let mut stats = TraceStats::default();
+    for f in Fields::new(bytes) {
+        match f.id {
+            field::BUFFER_STATS => {
+                let fields = Fields::new(f.as_bytes());
+                let named = fields.map(|f| (names::name(names::buffer_stats(), f.id), f.as_u64()));
+                stats.buffers.push(named.collect());
+            }
+            field::CHUNKS_DISCARDED => stats.chunks_discarded = f.as_u64(),
+            field::PATCHES_DISCARDED => stats.patches_discarded = f.as_u64(),
+            field::INVALID_PACKETS => stats.invalid_packets = f.as_u64(),
+            field::FLUSHES_REQUESTED => stats.flushes_requested = f.as_u64(),
+            field::FLUSHES_SUCCEEDED => stats.flushes_succeeded = f.as_u64(),
+            field::FLUSHES_FAILED => stats.flushes_failed = f.as_u64(),
+            field::FINAL_FLUSH_OUTCOME => {
+                stats.final_flush_succeeded = match f.as_i32() {
+                    1 => Some(true),
+                    2 => Some(false),
+                    _ => None,
+                };
+            }
+            _ => {}
+        }
+    }
+    stats
+}

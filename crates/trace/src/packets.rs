@@ -1,0 +1,300 @@
+//! A trace file as a row of packets.
+//!
+//! A file is a `Trace` message: each packet is preceded by the tag of field 1 and its length
+//! (`docs/spec/service.md` §18). The whole file may be gzipped. A packet may hold others, compressed
+//! (`docs/spec/service.md` §22); they are delivered in its place.
+//!
+//! Nothing is allocated because a length says so: buffers grow with the bytes that are there.
+
+use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
+
+use esatto_protozero::{Fields, wire::MAX_MESSAGE_LENGTH};
+use esatto_schema::trace_packet::field;
+use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
+
+use crate::error::{Error, Place};
+
+/// A length-delimited field 1: how each packet begins.
+const PACKET_TAG: u8 = 0x0a;
+/// The longest packet, which is the longest protobuf message that the format's writers can make.
+pub const MAX_PACKET_BYTES: u64 = MAX_MESSAGE_LENGTH as u64;
+/// What one file may inflate to: a bound on the time that a small, malicious file can cost.
+pub const MAX_INFLATED_BYTES: u64 = 1 << 36;
+/// How deep compressed packets may be nested. The service nests none.
+pub const MAX_COMPRESSED_NESTING: usize = 4;
+/// A varint of 64 bits has at most this many bytes.
+const MAX_VARINT_BYTES: usize = 10;
+/// Bytes that tell the kind of a file.
+const SNIFFED_BYTES: u64 = 8;
+
+/// One `TracePacket`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packet {
+    /// Its encoding.
+    pub bytes: Vec<u8>,
+    /// Where it begins, with its tag.
+    pub place: Place,
+}
+
+/// The packets of a trace in memory.
+pub fn packets(trace: &[u8]) -> PacketReader<&[u8]> {
+    PacketReader::new(trace)
+}
+
+/// An iterator over the packets of a trace, gzipped or not.
+///
+/// An error inside of a compressed packet ends that packet, any other one ends the iteration; everything
+/// before has been delivered.
+#[derive(Debug)]
+pub struct PacketReader<R: Read> {
+    /// The file, and the compressed packets that are open, innermost last. Empty after the end.
+    layers: Vec<Layer<R>>,
+    containers: u64,
+    inflated: u64,
+    gzipped: bool,
+}
+
+#[derive(Debug)]
+struct Layer<R: Read> {
+    source: Source<R>,
+    at: u64,
+    /// Where in the file the compressed packet begins that this is the content of.
+    container: Option<u64>,
+}
+
+#[derive(Debug)]
+enum Source<R: Read> {
+    New(R),
+    Plain(BufReader<Chain<Cursor<Vec<u8>>, R>>),
+    Gzip(BufReader<MultiGzDecoder<BufReader<Chain<Cursor<Vec<u8>>, R>>>>),
+    Zlib(BufReader<ZlibDecoder<Cursor<Vec<u8>>>>),
+}
+
+impl<R: Read> PacketReader<R> {
+    /// Reads packets from a file. It is read in pieces, and needs no buffering of its own.
+    pub fn new(file: R) -> Self {
+        let layers = vec![Layer { source: Source::New(file), at: 0, container: None }];
+        Self { layers, containers: 0, inflated: 0, gzipped: false }
+    }
+
+    /// Compressed packets met so far.
+    pub fn compressed_packets(&self) -> u64 {
+        self.containers
+    }
+
+    /// Whether the file as a whole is gzipped. Known after the first packet.
+    pub fn is_gzipped(&self) -> bool {
+        self.gzipped
+    }
+
+    /// Bytes that were in compressed packets, inflated, so far.
+    pub fn inflated_bytes(&self) -> u64 {
+        self.inflated
+    }
+
+    /// Looks at the first bytes of the file.
+    fn open(&mut self) -> Result<(), Error> {
+        let Some(Layer { source: Source::New(_), .. }) = self.layers.last() else { return Ok(()) };
+        let Some(Layer { source: Source::New(mut file), .. }) = self.layers.pop() else { return Ok(()) };
+        let mut head = Vec::new();
+        let place = Place { offset: 0, inside: None };
+        (&mut file).take(SNIFFED_BYTES).read_to_end(&mut head).map_err(|source| Error::Io { place, source })?;
+        let foreign = foreign(&head);
+        let first = head.first().copied();
+        self.gzipped = head.starts_with(b"\x1f\x8b");
+        let whole = BufReader::with_capacity(1 << 16, Cursor::new(head).chain(file));
+        let source = if self.gzipped {
+            Source::Gzip(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(whole)))
+        } else {
+            match (first, foreign) {
+                (None, _) => return Err(Error::Empty),
+                (Some(first), Some(what)) => return Err(Error::Foreign { what, first }),
+                _ => Source::Plain(whole),
+            }
+        };
+        self.layers.push(Layer { source, at: 0, container: None });
+        Ok(())
+    }
+
+    /// Reads one packet of the innermost layer; `None` at its end.
+    fn read_packet(&mut self) -> Result<Option<Packet>, Error> {
+        self.open()?;
+        let inflated = self.inflated;
+        let Some(layer) = self.layers.last_mut() else { return Ok(None) };
+        if layer.is_compressed() && inflated + layer.at > MAX_INFLATED_BYTES {
+            return Err(Error::InflatesTooMuch { place: layer.place(layer.at), limit: MAX_INFLATED_BYTES });
+        }
+        let start = layer.at;
+        let place = layer.place(start);
+        let Some(tag) = layer.byte()? else { return Ok(None) };
+        if tag != PACKET_TAG {
+            return Err(Error::Garbage { place, byte: tag });
+        }
+        let mut announced = 0u64;
+        for index in 0.. {
+            let byte = layer.byte()?.ok_or(Error::TornHeader { place })?;
+            if index + 1 == MAX_VARINT_BYTES && byte > 1 {
+                return Err(Error::TooLarge { place, announced: u64::MAX, limit: MAX_PACKET_BYTES });
+            }
+            announced |= u64::from(byte & 0x7f) << (7 * index);
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        if announced > MAX_PACKET_BYTES {
+            return Err(Error::TooLarge { place, announced, limit: MAX_PACKET_BYTES });
+        }
+        let mut bytes = Vec::new();
+        let read = (&mut layer.source).take(announced).read_to_end(&mut bytes);
+        let there = bytes.len() as u64;
+        layer.at += there;
+        read.map_err(|error| layer.failure(error))?;
+        if there < announced {
+            return Err(Error::Torn { place, announced, there });
+        }
+        Ok(Some(Packet { bytes, place }))
+    }
+
+    /// Opens a packet if it is compressed; gives it back if it is not.
+    fn open_packet(&mut self, packet: Packet) -> Result<Option<Packet>, Error> {
+        let compressed = Fields::new(&packet.bytes)
+            .find(|f| matches!(f.id, field::COMPRESSED_PACKETS | field::ZSTD_COMPRESSED_PACKETS));
+        let Some(compressed) = compressed else { return Ok(Some(packet)) };
+        self.containers += 1;
+        let place = packet.place;
+        if compressed.id == field::ZSTD_COMPRESSED_PACKETS {
+            return Err(Error::UnsupportedCodec { place, codec: "zstd" });
+        }
+        if self.layers.len() > MAX_COMPRESSED_NESTING {
+            return Err(Error::NestedTooDeep { place, limit: MAX_COMPRESSED_NESTING });
+        }
+        let content = Cursor::new(compressed.as_bytes().to_vec());
+        let source = Source::Zlib(BufReader::with_capacity(1 << 16, ZlibDecoder::new(content)));
+        self.layers.push(Layer { source, at: 0, container: Some(place.offset) });
+        Ok(None)
+    }
+
+    /// Leaves the innermost layer.
+    fn close(&mut self) {
+        if let Some(layer) = self.layers.pop().filter(Layer::is_compressed) {
+            self.inflated += layer.at;
+        }
+    }
+}
+
+impl<R: Read> Iterator for PacketReader<R> {
+    type Item = Result<Packet, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.layers.is_empty() {
+            match self.read_packet() {
+                Ok(Some(packet)) => match self.open_packet(packet) {
+                    Ok(Some(packet)) => return Some(Ok(packet)),
+                    Ok(None) => {}
+                    // A container that cannot be opened is passed over.
+                    Err(error) => return Some(Err(error)),
+                },
+                Ok(None) => self.close(),
+                Err(error @ Error::InflatesTooMuch { .. }) => {
+                    self.layers.clear();
+                    return Some(Err(error));
+                }
+                Err(error) => {
+                    self.close();
+                    return Some(Err(error));
+                }
+            }
+        }
+        None
+    }
+}
+
+impl<R: Read> Layer<R> {
+    fn is_compressed(&self) -> bool {
+        matches!(self.source, Source::Gzip(_) | Source::Zlib(_))
+    }
+
+    fn place(&self, at: u64) -> Place {
+        match self.container {
+            Some(container) => Place { offset: container, inside: Some(at) },
+            None => Place { offset: at, inside: None },
+        }
+    }
+
+    fn byte(&mut self) -> Result<Option<u8>, Error> {
+        loop {
+            match self.source.fill_buf() {
+                Ok(buffer) => {
+                    let Some(&byte) = buffer.first() else { return Ok(None) };
+                    self.source.consume(1);
+                    self.at += 1;
+                    return Ok(Some(byte));
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.failure(error)),
+            }
+        }
+    }
+
+    fn failure(&self, error: io::Error) -> Error {
+        let place = self.place(self.at);
+        if self.is_compressed() {
+            Error::Inflate { place, why: error.to_string() }
+        } else {
+            Error::Io { place, source: error }
+        }
+    }
+}
+
+impl<R: Read> Read for Source<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::New(_) => Ok(0),
+            Self::Plain(inner) => inner.read(buffer),
+            Self::Gzip(inner) => inner.read(buffer),
+            Self::Zlib(inner) => inner.read(buffer),
+        }
+    }
+}
+
+impl<R: Read> BufRead for Source<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match self {
+            Self::New(_) => Ok(&[]),
+            Self::Plain(inner) => inner.fill_buf(),
+            Self::Gzip(inner) => inner.fill_buf(),
+            Self::Zlib(inner) => inner.fill_buf(),
+        }
+    }
+
+    fn consume(&mut self, amount: usize) {
+        match self {
+            Self::New(_) => {}
+            Self::Plain(inner) => inner.consume(amount),
+            Self::Gzip(inner) => inner.consume(amount),
+            Self::Zlib(inner) => inner.consume(amount),
+        }
+    }
+}
+
+/// What a file seems to be that does not begin as a trace does.
+fn foreign(head: &[u8]) -> Option<&'static str> {
+    let known: &[(&[u8], &str)] = &[
+        (b"{", "it looks like JSON, perhaps a trace of Chrome's older format"),
+        (b"[", "it looks like JSON, perhaps a trace of Chrome's older format"),
+        (b"\x7fELF", "it is an ELF binary"),
+        (b"PK\x03\x04", "it is a zip archive, perhaps a bugreport with traces in it"),
+        (b"\x28\xb5\x2f\xfd", "it is compressed with zstd"),
+        (b"\xfd7zXZ", "it is compressed with xz"),
+        (b"BZh", "it is compressed with bzip2"),
+        (b"# tracer", "it is the kernel's ftrace text"),
+        (b"PERFILE2", "it is a recording of perf"),
+        (b"<", "it looks like XML or HTML, perhaps a systrace"),
+    ];
+    if head.first() == Some(&PACKET_TAG) {
+        return None;
+    }
+    let found = known.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, what)| *what);
+    let text = || head.iter().all(|b| b.is_ascii_graphic() || b.is_ascii_whitespace());
+    found.or_else(|| Some(if text() { "it looks like a text" } else { "it is of an unknown kind" }))
+}

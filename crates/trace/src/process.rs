@@ -1,0 +1,93 @@
+//! Processes and threads, from wherever a trace tells of them.
+
+use std::collections::HashMap;
+
+use crate::strings::Symbol;
+
+/// A process.
+#[derive(Debug, Clone)]
+pub(crate) struct Process {
+    pub(crate) machine: u32,
+    pub(crate) pid: i64,
+    pub(crate) name: Option<Symbol>,
+    pub(crate) cmdline: Vec<Symbol>,
+    pub(crate) parent: Option<i64>,
+    pub(crate) uid: Option<i32>,
+    /// The track that describes it.
+    pub(crate) uuid: Option<u64>,
+}
+
+/// A thread.
+#[derive(Debug, Clone)]
+pub(crate) struct Thread {
+    pub(crate) process: usize,
+    pub(crate) tid: i64,
+    pub(crate) name: Option<Symbol>,
+    pub(crate) uuid: Option<u64>,
+}
+
+/// All of them. The idle process (pid 0) is none.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    pub(crate) processes: Vec<Process>,
+    pub(crate) threads: Vec<Thread>,
+    by_pid: HashMap<(u32, i64), usize>,
+    by_tid: HashMap<(u32, i64), usize>,
+    processes_by_uuid: HashMap<u64, usize>,
+    threads_by_uuid: HashMap<u64, usize>,
+}
+
+impl Processes {
+    /// The process with this pid, which is new with its main thread if it is not known. With a track that is
+    /// not the one known before, the pid was given to another process.
+    pub(crate) fn process(&mut self, machine: u32, pid: i64, uuid: Option<u64>) -> usize {
+        let described = uuid.and_then(|uuid| self.processes_by_uuid.get(&uuid));
+        if let Some(&index) = described.filter(|&&index| self.processes[index].pid == pid) {
+            return index;
+        }
+        if let Some(&index) = self.by_pid.get(&(machine, pid)) {
+            let process = &mut self.processes[index];
+            if uuid.is_none() || process.uuid.is_none() || process.uuid == uuid {
+                process.uuid = process.uuid.or(uuid);
+                self.processes_by_uuid.extend(uuid.map(|uuid| (uuid, index)));
+                return index;
+            }
+        }
+        let index = self.processes.len();
+        let process = Process { machine, pid, name: None, cmdline: Vec::new(), parent: None, uid: None, uuid };
+        self.processes.push(process);
+        self.processes_by_uuid.extend(uuid.map(|uuid| (uuid, index)));
+        self.by_pid.insert((machine, pid), index);
+        self.by_tid.insert((machine, pid), self.threads.len());
+        self.threads.push(Thread { process: index, tid: pid, name: None, uuid: None });
+        index
+    }
+
+    /// The thread with this tid in that process; as [`process`](Self::process).
+    pub(crate) fn thread(&mut self, machine: u32, pid: i64, tid: i64, uuid: Option<u64>) -> usize {
+        let described = uuid.and_then(|uuid| self.threads_by_uuid.get(&uuid));
+        if let Some(&index) = described.filter(|&&index| self.threads[index].tid == tid) {
+            return index;
+        }
+        let process = self.process(machine, pid, None);
+        if let Some(&index) = self.by_tid.get(&(machine, tid)) {
+            let thread = &mut self.threads[index];
+            let same_track = uuid.is_none() || thread.uuid.is_none() || thread.uuid == uuid;
+            if thread.process == process && same_track {
+                thread.uuid = thread.uuid.or(uuid);
+                self.threads_by_uuid.extend(uuid.map(|uuid| (uuid, index)));
+                return index;
+            }
+        }
+        let index = self.threads.len();
+        self.threads.push(Thread { process, tid, name: None, uuid });
+        self.threads_by_uuid.extend(uuid.map(|uuid| (uuid, index)));
+        self.by_tid.insert((machine, tid), index);
+        index
+    }
+
+    /// The thread with this tid, whatever its process.
+    pub(crate) fn thread_of_tid(&self, machine: u32, tid: i64) -> Option<usize> {
+        self.by_tid.get(&(machine, tid)).copied()
+    }
+}

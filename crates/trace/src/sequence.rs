@@ -1,0 +1,170 @@
+//! A packet sequence and its incremental state (`docs/spec/track-event.md` §10, §24).
+
+use std::collections::{BTreeMap, HashMap};
+
+use esatto_protozero::Fields;
+use esatto_schema::{trace_packet_defaults, track_event_defaults};
+
+use crate::strings::{Strings, Symbol};
+
+/// Bit of `sequence_flags`: what came before no longer counts.
+pub(crate) const STATE_CLEARED: u32 = 1;
+/// Bit of `sequence_flags`: the packet uses interned data, defaults or a clock of the sequence.
+pub(crate) const NEEDS_STATE: u32 = 2;
+
+/// The causes of a loss, by their bits in `previous_packet_dropped`.
+pub(crate) const LOSS_CAUSES: [(u32, &str); 8] = [
+    (2, "read_gap"),
+    (4, "chunk_corrupted"),
+    (8, "orphan_continuation"),
+    (16, "reassembly_gap"),
+    (32, "broken_chain"),
+    (64, "overwrite"),
+    (128, "writer_abort"),
+    (256, "smb_full"),
+];
+
+/// What all packets of one `trusted_packet_sequence_id` have in common.
+#[derive(Debug)]
+pub(crate) struct Sequence {
+    pub(crate) id: u32,
+    pub(crate) machine: u32,
+    pub(crate) uid: Option<i32>,
+    pub(crate) pid: Option<i32>,
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    /// Whether the first packet in the file is the first one that was written.
+    pub(crate) begins: bool,
+    pub(crate) cleared: u64,
+    /// Packets that were of no use because the state that they needed was lost.
+    pub(crate) skipped: u64,
+    /// Marks of a loss, without the customary one on the first packet.
+    pub(crate) losses: u64,
+    pub(crate) causes: BTreeMap<&'static str, u64>,
+    pub(crate) state: State,
+}
+
+/// What lasts until the next clear.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) valid: bool,
+    pub(crate) interned: HashMap<(u32, u64), Symbol>,
+    pub(crate) clock: Option<u32>,
+    pub(crate) track: Option<u64>,
+    pub(crate) extra_counters: Vec<u64>,
+    pub(crate) extra_double_counters: Vec<u64>,
+    /// The sums of incremental counters.
+    pub(crate) sums: HashMap<u64, i64>,
+    pub(crate) double_sums: HashMap<u64, f64>,
+}
+
+impl Sequence {
+    pub(crate) fn new(machine: u32, id: u32) -> Self {
+        Self {
+            id,
+            machine,
+            uid: None,
+            pid: None,
+            packets: 0,
+            bytes: 0,
+            begins: false,
+            cleared: 0,
+            skipped: 0,
+            losses: 0,
+            causes: BTreeMap::new(),
+            state: State::default(),
+        }
+    }
+
+    /// Notes the marks of a packet, and returns whether it can be used.
+    pub(crate) fn admit(&mut self, bytes: u64, flags: u32, dropped: u32, first: bool) -> bool {
+        self.packets += 1;
+        self.bytes += bytes;
+        self.begins |= first && self.packets == 1;
+        // A buffer marks the first packet of each sequence that it gives out; that alone is no loss.
+        if dropped & !1 != 0 || (dropped != 0 && self.packets > 1) {
+            self.losses += 1;
+            let named = LOSS_CAUSES.iter().filter(|(bit, _)| dropped & bit != 0).map(|(_, name)| *name);
+            let unknown = (dropped & !1 == 0).then_some("unspecified");
+            for cause in named.chain(unknown) {
+                *self.causes.entry(cause).or_default() += 1;
+            }
+        }
+        if flags & STATE_CLEARED != 0 {
+            self.cleared += 1;
+            self.state = State { valid: true, ..State::default() };
+        } else if dropped != 0 {
+            self.state.valid = false;
+        }
+        let usable = flags & NEEDS_STATE == 0 || self.state.valid;
+        self.skipped += u64::from(!usable);
+        usable
+    }
+}
+
+impl State {
+    /// Takes `TracePacketDefaults`, which replace earlier ones as a whole.
+    pub(crate) fn set_defaults(&mut self, defaults: &[u8]) {
+        self.clock = None;
+        self.track = None;
+        self.extra_counters.clear();
+        self.extra_double_counters.clear();
+        for field in Fields::new(defaults) {
+            match field.id {
+                trace_packet_defaults::field::TIMESTAMP_CLOCK_ID => self.clock = Some(field.as_u32()),
+                trace_packet_defaults::field::TRACK_EVENT_DEFAULTS => {
+                    for field in Fields::new(field.as_bytes()) {
+                        match field.id {
+                            track_event_defaults::field::TRACK_UUID => self.track = Some(field.as_u64()),
+                            track_event_defaults::field::EXTRA_COUNTER_TRACK_UUIDS => {
+                                self.extra_counters.push(field.as_u64());
+                            }
+                            track_event_defaults::field::EXTRA_DOUBLE_COUNTER_TRACK_UUIDS => {
+                                self.extra_double_counters.push(field.as_u64());
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes `InternedData`: of each table the entries that have a number and a string. The first one counts.
+    pub(crate) fn intern(&mut self, data: &[u8], strings: &mut Strings) {
+        // In every table that this reader looks up, field 1 is the number and field 2 the string.
+        const IID: u32 = 1;
+        const STRING: u32 = 2;
+        for entry in Fields::new(data).filter(|entry| LOOKED_UP.contains(&entry.id)) {
+            let (mut iid, mut string) = (0, &[][..]);
+            for field in Fields::new(entry.as_bytes()) {
+                match field.id {
+                    IID => iid = field.as_u64(),
+                    STRING => string = field.as_bytes(),
+                    _ => {}
+                }
+            }
+            if iid != 0 {
+                self.interned.entry((entry.id, iid)).or_insert_with(|| strings.add(string));
+            }
+        }
+    }
+
+    pub(crate) fn look_up(&self, table: u32, iid: u64) -> Option<Symbol> {
+        self.interned.get(&(table, iid)).copied()
+    }
+}
+
+/// The tables of `InternedData` that are looked up.
+const LOOKED_UP: [u32; 6] = {
+    use esatto_schema::interned_data::field;
+    [
+        field::EVENT_CATEGORIES,
+        field::EVENT_NAMES,
+        field::DEBUG_ANNOTATION_NAMES,
+        field::DEBUG_ANNOTATION_VALUE_TYPE_NAMES,
+        field::DEBUG_ANNOTATION_STRING_VALUES,
+        field::CORRELATION_ID_STR,
+    ]
+};

@@ -1,0 +1,40 @@
+//! Each string once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A string of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Symbol(u32);
+
+/// The strings of a trace. What is not UTF-8 is replaced.
+#[derive(Debug, Default)]
+pub(crate) struct Strings {
+    ids: HashMap<Arc<str>, Symbol>,
+    list: Vec<Arc<str>>,
+}
+
+impl Strings {
+    pub(crate) fn add(&mut self, bytes: &[u8]) -> Symbol {
+        self.add_str(&String::from_utf8_lossy(bytes))
+    }
+
+    pub(crate) fn add_str(&mut self, text: &str) -> Symbol {
+        if let Some(&symbol) = self.ids.get(text) {
+            return symbol;
+        }
+        let symbol = Symbol(u32::try_from(self.list.len()).expect("a trace has less than 2^32 strings"));
+        let text: Arc<str> = text.into();
+        self.list.push(Arc::clone(&text));
+        self.ids.insert(text, symbol);
+        symbol
+    }
+
+    pub(crate) fn get(&self, symbol: Symbol) -> &str {
+        &self.list[symbol.0 as usize]
+    }
+
+    pub(crate) fn owned(&self, symbol: Symbol) -> String {
+        self.get(symbol).to_owned()
+    }
+}

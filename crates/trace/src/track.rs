@@ -1,0 +1,226 @@
+//! Track descriptors (`docs/spec/track-event.md` §7).
+
+use std::collections::HashMap;
+
+use esatto_protozero::Fields;
+use esatto_schema::{counter_descriptor, process_descriptor, thread_descriptor, track_descriptor};
+
+use crate::process::Processes;
+use crate::strings::{Strings, Symbol};
+
+/// Ancestors further up than this count as missing.
+const MAX_DEPTH: usize = 100;
+
+/// What a track is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TrackKind {
+    /// Of a process, by its place in the list.
+    Process(usize),
+    /// Of a thread, by its place in the list.
+    Thread(usize),
+    Counter,
+    State,
+    Plain,
+}
+
+/// How siblings become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Merge {
+    ByName,
+    ByKey(Symbol),
+    ByNumber(u64),
+    Never,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Descriptor {
+    pub(crate) parent: Option<u64>,
+    pub(crate) name: Option<Symbol>,
+    pub(crate) kind: TrackKind,
+    pub(crate) merge: Merge,
+    pub(crate) counter: Counter,
+}
+
+/// What matters of a `CounterDescriptor`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counter {
+    pub(crate) multiplier: i64,
+    pub(crate) incremental: bool,
+    pub(crate) unit: Option<Symbol>,
+    kind: i32,
+}
+
+/// Why a descriptor was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// Without uuid, pid or tid, or uuid 0 with a parent.
+    Incomplete,
+    /// It contradicts the first one of its track.
+    Conflict,
+}
+
+/// All tracks that are described.
+#[derive(Debug, Default)]
+pub(crate) struct Tracks {
+    pub(crate) descriptors: HashMap<u64, Descriptor>,
+}
+
+impl Tracks {
+    pub(crate) fn add(
+        &mut self,
+        bytes: &[u8],
+        machine: u32,
+        strings: &mut Strings,
+        processes: &mut Processes,
+    ) -> Result<(), Refused> {
+        use track_descriptor::field;
+        let (mut uuid, mut parent, mut name) = (None, None, None);
+        let (mut process, mut thread, mut counter, mut state) = (None, None, None, false);
+        let (mut behavior, mut key) = (0, None);
+        for f in Fields::new(bytes) {
+            match f.id {
+                field::UUID => uuid = Some(f.as_u64()),
+                field::PARENT_UUID => parent = Some(f.as_u64()).filter(|&uuid| uuid != 0),
+                field::NAME | field::STATIC_NAME | field::ATRACE_NAME => name = Some(strings.add(f.as_bytes())),
+                field::PROCESS => process = Some(f.as_bytes()),
+                field::THREAD => thread = Some(f.as_bytes()),
+                field::COUNTER => counter = Some(f.as_bytes()),
+                field::STATE => state = true,
+                field::SIBLING_MERGE_BEHAVIOR => behavior = f.as_i32(),
+                field::SIBLING_MERGE_KEY => key = Some(Merge::ByKey(strings.add(f.as_bytes()))),
+                field::SIBLING_MERGE_KEY_INT => key = Some(Merge::ByNumber(f.as_u64())),
+                _ => {}
+            }
+        }
+        let uuid = uuid.ok_or(Refused::Incomplete)?;
+        if uuid == 0 && parent.is_some() {
+            return Err(Refused::Incomplete);
+        }
+        let kind = match (thread, process) {
+            (Some(thread), _) => {
+                TrackKind::Thread(add_thread(thread, machine, Some(uuid), strings, processes).ok_or(Refused::Incomplete)?)
+            }
+            (None, Some(process)) => TrackKind::Process(
+                add_process(process, machine, Some(uuid), strings, processes).ok_or(Refused::Incomplete)?,
+            ),
+            _ if counter.is_some() => TrackKind::Counter,
+            _ if state => TrackKind::State,
+            _ => TrackKind::Plain,
+        };
+        let merge = match (behavior, key) {
+            (2, _) => Merge::Never,
+            (3, Some(key)) => key,
+            _ => Merge::ByName,
+        };
+        let counter = counter.map(|bytes| read_counter(bytes, strings)).unwrap_or_default();
+        match self.descriptors.get_mut(&uuid) {
+            Some(first) => {
+                if first.parent != parent || first.kind != kind || first.counter != counter || first.merge != merge {
+                    return Err(Refused::Conflict);
+                }
+                // A track that merges with others keeps its first name, another one takes the last.
+                if first.name.is_none() || (name.is_some() && merge == Merge::Never) {
+                    first.name = name;
+                }
+            }
+            None => {
+                self.descriptors.insert(uuid, Descriptor { parent, name, kind, merge, counter });
+            }
+        }
+        Ok(())
+    }
+
+    /// The tracks from this one up to its root; `None` if one of them is not described.
+    pub(crate) fn ancestry(&self, uuid: u64) -> Option<Vec<u64>> {
+        let mut way = vec![uuid];
+        let mut at = self.descriptors.get(&uuid)?;
+        while let Some(parent) = at.parent {
+            if way.len() > MAX_DEPTH {
+                return None;
+            }
+            way.push(parent);
+            at = self.descriptors.get(&parent)?;
+        }
+        Some(way)
+    }
+
+    /// The counter that a track is.
+    pub(crate) fn counter(&self, uuid: u64) -> Option<Counter> {
+        self.descriptors.get(&uuid).filter(|track| track.kind == TrackKind::Counter).map(|track| track.counter)
+    }
+}
+
+/// Takes a `ProcessDescriptor`; its process, if it names one.
+pub(crate) fn add_process(
+    bytes: &[u8],
+    machine: u32,
+    uuid: Option<u64>,
+    strings: &mut Strings,
+    processes: &mut Processes,
+) -> Option<usize> {
+    use process_descriptor::field;
+    let (mut pid, mut name, mut cmdline) = (None, None, Vec::new());
+    for f in Fields::new(bytes) {
+        match f.id {
+            field::PID => pid = Some(i64::from(f.as_i32())),
+            field::PROCESS_NAME => name = Some(strings.add(f.as_bytes())),
+            field::CMDLINE => cmdline.push(strings.add(f.as_bytes())),
+            _ => {}
+        }
+    }
+    let index = processes.process(machine, pid?, uuid);
+    let process = &mut processes.processes[index];
+    process.name = name.or(process.name);
+    if !cmdline.is_empty() {
+        process.cmdline = cmdline;
+    }
+    Some(index)
+}
+
+/// Takes a `ThreadDescriptor`; its thread, if it names one.
+pub(crate) fn add_thread(
+    bytes: &[u8],
+    machine: u32,
+    uuid: Option<u64>,
+    strings: &mut Strings,
+    processes: &mut Processes,
+) -> Option<usize> {
+    use thread_descriptor::field;
+    let (mut pid, mut tid, mut name) = (None, None, None);
+    for f in Fields::new(bytes) {
+        match f.id {
+            field::PID => pid = Some(i64::from(f.as_i32())),
+            field::TID => tid = Some(f.as_i64()),
+            field::THREAD_NAME => name = Some(strings.add(f.as_bytes())),
+            _ => {}
+        }
+    }
+    let index = processes.thread(machine, pid?, tid?, uuid);
+    let thread = &mut processes.threads[index];
+    thread.name = name.or(thread.name);
+    Some(index)
+}
+
+fn read_counter(bytes: &[u8], strings: &mut Strings) -> Counter {
+    use counter_descriptor::field;
+    let mut counter = Counter { multiplier: 1, ..Counter::default() };
+    for f in Fields::new(bytes) {
+        match f.id {
+            // 0 and negative multipliers count as 1.
+            field::UNIT_MULTIPLIER => counter.multiplier = f.as_i64().max(1),
+            field::IS_INCREMENTAL => counter.incremental = f.as_bool(),
+            field::TYPE => counter.kind = f.as_i32(),
+            field::UNIT_NAME => counter.unit = Some(strings.add(f.as_bytes())),
+            field::UNIT => {
+                counter.unit = match f.as_i32() {
+                    1 => Some(strings.add_str("ns")),
+                    2 => Some(strings.add_str("count")),
+                    3 => Some(strings.add_str("bytes")),
+                    _ => counter.unit,
+                };
+            }
+            _ => {}
+        }
+    }
+    counter
+}
