@@ -19,20 +19,23 @@ use std::path::{Path, PathBuf};
 #[must_use]
 pub fn corpus(target: &Target) -> Vec<(PathBuf, Vec<u8>)> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut files = Vec::new();
-    collect(&here.join("../fuzz/corpus").join(target.name), &mut files);
+    let mut found = Vec::new();
+    collect(&here.join("../fuzz/corpus").join(target.name), &mut found);
+    found.sort();
+    let mut inputs: Vec<_> = found.into_iter().map(|path| (path.clone(), read(&path))).collect();
+
     let mut seeds = Vec::new();
     collect(&here.join("captures"), &mut seeds);
     collect(&here.join("traces"), &mut seeds);
-    files.extend(seeds.into_iter().filter(|path| (target.is_seed)(&path.to_string_lossy())));
-    files.sort();
-    files
-        .into_iter()
-        .map(|path| {
-            let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            (path, bytes)
-        })
-        .collect()
+    seeds.sort();
+    for path in seeds.into_iter().filter(|path| (target.is_seed)(&path.to_string_lossy())) {
+        inputs.extend((target.seeds)(&read(&path)).into_iter().map(|seed| (path.clone(), seed)));
+    }
+    inputs
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {

@@ -1,5 +1,6 @@
 //! The functions.
 
+use crate::wire;
 use esatto_protozero::{Fields, Owned, Value};
 use esatto_schema::{CommitDataRequest, DataSourceDescriptor, TraceConfig};
 use esatto_shm::abi::PageSize;
@@ -16,23 +17,63 @@ pub struct Target {
     pub run: fn(&[u8]),
     /// Whether a file of the captures or traces is a good beginning.
     pub is_seed: fn(&str) -> bool,
+    /// What of such a file is.
+    pub seeds: fn(&[u8]) -> Vec<Vec<u8>>,
 }
 
 /// All of them.
 pub const TARGETS: &[Target] = &[
-    Target { name: "frames", run: esatto_ipc::frame::fuzz_decode, is_seed: is_stream },
-    Target { name: "host", run: esatto_ipc::host::fuzz_host, is_seed: |path| path.ends_with(".c2s.bin") },
-    Target { name: "fields", run: fields, is_seed: |path| path.ends_with(".pftrace") },
-    Target { name: "config", run: owned::<TraceConfig>, is_seed: |path| path.ends_with("consumer.c2s.bin") },
+    Target { name: "frames", run: esatto_ipc::frame::fuzz_decode, is_seed: is_stream, seeds: whole },
+    Target { name: "host", run: esatto_ipc::host::fuzz_host, is_seed: |path| path.ends_with(".c2s.bin"), seeds: whole },
+    Target { name: "fields", run: fields, is_seed: |path| path.ends_with(".pftrace"), seeds: whole },
+    Target {
+        name: "config",
+        run: owned::<TraceConfig>,
+        is_seed: |path| path.ends_with("consumer.c2s.bin"),
+        seeds: |stream| calls(stream, 1).iter().flat_map(|args| nested(args)).collect(),
+    },
     Target {
         name: "descriptor",
         run: owned::<DataSourceDescriptor>,
         is_seed: |path| path.ends_with("producer.c2s.bin"),
+        seeds: |stream| calls(stream, 2).iter().flat_map(|args| nested(args)).collect(),
     },
-    Target { name: "commit", run: owned::<CommitDataRequest>, is_seed: |path| path.ends_with("producer.c2s.bin") },
-    Target { name: "text_config", run: text_config, is_seed: |path| path.ends_with(".pbtx") || path.ends_with(".cfg") },
-    Target { name: "shared_memory", run: shared_memory, is_seed: |path| path.contains(".smb") },
+    Target {
+        name: "commit",
+        run: owned::<CommitDataRequest>,
+        is_seed: |path| path.ends_with("producer.c2s.bin"),
+        seeds: |stream| calls(stream, 4),
+    },
+    Target {
+        name: "text_config",
+        run: text_config,
+        is_seed: |path| path.ends_with(".pbtx") || path.ends_with(".cfg"),
+        seeds: whole,
+    },
+    Target { name: "shared_memory", run: shared_memory, is_seed: |path| path.contains(".smb"), seeds: whole },
 ];
+
+fn whole(file: &[u8]) -> Vec<Vec<u8>> {
+    vec![file.to_vec()]
+}
+
+/// The arguments of all calls of a method in a captured stream of frames.
+fn calls(mut stream: &[u8], method: u64) -> Vec<Vec<u8>> {
+    let mut out = Vec::new();
+    while let Some((header, rest)) = stream.split_first_chunk::<4>() {
+        let Some((frame, rest)) = rest.split_at_checked(u32::from_le_bytes(*header) as usize) else { break };
+        stream = rest;
+        if let Some(invoke) = wire::last(frame, 5).filter(|invoke| wire::int(invoke, 2) == method) {
+            out.extend(wire::last(invoke, 3).map(<[u8]>::to_vec));
+        }
+    }
+    out
+}
+
+/// The message in field 1.
+fn nested(args: &[u8]) -> Option<Vec<u8>> {
+    wire::last(args, 1).map(<[u8]>::to_vec)
+}
 
 fn is_stream(path: &str) -> bool {
     path.ends_with(".c2s.bin") || path.ends_with(".s2c.bin")
@@ -43,7 +84,7 @@ fn fields(bytes: &[u8]) {
     fn walk(bytes: &[u8], depth: u32) -> usize {
         let mut fields = Fields::new(bytes);
         let mut count = 0;
-        while let Some(field) = fields.next() {
+        for field in fields.by_ref() {
             count += 1;
             let _ = (field.as_u64(), field.as_i64(), field.as_sint(), field.as_bool(), field.as_f64());
             if let Value::Bytes(value) = field.value {
