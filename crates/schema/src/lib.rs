@@ -1,7 +1,7 @@
 //! Perfetto's messages as protozero writers, readers and owned types.
 //!
 //! Everything is generated from the files under `proto/`, which state the schema in words of our own
-//! (`docs/spec/schema.tsv`); `cargo xtask codegen` does it. All messages and enumerations of the package
+//! (`schema.tsv`); `cargo xtask codegen` does it. All messages and enumerations of the package
 //! `perfetto.protos` are found here, nested ones in a module named after their parent:
 //!
 //! ```

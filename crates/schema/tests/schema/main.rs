@@ -1,0 +1,42 @@
+//! The generated schema against its source, against prost-reflect and against bytes that Perfetto wrote.
+
+mod captured_frames_survive_as_values;
+mod every_row_of_the_spec_is_in_the_schema;
+mod real_traces_are_read;
+mod text_configs_become_values;
+mod unknown_fields_of_a_config_are_kept;
+
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, ReflectMessage, Value};
+
+const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("../../src/descriptor.bin");
+
+fn pool() -> &'static DescriptorPool {
+    static POOL: std::sync::OnceLock<DescriptorPool> = std::sync::OnceLock::new();
+    POOL.get_or_init(|| DescriptorPool::decode(FILE_DESCRIPTOR_SET).expect("the descriptors are consistent"))
+}
+
+fn message(name: &str) -> MessageDescriptor {
+    pool().get_message_by_name(&format!("perfetto.protos.{name}")).expect("the schema has the message")
+}
+
+/// The message as prost-reflect understands it.
+fn dynamic(name: &str, bytes: &[u8]) -> DynamicMessage {
+    DynamicMessage::decode(message(name), bytes).expect("well-formed")
+}
+
+/// The message in prost-reflect's own encoding.
+fn canonical(name: &str, bytes: &[u8]) -> Vec<u8> {
+    prost::Message::encode_to_vec(&dynamic(name, bytes))
+}
+
+/// The numbers of all fields, at any depth, that the schema does not know, each after its message's name.
+fn unknown_fields(message: &DynamicMessage) -> Vec<String> {
+    let name = message.descriptor().full_name().to_owned();
+    let own = message.unknown_fields().map(|field| format!("{name} {}", field.number()));
+    let nested = message.fields().flat_map(|(_, value)| match value {
+        Value::Message(message) => unknown_fields(message),
+        Value::List(values) => values.iter().filter_map(Value::as_message).flat_map(unknown_fields).collect(),
+        _ => Vec::new(),
+    });
+    own.chain(nested).collect()
+}
