@@ -325,8 +325,8 @@ pub enum Output {
     Reply(Reply),
     /// Answer a call with `success = false`; nothing else follows for it.
     Reject(CallId),
-    /// Make a zeroed shared memory region for this producer (a private one if its memory is emulated), keep the
-    /// descriptor for [`Attachment::SharedBuffer`] and feed [`Input::SharedBufferCreated`].
+    /// Make a zeroed shared memory region for this producer, keep the descriptor for
+    /// [`Attachment::SharedBuffer`] and feed [`Input::SharedBufferCreated`]. Never asked for emulated memory.
     CreateSharedBuffer {
         /// The producer.
         client: ClientId,

@@ -84,7 +84,9 @@ fn check_supported(config: &TraceConfig) -> Result<(), String> {
 fn check_bugreport_filename(config: &TraceConfig) -> Result<(), String> {
     let name = config.bugreport_filename.as_deref().unwrap_or_default();
     match name.iter().find(|byte| !byte.is_ascii_alphanumeric() && !b"-_.".contains(byte)) {
-        Some(&byte) => Err(format!("bugreport_filename contains {:?}, only [a-zA-Z0-9-_.] may be used", char::from(byte))),
+        Some(&byte) => {
+            Err(format!("bugreport_filename contains {:?}, only [a-zA-Z0-9-_.] may be used", char::from(byte)))
+        }
         None => Ok(()),
     }
 }
@@ -100,7 +102,9 @@ fn check_guardrails(config: &TraceConfig) -> Result<(), String> {
     for (i, buffer) in config.buffers.iter().enumerate() {
         let size_kb = buffer.size_kb.unwrap_or(0);
         if size_kb % 4 != 0 {
-            return Err(format!("buffers[{i}].size_kb is {size_kb}, with enable_extra_guardrails it is a multiple of 4"));
+            return Err(format!(
+                "buffers[{i}].size_kb is {size_kb}, with enable_extra_guardrails it is a multiple of 4"
+            ));
         }
         sum += u64::from(size_kb);
     }
@@ -148,7 +152,9 @@ fn check_targets(config: &TraceConfig) -> Result<(), String> {
                 return Err(format!("data source {source_name}: there is no buffer with target_buffer_name {name:?}"));
             };
             if target != 0 && target as usize != index {
-                return Err(format!("data source {source_name}: target_buffer {target} is not the buffer of target_buffer_name"));
+                return Err(format!(
+                    "data source {source_name}: target_buffer {target} is not the buffer of target_buffer_name"
+                ));
             }
         }
         if target as usize >= config.buffers.len() {
@@ -246,8 +252,10 @@ mod tests {
         let filter = TraceConfig { trace_filter: Some(TraceFilter::default()), ..Default::default() };
         assert_eq!(refusal(filter), "trace_filter is not supported by this service");
         let deflate = Some(compression_config::Deflate::default());
-        let compression =
-            TraceConfig { compression: Some(CompressionConfig { deflate, ..Default::default() }), ..Default::default() };
+        let compression = TraceConfig {
+            compression: Some(CompressionConfig { deflate, ..Default::default() }),
+            ..Default::default()
+        };
         assert_eq!(refusal(compression), "compression is not supported by this service");
         let mode = BufferConfig { experimental_mode: Some(ExperimentalMode(2)), ..buffer(4) };
         assert!(refusal(TraceConfig { buffers: vec![mode], ..Default::default() }).contains("experimental_mode is 2"));

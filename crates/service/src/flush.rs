@@ -154,7 +154,8 @@ impl Service {
     }
 
     pub(crate) fn arm_incremental_state_clear(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let config = self.sessions.get(&session_id).and_then(|session| session.config.incremental_state_config.as_ref());
+        let config =
+            self.sessions.get(&session_id).and_then(|session| session.config.incremental_state_config.as_ref());
         if let Some(period_ms) = config.and_then(|config| config.clear_period_ms).filter(|&period| period != 0) {
             self.set_periodic_timer(session_id, Purpose::ClearIncrementalState, TimerClock::Monotonic, period_ms, cx);
         }

@@ -1,18 +1,18 @@
 //! Numbers that the service hands out (`docs/spec/service.md §1`).
 
-pub use crate::buffer::{ProducerId, WriterId};
+pub(crate) use crate::buffer::{ProducerId, WriterId};
 
 /// A session; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SessionId(pub u64);
+pub(crate) struct SessionId(pub(crate) u64);
 
 /// A data source instance; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct InstanceId(pub u64);
+pub(crate) struct InstanceId(pub(crate) u64);
 
 /// A central buffer, global to the service; free again when its session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct BufferId(pub u16);
+pub(crate) struct BufferId(pub(crate) u16);
 
 impl BufferId {
     /// The buffer that a peer names; never truncates.

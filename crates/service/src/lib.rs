@@ -1,12 +1,37 @@
 //! The tracing service as a value: sessions, matching and central buffers, without I/O and clocks.
+//!
+//! [`Service`] takes [`Input`]s (messages, disconnects, expired timers) and produces [`Output`]s (replies, commands,
+//! file writes, timers to arm); [`api`] says how it is driven. What it does with them is specified in
+//! `docs/spec/service.md`; what happens to data between commit and reading is the matter of [`buffer`].
 #![forbid(unsafe_code)]
 
 pub mod api;
 pub mod buffer;
+mod commit;
+mod config_check;
+mod consumer;
+mod context;
+mod enable;
+mod file_output;
+mod flush;
+mod ids;
+mod lifecycle;
+mod packet_check;
+mod producer;
+mod producer_calls;
+mod query;
+mod random;
+mod read;
+mod registry;
+mod service;
+mod service_packets;
+mod session;
 pub mod shared_buffer;
+mod shm_adapter;
 
 pub use api::{
     Attachment, Body, CallId, ClientId, ConsumerCall, FileId, Input, LogLevel, MemoryKind, Now, Output, Outputs, Peer,
     ProducerCall, Reply, ServiceConfig, SystemFacts, TimerClock, TimerId,
 };
+pub use service::Service;
 pub use shared_buffer::{ChunkHeader, ScrapedChunk, SharedBuffer, granted_sizes};

@@ -72,9 +72,9 @@ impl Service {
             }
             // No session with triggers is accepted, so none of them means anything.
             ProducerCall::ActivateTriggers(_) | ProducerCall::Sync => {}
-            ProducerCall::CommitData(_)
-            | ProducerCall::GetAsyncCommand
-            | ProducerCall::InitializeConnection { .. } => unreachable!("handled above"),
+            ProducerCall::CommitData(_) | ProducerCall::GetAsyncCommand | ProducerCall::InitializeConnection { .. } => {
+                unreachable!("handled above")
+            }
         }
     }
 

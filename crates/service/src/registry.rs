@@ -261,10 +261,8 @@ fn passes_filters(
 }
 
 fn wanted_sizes(config: &esatto_schema::TraceConfig, producer: &crate::producer::Producer) -> (usize, usize) {
-    let wish = config
-        .producers
-        .iter()
-        .find(|wish| wish.producer_name.as_deref().unwrap_or_default() == &*producer.name);
+    let wish =
+        config.producers.iter().find(|wish| wish.producer_name.as_deref().unwrap_or_default() == &*producer.name);
     let bytes = |kb: Option<u32>, hint: usize| match kb {
         None | Some(0) => hint,
         Some(kb) => (kb as usize).saturating_mul(1024),
@@ -279,6 +277,8 @@ fn wanted_sizes(config: &esatto_schema::TraceConfig, producer: &crate::producer:
 pub(crate) fn raw_source_configs(config: esatto_schema::TraceConfigReader<'_>) -> Vec<Vec<u8>> {
     config
         .data_sources()
-        .map(|source| source.config().map_or_else(Vec::new, |config: DataSourceConfigReader<'_>| config.as_bytes().to_vec()))
+        .map(|source| {
+            source.config().map_or_else(Vec::new, |config: DataSourceConfigReader<'_>| config.as_bytes().to_vec())
+        })
         .collect()
 }

@@ -115,7 +115,7 @@ impl Service {
             Input::ProducerDisconnected(client) => self.producer_disconnected(client, cx),
             Input::SharedBufferCreated { client, buffer } => self.shared_buffer_created(client, buffer, cx),
             Input::ConsumerConnected { client, peer } => {
-                self.consumers.insert(client, Consumer::new(client, peer));
+                self.consumers.insert(client, Consumer::new(peer));
             }
             Input::ConsumerCall { call, method: ConsumerCall::EnableTracing(request), file_attached } => {
                 self.enable_tracing_call(call, request, file_attached, cx);

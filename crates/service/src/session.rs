@@ -291,7 +291,6 @@ pub(crate) struct News {
     pub(crate) stats: bool,
     /// Config, uuid, … have been emitted.
     pub(crate) first_read_done: bool,
-    pub(crate) provenance_done: bool,
     /// When and what.
     pub(crate) events: Vec<(u64, Event)>,
 }

@@ -1,0 +1,149 @@
+//! Streaming a session into a file (`docs/spec/service.md §18`).
+//!
+//! A pass writes everything that is in the buffers, in batches: the next one is made when the owner has written the last
+//! one, so that no more than a batch waits in memory. Only when a session is freed is everything handed over at once.
+
+use esatto_schema::trace_config::FFlushMode;
+
+use crate::api::{FileId, Output, TimerClock};
+use crate::context::Context;
+use crate::ids::SessionId;
+use crate::read::FileSink;
+use crate::service::{Purpose, Service};
+use crate::session::{AfterFlush, FilePass, FlushReason, FlushStrategy, State};
+
+/// Bytes collected before a batch is handed to the owner.
+const BATCH_BYTES: usize = 1024 * 1024;
+
+impl Service {
+    /// The write period is over.
+    pub(crate) fn write_file_period(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get(&session_id).filter(|session| session.state == State::Started) else {
+            return;
+        };
+        let period_ms = session.file_write_period_ms();
+        let flushes_first = session.flush_strategy == FlushStrategy::BeforeFileWrites;
+        self.set_periodic_timer(session_id, Purpose::WriteFile, TimerClock::Monotonic, period_ms, cx);
+        if flushes_first {
+            self.flush(session_id, 0, FlushReason::Periodic, AfterFlush::WriteFile, cx);
+        } else {
+            self.write_file(session_id, false, cx);
+        }
+    }
+
+    /// Begins a write pass, or lets the one under way go on to what came since.
+    pub(crate) fn write_file(&mut self, session_id: SessionId, is_final: bool, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(file) = session.file.as_mut().filter(|file| !file.is_opening) else { return };
+        let is_final = is_final || file.pass.is_some_and(|pass| pass.is_final);
+        file.pass = Some(FilePass { is_final, has_more: true });
+        if is_final {
+            session.news.stats = true;
+        }
+        if !file.is_writing {
+            self.write_batch(session_id, cx);
+        }
+    }
+
+    /// The owner wrote a batch, or could not.
+    pub(crate) fn file_written(&mut self, file: FileId, result: Result<(), String>, cx: &mut Context<'_>) {
+        let Some(&session_id) = self.files.get(&file) else { return };
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(file) = &mut session.file else { return };
+        file.is_writing = false;
+        let pass = file.pass;
+        if let Err(error) = result {
+            session.end_error = Some(format!("the trace file cannot be written: {error}"));
+            return self.end_file(session_id, cx);
+        }
+        match pass {
+            Some(pass) if pass.has_more => self.write_batch(session_id, cx),
+            Some(_) => self.finish_pass(session_id, cx),
+            None => {}
+        }
+    }
+
+    /// Hands the next batch of the pass to the owner.
+    fn write_batch(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get(&session_id) else { return };
+        let Some(file) = &session.file else { return };
+        let id = file.id;
+        let max = session.config.max_file_size_bytes.filter(|&max| max != 0);
+        let mut sink = FileSink::new(max.map(|max| max.saturating_sub(file.bytes_written)));
+        let has_more = self.read_pass(session_id, BATCH_BYTES, &mut sink, cx.now);
+
+        let (bytes, is_full) = sink.into_bytes();
+        let Some(file) = self.sessions.get_mut(&session_id).and_then(|session| session.file.as_mut()) else { return };
+        file.bytes_written += bytes.len() as u64;
+        if let Some(pass) = &mut file.pass {
+            pass.has_more = has_more && !is_full;
+        }
+        if !bytes.is_empty() {
+            file.is_writing = true;
+            cx.push(Output::WriteFile { file: id, bytes });
+        }
+        let is_writing = file.is_writing;
+        if is_full {
+            cx.info(format!("session {}: the trace file has reached max_file_size_bytes", session_id.0));
+            self.end_file(session_id, cx);
+        } else if !is_writing {
+            // There is more only behind a batch.
+            self.finish_pass(session_id, cx);
+        }
+    }
+
+    fn finish_pass(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let syncs = session.config.fflush_post_write == Some(FFlushMode::FFLUSH_ENABLED);
+        let Some(file) = &mut session.file else { return };
+        let pass = file.pass.take();
+        if pass.is_some_and(|pass| pass.is_final) {
+            self.close_file(session_id, cx);
+        } else if syncs {
+            cx.push(Output::SyncFile(file.id));
+        }
+    }
+
+    /// Nothing more can be written: the session ends.
+    fn end_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let is_over = self.sessions.get(&session_id).is_some_and(|session| session.state == State::Disabled);
+        if is_over {
+            return self.close_file(session_id, cx);
+        }
+        self.sync_and_forget_file(session_id, cx);
+        self.disable(session_id, false, None, cx);
+    }
+
+    /// The file is complete; the consumer learns of the end now.
+    fn close_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        self.sync_and_forget_file(session_id, cx);
+        self.notify_disabled(session_id, cx);
+    }
+
+    fn sync_and_forget_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let Some(file) = self.sessions.get_mut(&session_id).and_then(|session| session.file.take()) else { return };
+        self.files.remove(&file.id);
+        cx.push(Output::SyncFile(file.id));
+        cx.push(Output::CloseFile(file.id));
+    }
+
+    /// The session goes: hands over everything that is left, without waiting.
+    pub(crate) fn complete_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        loop {
+            let Some(session) = self.sessions.get_mut(&session_id) else { return };
+            let Some(file) = &mut session.file else { return };
+            if file.is_opening {
+                // Never opened as far as the service knows; closed when the owner says so.
+                self.files.remove(&file.id);
+                session.file = None;
+                return self.notify_disabled(session_id, cx);
+            }
+            file.is_writing = false;
+            match file.pass {
+                Some(pass) if pass.has_more => self.write_batch(session_id, cx),
+                Some(pass) if pass.is_final => self.close_file(session_id, cx),
+                _ => self.write_file(session_id, true, cx),
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Sessions start, stop and go (`docs/spec/service.md §9, §10`).
+
+use crate::api::{Output, TimerClock};
+use crate::context::Context;
+use crate::ids::{InstanceId, ProducerId, SessionId};
+use crate::producer::command;
+use crate::service::{Purpose, Service};
+use crate::session::{Event, FlushStrategy, InstanceState, State};
+
+/// After this time the data sources that did not start are named in the trace.
+const SLOW_START_MS: u32 = 20_000;
+
+impl Service {
+    /// CONFIGURED → STARTED; anything else is ignored.
+    pub(crate) fn start(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        if session.state != State::Configured {
+            return cx.warn(format!("session {} is not configured, it cannot start", session_id.0));
+        }
+        session.state = State::Started;
+        if session.takes_snapshots() {
+            session.news.initial_snapshot = Some(*cx.now);
+        }
+        session.record(Event::TracingStarted, false, cx.now);
+        let duration_ms = session.config.duration_ms.unwrap_or(0);
+        let duration_clock = match session.config.prefer_suspend_clock_for_duration {
+            Some(true) => TimerClock::Boottime,
+            _ => TimerClock::Monotonic,
+        };
+        let file_period_ms = session.is_streaming_to_file().then(|| session.file_write_period_ms());
+        let flush_strategy = session.flush_strategy;
+        let has_consumer = session.consumer.is_some();
+        let instances: Vec<InstanceId> = session.instances.iter().map(|instance| instance.id).collect();
+
+        self.run_snapshot_task(session_id, cx);
+        if duration_ms > 0 {
+            self.set_timer(session_id, Purpose::Duration, duration_clock, duration_ms, cx);
+        }
+        if let Some(period_ms) = file_period_ms {
+            self.set_periodic_timer(session_id, Purpose::WriteFile, TimerClock::Monotonic, period_ms, cx);
+        }
+        if let FlushStrategy::Periodic { period_ms } = flush_strategy {
+            self.set_periodic_timer(session_id, Purpose::PeriodicFlush, TimerClock::Monotonic, period_ms, cx);
+        }
+        self.arm_incremental_state_clear(session_id, cx);
+        cx.info(format!("session {} started, {} data source instances", session_id.0, instances.len()));
+        for instance in instances {
+            self.send_start(session_id, instance, cx);
+        }
+        self.report_all_started(session_id, cx);
+        if has_consumer {
+            self.set_timer(session_id, Purpose::SlowStart, TimerClock::Monotonic, SLOW_START_MS, cx);
+        }
+    }
+
+    /// Starts an instance that was set up while the session runs.
+    pub(crate) fn start_instance(&mut self, session_id: SessionId, id: InstanceId, cx: &mut Context<'_>) {
+        self.send_start(session_id, id, cx);
+        self.report_all_started(session_id, cx);
+    }
+
+    fn send_start(&mut self, session_id: SessionId, id: InstanceId, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get(&session_id) else { return };
+        let Some(index) = session.instances.iter().position(|instance| instance.id == id) else { return };
+        let instance = &session.instances[index];
+        if instance.state != InstanceState::Configured {
+            return;
+        }
+        let state = if instance.notifies_start { InstanceState::Starting } else { InstanceState::Started };
+        if let Some(producer) = self.producers.get_mut(&instance.producer) {
+            producer.send(command::start_data_source(id, &instance.config), cx);
+        }
+        self.set_instance_state(session_id, index, state);
+    }
+
+    /// Every `snapshot_interval_ms` while started: sync marker, stats, clocks.
+    pub(crate) fn run_snapshot_task(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        if session.state != State::Started {
+            return;
+        }
+        session.news.sync_marker = true;
+        session.news.stats = true;
+        session.snapshot(cx.now);
+        let clock = match session.builtin(|builtin| builtin.prefer_suspend_clock_for_snapshot) {
+            true => TimerClock::Boottime,
+            false => TimerClock::Monotonic,
+        };
+        let interval_ms = session.snapshot_interval_ms();
+        self.set_periodic_timer(session_id, Purpose::Snapshot, clock, interval_ms, cx);
+    }
+
+    /// If every instance is started: tells the trace and the consumer, once.
+    pub(crate) fn report_all_started(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(client) = session.consumer else { return };
+        if session.all_started_reported || !session.are_all_started() {
+            return;
+        }
+        session.all_started_reported = true;
+        session.record(Event::AllDataSourcesStarted, true, cx.now);
+        self.notify_all_started(client);
+    }
+
+    /// DisableTracing.
+    pub(crate) fn disable(
+        &mut self,
+        session_id: SessionId,
+        immediately: bool,
+        error: Option<String>,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        if error.is_some() {
+            session.end_error = error;
+        }
+        let immediately = match session.state {
+            State::Disabled => return,
+            State::WaitingForStop if immediately => return self.finish_stopping(session_id, cx),
+            State::WaitingForStop => return,
+            State::Configured => true,
+            State::Started => immediately,
+        };
+        for index in 0..session.instances.len() {
+            self.stop_instance(session_id, index, immediately, cx);
+        }
+        self.cancel_timers(session_id, |purpose| !matches!(purpose, Purpose::FlushTimeout(_)), cx);
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        if session.are_all_stopped() {
+            return self.finish_stopping(session_id, cx);
+        }
+        session.state = State::WaitingForStop;
+        let timeout_ms = session.stop_timeout_ms();
+        self.set_timer(session_id, Purpose::StopTimeout, TimerClock::Monotonic, timeout_ms, cx);
+    }
+
+    fn stop_instance(&mut self, session_id: SessionId, index: usize, immediately: bool, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get(&session_id) else { return };
+        let Some(instance) = session.instances.get(index) else { return };
+        if matches!(instance.state, InstanceState::Stopping | InstanceState::Stopped) {
+            return;
+        }
+        if let Some(producer) = self.producers.get_mut(&instance.producer) {
+            producer.send(command::stop_data_source(instance.id), cx);
+        }
+        let waits = instance.notifies_stop && !immediately;
+        let state = if waits { InstanceState::Stopping } else { InstanceState::Stopped };
+        self.set_instance_state(session_id, index, state);
+    }
+
+    /// A stop was acknowledged, or an instance vanished.
+    pub(crate) fn finish_if_all_stopped(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let done =
+            |session: &&crate::session::Session| session.state == State::WaitingForStop && session.are_all_stopped();
+        if self.sessions.get(&session_id).filter(done).is_some() {
+            self.finish_stopping(session_id, cx);
+        }
+    }
+
+    /// The session becomes DISABLED.
+    pub(crate) fn finish_stopping(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        if session.state == State::Disabled {
+            return;
+        }
+        for index in 0..session.instances.len() {
+            self.set_instance_state(session_id, index, InstanceState::Stopped);
+        }
+        self.cancel_timers(session_id, |purpose| purpose == Purpose::StopTimeout, cx);
+        self.scrape_session(session_id);
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        session.state = State::Disabled;
+        session.record(Event::TracingDisabled, true, cx.now);
+        cx.info(format!("session {} is disabled", session_id.0));
+        if session.file.is_some() {
+            // The consumer is told when the file is complete.
+            self.write_file(session_id, true, cx);
+        } else {
+            self.notify_disabled(session_id, cx);
+        }
+    }
+
+    /// FreeBuffers: the session is no more.
+    pub(crate) fn free(&mut self, session_id: SessionId, error: Option<String>, cx: &mut Context<'_>) {
+        self.disable(session_id, true, error, cx);
+        self.complete_file(session_id, cx);
+        self.cancel_timers(session_id, |_| true, cx);
+        let Some(session) = self.sessions.remove(&session_id) else { return };
+        for buffer in &session.buffers {
+            self.buffers.remove(buffer);
+            for producer in self.producers.values_mut() {
+                producer.allowed_buffers.remove(buffer);
+                producer.writers.retain(|_, target| target != buffer);
+            }
+        }
+        for flush in session.flushes.into_values() {
+            if let crate::session::AfterFlush::Reply(call) = flush.then {
+                cx.reject(call);
+            }
+        }
+        if let Some(file) = session.file {
+            self.files.remove(&file.id);
+            cx.push(Output::CloseFile(file.id));
+        }
+        if let Some(consumer) = session.consumer.and_then(|client| self.consumers.get_mut(&client)) {
+            consumer.session = None;
+            if let Some(call) = consumer.read_call.take() {
+                cx.reply_empty(call);
+            }
+        }
+        cx.info(format!("session {} is freed", session_id.0));
+    }
+
+    /// Removes instances of a producer (those of one name, or all): unregistered, or the producer is gone.
+    pub(crate) fn drop_instances(
+        &mut self,
+        session_id: SessionId,
+        producer: ProducerId,
+        name: Option<&[u8]>,
+        cx: &mut Context<'_>,
+    ) {
+        let affected = |instance: &crate::session::Instance| {
+            instance.producer == producer && name.is_none_or(|name| instance.name == name)
+        };
+        let Some(session) = self.sessions.get(&session_id) else { return };
+        let indices: Vec<usize> =
+            (0..session.instances.len()).filter(|&index| affected(&session.instances[index])).collect();
+        if indices.is_empty() {
+            return;
+        }
+        for index in indices {
+            self.stop_instance(session_id, index, true, cx);
+            self.set_instance_state(session_id, index, InstanceState::Stopped);
+        }
+        if let Some(session) = self.sessions.get_mut(&session_id) {
+            session.instances.retain(|instance| !affected(instance));
+        }
+        self.report_all_started(session_id, cx);
+        self.finish_if_all_stopped(session_id, cx);
+    }
+
+    /// Changes the state of an instance and tells the consumer, if it wants to know.
+    pub(crate) fn set_instance_state(&mut self, session_id: SessionId, index: usize, state: InstanceState) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(instance) = session.instances.get_mut(index) else { return };
+        if instance.state == state {
+            return;
+        }
+        instance.state = state;
+        if let Some(client) = session.consumer {
+            self.notify_instance_state(client, session_id, index);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The packets that the service itself puts into a trace (`docs/spec/service.md §16`).
+
+use esatto_protozero::{HeapBuffer, Owned};
+use esatto_schema::{BuiltinClock, SystemInfo, TracePacketWriter, Utsname};
+
+use crate::api::Now;
+use crate::ids::SessionId;
+use crate::read::PacketSink;
+use crate::service::Service;
+use crate::session::{Event, Session};
+
+/// The sequence of the service's own packets.
+const SERVICE_SEQUENCE_ID: u32 = 1;
+
+/// Lets a reader find packet boundaries in a damaged file.
+const SYNC_MARKER: [u8; 16] =
+    [0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba, 0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79];
+
+/// Makes packets of the service and puts them into a sink.
+struct Emitter<'a, S> {
+    uid: i32,
+    sink: &'a mut S,
+    /// The sink takes no more.
+    is_refused: bool,
+}
+
+impl<S: PacketSink> Emitter<'_, S> {
+    fn put(&mut self, write: impl FnOnce(&mut TracePacketWriter<'_>)) {
+        if self.is_refused {
+            return;
+        }
+        let mut buffer = HeapBuffer::new();
+        let mut packet = TracePacketWriter::from(buffer.message());
+        packet.trusted_uid(self.uid).trusted_packet_sequence_id(SERVICE_SEQUENCE_ID);
+        write(&mut packet);
+        drop(packet);
+        self.is_refused = !self.sink.put([buffer.as_slice()].into_iter(), &[]);
+    }
+}
+
+impl Service {
+    /// Everything that precedes the buffers' contents; false if the sink takes no more.
+    pub(crate) fn put_service_packets(&mut self, id: SessionId, sink: &mut impl PacketSink, now: &Now) -> bool {
+        let Self { sessions, buffers, config, .. } = self;
+        let Some(session) = sessions.get_mut(&id) else { return true };
+        let mut emitter = Emitter { uid: config.uid, sink, is_refused: false };
+
+        put_snapshots(session, &mut emitter);
+        if core::mem::take(&mut session.news.sync_marker) {
+            emitter.put(|packet| {
+                packet.synchronization_marker(&SYNC_MARKER);
+            });
+        }
+        if !core::mem::replace(&mut session.news.first_read_done, true) {
+            if !session.builtin(|builtin| builtin.disable_trace_config) {
+                emitter.put(|packet| packet.message().bytes(33, &session.config_bytes));
+            }
+            let (msb, lsb) = session.uuid;
+            emitter.put(|packet| {
+                packet.trace_uuid().msb(msb).lsb(lsb);
+            });
+            put_provenance(session, buffers, &mut emitter, now);
+            if !session.builtin(|builtin| builtin.disable_system_info) {
+                let info = system_info(config);
+                emitter.put(|packet| packet.message().bytes(45, &info.encode()));
+            }
+        }
+        put_events(session, &mut emitter);
+        !emitter.is_refused
+    }
+
+    /// What follows when the buffers are empty.
+    pub(crate) fn put_closing_packets(&mut self, id: SessionId, sink: &mut impl PacketSink, now: &Now) {
+        let uid = self.config.uid;
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let has_stats = core::mem::take(&mut session.news.stats);
+        let mut emitter = Emitter { uid, sink, is_refused: false };
+        if !session.builtin(|builtin| builtin.disable_service_events) {
+            emitter.put(|packet| {
+                packet.timestamp(now.boottime_ns).service_event().read_tracing_buffers_completed(true);
+            });
+        }
+        if !has_stats {
+            return;
+        }
+        let Some(stats) = self.trace_stats(id) else { return };
+        emitter.put(|packet| packet.message().bytes(35, &stats.encode()));
+    }
+}
+
+fn put_snapshots(session: &mut Session, emitter: &mut Emitter<'_, impl PacketSink>) {
+    let primary = session.config.builtin_data_sources.as_ref().and_then(|builtin| builtin.primary_trace_clock);
+    let primary = primary.filter(|clock| clock.0 != 0).unwrap_or(BuiltinClock(6));
+    let initial = session.news.initial_snapshot.take();
+    for snapshot in initial.into_iter().chain(session.news.snapshots.drain(..)) {
+        emitter.put(|packet| {
+            let mut clocks = packet.clock_snapshot();
+            let mut put = |clock_id: u32, timestamp: u64| {
+                clocks.clocks().clock_id(clock_id).timestamp(timestamp);
+            };
+            put(6, snapshot.boottime_ns);
+            put(2, snapshot.realtime_coarse_ns);
+            put(4, snapshot.monotonic_coarse_ns);
+            put(1, snapshot.realtime_ns);
+            put(3, snapshot.monotonic_ns);
+            put(5, snapshot.monotonic_raw_ns);
+            if let Some(tsc) = snapshot.tsc {
+                put(9, tsc);
+            }
+            clocks.primary_trace_clock(primary);
+        });
+    }
+}
+
+/// Which producer each packet sequence belongs to, as far as the buffers know it.
+fn put_provenance(
+    session: &mut Session,
+    buffers: &std::collections::BTreeMap<crate::ids::BufferId, crate::buffer::CentralBuffer>,
+    emitter: &mut Emitter<'_, impl PacketSink>,
+    now: &Now,
+) {
+    emitter.put(|packet| {
+        packet.timestamp(now.boottime_ns);
+        let mut provenance = packet.trace_provenance();
+        for buffer in session.buffers.iter().filter_map(|id| buffers.get(id)) {
+            let mut entry = provenance.buffers();
+            for writer in buffer.writers() {
+                let id = session.sequence_ids.of(writer.identity.machine_id, writer.producer.0, writer.writer.0);
+                entry.sequences().id(id).producer_id(writer.producer.0.into());
+            }
+        }
+    });
+}
+
+fn put_events(session: &mut Session, emitter: &mut Emitter<'_, impl PacketSink>) {
+    let mut events = core::mem::take(&mut session.news.events);
+    if session.builtin(|builtin| builtin.disable_service_events) {
+        return;
+    }
+    events.sort_by_key(|&(boottime_ns, _)| boottime_ns);
+    for (boottime_ns, event) in events {
+        emitter.put(|packet| {
+            packet.timestamp(boottime_ns);
+            let mut out = packet.service_event();
+            let names = |mut out: esatto_schema::tracing_service_event::DataSourcesWriter<'_>, names: &[_]| {
+                for (producer, data_source) in names {
+                    let (producer, data_source): (&Vec<u8>, &Vec<u8>) = (producer, data_source);
+                    out.data_source().producer_name(producer).data_source_name(data_source);
+                }
+            };
+            match &event {
+                Event::AllDataSourcesStarted => drop(out.all_data_sources_started(true)),
+                Event::TracingStarted => drop(out.tracing_started(true)),
+                Event::AllDataSourcesFlushed => drop(out.all_data_sources_flushed(true)),
+                Event::TracingDisabled => drop(out.tracing_disabled(true)),
+                Event::FlushStarted => drop(out.flush_started(true)),
+                Event::SlowStartingDataSources(slow) => names(out.slow_starting_data_sources(), slow),
+                Event::LastFlushSlowDataSources(slow) => names(out.last_flush_slow_data_sources(), slow),
+            }
+        });
+    }
+}
+
+fn system_info(config: &crate::api::ServiceConfig) -> SystemInfo {
+    let facts = &config.system;
+    let text = |text: &str| (!text.is_empty()).then(|| text.into());
+    SystemInfo {
+        utsname: Some(Utsname {
+            sysname: text(&facts.sysname),
+            version: text(&facts.version),
+            release: text(&facts.release),
+            machine: text(&facts.machine),
+            ..Utsname::default()
+        }),
+        tracing_service_version: text(&config.version),
+        page_size: facts.page_size_bytes,
+        timezone_off_mins: facts.timezone_offset_minutes,
+        num_cpus: facts.cpus,
+        system_ram_bytes: facts.ram_bytes,
+        ..SystemInfo::default()
+    }
+}
