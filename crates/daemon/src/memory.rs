@@ -3,66 +3,36 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use esatto_service::{ChunkHeader, ScrapedChunk, SharedBuffer};
 use esatto_shm::abi::PageSize;
-use esatto_shm::{ChunkInfo, Error, MappedRegion, PrivateRegion, ServiceRegion};
+use esatto_shm::{Error, MappedRegion, PrivateRegion, ServiceRegion};
 
 /// Memory for a producer on this machine: sealed, zeroed, to be sent to it.
-pub(crate) fn create(size_bytes: usize, page_size_bytes: usize) -> Result<(Arc<MappedRegion>, Buffer), Error> {
+pub(crate) fn create(size_bytes: usize, page_size_bytes: usize) -> Result<(Arc<MappedRegion>, ServiceRegion), Error> {
     let page_size = PageSize::new(page_size_bytes)?;
     let region = Arc::new(MappedRegion::create(size_bytes)?);
-    let buffer = Buffer(ServiceRegion::new(Arc::<MappedRegion>::clone(&region), page_size)?);
+    let buffer = ServiceRegion::new(Arc::<MappedRegion>::clone(&region), page_size)?;
     Ok((region, buffer))
 }
 
 /// Stands in for the memory of a producer that sends its chunks inside commits: one page, in which nothing is ever found.
-pub(crate) fn emulated(size_bytes: usize, page_size_bytes: usize) -> Result<Buffer, Error> {
+pub(crate) fn emulated(size_bytes: usize, page_size_bytes: usize) -> Result<ServiceRegion, Error> {
     let page_size = PageSize::new(page_size_bytes)?;
-    Ok(Buffer(ServiceRegion::new(Arc::new(PrivateRegion::new(size_bytes)), page_size)?))
+    ServiceRegion::new(Arc::new(PrivateRegion::new(size_bytes)), page_size)
 }
 
 /// Memory that a producer brought along, if seals and sizes are as they must be
 /// (`docs/spec/shared-memory.md` §3).
-pub(crate) fn adopt(fd: OwnedFd, page_size_bytes: u32) -> Result<Buffer, Error> {
+pub(crate) fn adopt(fd: OwnedFd, page_size_bytes: u32) -> Result<ServiceRegion, Error> {
     // A value that does not fit is no page size either.
     let hint = usize::try_from(page_size_bytes).unwrap_or(usize::MAX);
     let (region, geometry) = MappedRegion::from_producer(fd, hint)?;
-    Ok(Buffer(ServiceRegion::new(Arc::new(region), geometry.page_size)?))
-}
-
-/// The service's view of a producer's memory.
-#[derive(Debug)]
-pub(crate) struct Buffer(ServiceRegion);
-
-impl SharedBuffer for Buffer {
-    fn size_bytes(&self) -> usize {
-        self.0.size()
-    }
-
-    fn page_size_bytes(&self) -> usize {
-        self.0.page_size().bytes()
-    }
-
-    fn take_chunk(&mut self, page: u32, chunk: u32, payload: &mut Vec<u8>) -> Option<ChunkHeader> {
-        self.0.take_chunk(page, chunk, payload).ok().map(|info| header(&info))
-    }
-
-    fn scrape(&mut self, payload: &mut Vec<u8>, each: &mut dyn FnMut(ScrapedChunk<'_>)) {
-        self.0.scrape(
-            payload,
-            |_| true,
-            |info, payload| each(ScrapedChunk { header: header(info), complete: info.complete, payload }),
-        );
-    }
-}
-
-fn header(info: &ChunkInfo) -> ChunkHeader {
-    ChunkHeader { writer_id: info.writer_id, chunk_id: info.chunk_id, count: info.count, flags: info.flags.0 }
+    ServiceRegion::new(Arc::new(region), geometry.page_size)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use esatto_service::SharedBuffer as _;
     use std::fs::File;
 
     #[test]

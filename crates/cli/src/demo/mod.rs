@@ -101,7 +101,11 @@ fn receive(input: impl Read, queue: &Queue<Parcel>, depth_track: &CounterTrack) 
         };
         let id = parcel.id;
         let _receive = slice!(PIPES, "receive", file = id, |e| e.flow(Flow::global(id)));
-        match queue.push(parcel) {
+        let pushed = {
+            let _wait = slice!(QUEUES, "wait for room");
+            queue.push(parcel)
+        };
+        match pushed {
             Some(depth) => counter!(QUEUES, depth_track, depth),
             None => break Ok(()),
         }

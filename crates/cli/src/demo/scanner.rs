@@ -71,7 +71,12 @@ fn list(directory: &Path, frontier: &Frontier, queue: &Queue<Parcel>, found: &At
             let id = found.fetch_add(1, Ordering::Relaxed) + 1;
             let _found = slice!(SCAN, "found", file = id, bytes = size_bytes, |e| e.flow(Flow::global(id)));
             let parcel = Parcel { id, size_bytes, path: entry.path(), ..Parcel::default() };
-            match queue.push(parcel) {
+            let pushed = {
+                // Lasts long when the stages behind are slow: then the queue is full.
+                let _wait = slice!(QUEUES, "wait for room");
+                queue.push(parcel)
+            };
+            match pushed {
                 Some(depth) => counter!(QUEUES, &tracks::TO_SEND, depth),
                 None => return,
             }

@@ -1,0 +1,10 @@
+//! The daemon over real sockets: one file per promise.
+
+mod lab;
+
+mod a_blocked_file_does_not_stop_the_service;
+mod a_producer_that_never_reads_is_disconnected;
+mod a_slow_reader_gets_the_whole_trace;
+mod producers_elsewhere_get_no_shared_memory;
+mod stopping_leaves_nothing_behind;
+mod trace_files_are_written_by_the_service;
