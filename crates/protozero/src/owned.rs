@@ -320,3 +320,24 @@ pub mod put {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::format;
+
+    use super::*;
+
+    #[test]
+    fn strings_are_bytes_that_show_as_text() {
+        let text = ProtoString::from("naïve");
+        assert_eq!(text, "naïve");
+        assert_eq!((format!("{text}"), format!("{text:?}")), ("naïve".into(), "\"naïve\"".into()));
+        assert_eq!(text.to_str(), Some("naïve"));
+        assert_eq!(&text[..2], b"na");
+
+        let broken = ProtoString::from(&b"a\xffb"[..]);
+        assert_eq!(broken.to_str(), None);
+        assert_eq!(broken.to_str_lossy(), "a\u{fffd}b");
+        assert_eq!(broken.into_bytes(), b"a\xffb");
+    }
+}

@@ -27,6 +27,9 @@
 //! assert_eq!(TraceConfig::decode(&config.encode()), Ok(config));
 //! ```
 //!
+//! Members of a oneof are fields like others: writing two writes two, and what that means is up to the reader. An owned
+//! value keeps what it does not know in `unknown_fields` and encodes it behind the rest.
+//!
 //! # Features
 //!
 //! - `ftrace`: the events of the kernel's ftrace, as much code again as all the rest.

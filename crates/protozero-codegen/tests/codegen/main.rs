@@ -9,6 +9,7 @@ mod checked_in_code_is_what_is_generated;
 mod extensions_are_methods_of_the_extended_message;
 mod owned_values_keep_what_they_do_not_know;
 mod services_number_their_methods;
+mod the_plugin_answers_protoc;
 mod what_cannot_be_generated_is_refused;
 
 /// The fixture's descriptors, compiled without our generator.

@@ -1,6 +1,7 @@
 //! The generated schema against its source, against prost-reflect and against bytes that Perfetto wrote.
 
 mod captured_frames_survive_as_values;
+mod damaged_values_never_panic;
 mod every_row_of_the_spec_is_in_the_schema;
 mod real_traces_are_read;
 mod text_configs_become_values;

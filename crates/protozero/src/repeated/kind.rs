@@ -1,0 +1,176 @@
+//! The scalar types of the schema language, as types.
+
+use core::marker::PhantomData;
+
+use crate::wire::{WireType, decode_varint, unzigzag, zigzag};
+use crate::{Message, Value};
+
+/// A field type: what Rust type its values have and how they come off the wire.
+pub trait Kind<'a> {
+    /// A decoded value.
+    type Value;
+    /// How elements are laid out in a packed field; `None` if this kind cannot be packed.
+    const PACKED: Option<WireType>;
+    /// The value, if `value` has a wire type that can carry this kind.
+    ///
+    /// Integers are taken from any wire type that is not wider than they are, as upstream's
+    /// accessors do (`docs/spec/protozero.md` §8.1).
+    fn read(value: Value<'a>) -> Option<Self::Value>;
+}
+
+/// A kind whose values can be written, one at a time or packed.
+pub trait Scalar: for<'a> Kind<'a, Value = Self::Native> {
+    /// A value.
+    type Native: Copy;
+    /// Appends one field.
+    fn write(message: &mut Message<'_>, id: u32, value: Self::Native);
+    /// Appends one field that holds all `values`; nothing at all is also a field.
+    fn write_packed(message: &mut Message<'_>, id: u32, values: impl Iterator<Item = Self::Native> + Clone);
+}
+
+/// Takes the next element off a packed payload; a malformed rest is dropped.
+pub(crate) fn next_packed<'a>(packed: &mut &'a [u8], layout: Option<WireType>) -> Option<Value<'a>> {
+    if packed.is_empty() {
+        return None;
+    }
+    let rest = core::mem::take(packed);
+    let (value, size) = match layout? {
+        WireType::Varint => decode_varint(rest).map(|(v, n)| (Value::Varint(v), n))?,
+        WireType::Fixed32 => (Value::Fixed32(u32::from_le_bytes(*rest.first_chunk()?)), 4),
+        WireType::Fixed64 => (Value::Fixed64(u64::from_le_bytes(*rest.first_chunk()?)), 8),
+        WireType::LengthDelimited => return None,
+    };
+    *packed = &rest[size..];
+    Some(value)
+}
+
+fn wide(value: Value<'_>) -> Option<u64> {
+    match value {
+        Value::Varint(v) | Value::Fixed64(v) => Some(v),
+        Value::Fixed32(v) => Some(u64::from(v)),
+        Value::Bytes(_) => None,
+    }
+}
+
+fn narrow(value: Value<'_>) -> Option<u32> {
+    match value {
+        Value::Varint(v) => Some(v as u32),
+        Value::Fixed32(v) => Some(v),
+        Value::Fixed64(_) | Value::Bytes(_) => None,
+    }
+}
+
+fn varint(value: Value<'_>) -> Option<u64> {
+    match value {
+        Value::Varint(v) => Some(v),
+        _ => None,
+    }
+}
+
+/// One kind a line: name, its Rust type, packed layout, reading, writing, element and method of packing.
+macro_rules! scalars {
+    ($($(#[$doc:meta])* $kind:ident: $native:ty, $layout:ident, $read:expr,
+        $write:ident($cast:expr), $write_packed:ident($element:expr);)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $kind;
+
+        impl<'a> Kind<'a> for $kind {
+            type Value = $native;
+            const PACKED: Option<WireType> = Some(WireType::$layout);
+            #[inline]
+            fn read(value: Value<'a>) -> Option<$native> {
+                let read: fn(Value<'a>) -> Option<$native> = $read;
+                read(value)
+            }
+        }
+
+        impl Scalar for $kind {
+            type Native = $native;
+            #[inline]
+            fn write(message: &mut Message<'_>, id: u32, value: $native) {
+                message.$write(id, ($cast)(value));
+            }
+            #[inline]
+            fn write_packed(message: &mut Message<'_>, id: u32, values: impl Iterator<Item = $native> + Clone) {
+                message.$write_packed(id, values.map($element));
+            }
+        }
+    )*};
+}
+
+scalars! {
+    /// `int32`.
+    Int32: i32, Varint, |v| narrow(v).map(|v| v as i32), int(i64::from), packed_varints(|v| i64::from(v) as u64);
+    /// `int64`.
+    Int64: i64, Varint, |v| wide(v).map(|v| v as i64), int(i64::from), packed_varints(|v| v as u64);
+    /// `uint32`.
+    Uint32: u32, Varint, narrow, varint(u64::from), packed_varints(u64::from);
+    /// `uint64`.
+    Uint64: u64, Varint, wide, varint(u64::from), packed_varints(u64::from);
+    /// `sint32`.
+    Sint32: i32, Varint, |v| varint(v).map(|v| unzigzag(v) as i32), sint(i64::from), packed_varints(|v| zigzag(i64::from(v)));
+    /// `sint64`.
+    Sint64: i64, Varint, |v| varint(v).map(unzigzag), sint(i64::from), packed_varints(zigzag);
+    /// `fixed32`.
+    Fixed32: u32, Fixed32, narrow, fixed32(u32::from), packed_fixed32(u32::from);
+    /// `fixed64`.
+    Fixed64: u64, Fixed64, wide, fixed64(u64::from), packed_fixed64(u64::from);
+    /// `sfixed32`.
+    Sfixed32: i32, Fixed32, |v| narrow(v).map(|v| v as i32), fixed32(|v: i32| v as u32), packed_fixed32(|v: i32| v as u32);
+    /// `sfixed64`.
+    Sfixed64: i64, Fixed64, |v| wide(v).map(|v| v as i64), fixed64(|v: i64| v as u64), packed_fixed64(|v: i64| v as u64);
+    /// `float`.
+    Float: f32, Fixed32, |v| match v {
+        Value::Fixed32(bits) => Some(f32::from_bits(bits)),
+        _ => None,
+    }, float(f32::from), packed_fixed32(f32::to_bits);
+    /// `double`.
+    Double: f64, Fixed64, |v| match v {
+        Value::Fixed64(bits) => Some(f64::from_bits(bits)),
+        _ => None,
+    }, double(f64::from), packed_fixed64(f64::to_bits);
+    /// `bool`.
+    Bool: bool, Varint, |v| varint(v).map(|v| v != 0), bool(bool::from), packed_varints(u64::from);
+}
+
+/// An open enumeration, generated as a newtype around its number.
+#[derive(Clone, Copy, Debug)]
+pub struct Enum<E>(PhantomData<E>);
+
+impl<'a, E: From<i32>> Kind<'a> for Enum<E> {
+    type Value = E;
+    const PACKED: Option<WireType> = Some(WireType::Varint);
+    #[inline]
+    fn read(value: Value<'a>) -> Option<E> {
+        Int32::read(value).map(E::from)
+    }
+}
+
+impl<E: From<i32> + Into<i32> + Copy> Scalar for Enum<E> {
+    type Native = E;
+    #[inline]
+    fn write(message: &mut Message<'_>, id: u32, value: E) {
+        Int32::write(message, id, value.into());
+    }
+    #[inline]
+    fn write_packed(message: &mut Message<'_>, id: u32, values: impl Iterator<Item = E> + Clone) {
+        Int32::write_packed(message, id, values.map(E::into));
+    }
+}
+
+/// `string`, `bytes` and the encoding of a nested message, as bytes of the input.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes;
+
+impl<'a> Kind<'a> for Bytes {
+    type Value = &'a [u8];
+    const PACKED: Option<WireType> = None;
+    #[inline]
+    fn read(value: Value<'a>) -> Option<&'a [u8]> {
+        match value {
+            Value::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+}
