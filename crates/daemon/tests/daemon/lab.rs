@@ -2,18 +2,21 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use esatto_daemon::{Daemon, DaemonHandle, Options};
+use esatto_daemon::{Daemon, DaemonHandle};
 use esatto_ipc::{Address, BlockingClient};
 use esatto_protozero::{HeapBuffer, Owned as _};
 use esatto_schema::trace_config::{BufferConfig, DataSource};
 use esatto_schema::{
-    CommitDataRequestWriter, DataSourceConfig, EnableTracingRequest, GetAsyncCommandResponse,
-    InitializeConnectionRequest, ReadBuffersResponseReader, RegisterDataSourceRequest, TraceConfig,
+    DataSourceConfig, EnableTracingRequest, GetAsyncCommandResponse, InitializeConnectionRequest,
+    ReadBuffersResponseReader, RegisterDataSourceRequest, TraceConfig,
 };
-use esatto_shm::MappedRegion;
 use esatto_shm::abi::PageSize;
+use esatto_shm::{
+    Arbiter, CommitRequest, CommitSink, ExhaustedPolicy, MappedRegion, Memory, Options, PrivateRegion, TraceWriter,
+};
 
 /// Nothing here takes that long, unless it hangs.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
@@ -29,9 +32,9 @@ impl Lab {
         Self::start_with(|_| {})
     }
 
-    pub(crate) fn start_with(change: impl FnOnce(&mut Options)) -> Self {
+    pub(crate) fn start_with(change: impl FnOnce(&mut esatto_daemon::Options)) -> Self {
         let folder = Folder::create();
-        let mut options = Options::new(Address::Path(folder.path("p")), Address::Path(folder.path("c")));
+        let mut options = esatto_daemon::Options::new(Address::Path(folder.path("p")), Address::Path(folder.path("c")));
         change(&mut options);
         let daemon = Daemon::bind(options).unwrap().spawn_thread().unwrap();
         Self { daemon, folder }
@@ -101,10 +104,26 @@ pub(crate) fn slices(body: &[u8]) -> Vec<Vec<u8>> {
 pub(crate) struct Producer {
     pub(crate) client: BlockingClient,
     commands: esatto_ipc::RequestId,
-    pub(crate) region: Option<MappedRegion>,
     pub(crate) emulated: bool,
-    target_buffer: u32,
-    next_chunk: u32,
+    arbiter: Option<Arc<Arbiter>>,
+    writer: TraceWriter,
+    sink: Arc<Sink>,
+}
+
+/// Commits that wait to be sent.
+#[derive(Default)]
+struct Sink(Mutex<Vec<CommitRequest>>);
+
+impl CommitSink for Sink {
+    fn commit(&self, request: CommitRequest) {
+        self.0.lock().unwrap().push(request);
+    }
+
+    fn register_writer(&self, _: u16, _: u16) {}
+
+    fn unregister_writer(&self, _: u16) {}
+
+    fn wake(&self) {}
 }
 
 impl Producer {
@@ -121,7 +140,13 @@ impl Producer {
         let mut request = RegisterDataSourceRequest::default();
         request.data_source_descriptor.get_or_insert_default().name = Some("spec.test".into());
         client.call("RegisterDataSource", &request.encode(), Some(DEADLINE)).unwrap();
-        Self { client, commands, region: None, emulated: emulated == Some(true), target_buffer: 0, next_chunk: 0 }
+        let writer = TraceWriter::null();
+        Self { client, commands, emulated: emulated == Some(true), arbiter: None, writer, sink: Arc::default() }
+    }
+
+    /// Whether it has memory in common with the service.
+    pub(crate) fn shares_memory(&self) -> bool {
+        self.arbiter.is_some() && !self.emulated
     }
 
     /// The next command of the service.
@@ -137,36 +162,35 @@ impl Producer {
             let command = self.command();
             if let Some(setup) = &command.setup_tracing {
                 assert_eq!(setup.shared_buffer_page_size_kb, Some(4));
-                self.region = self.client.take_fd().map(|fd| MappedRegion::from_service(fd).unwrap());
-                assert_eq!(PageSize::DEFAULT.bytes(), 4096);
+                let region: Arc<dyn Memory> = match self.client.take_fd() {
+                    Some(fd) => Arc::new(MappedRegion::from_service(fd).unwrap()),
+                    None => Arc::new(PrivateRegion::new(64 << 10)),
+                };
+                let sink = Arc::<Sink>::clone(&self.sink);
+                let mut options = Options::default();
+                options.emulation = self.emulated;
+                self.arbiter = Some(Arbiter::with_options(region, PageSize::DEFAULT, sink, options).unwrap());
             }
             if let Some(start) = &command.start_data_source {
-                let config = start.config.as_ref().unwrap();
-                self.target_buffer = config.target_buffer.unwrap();
+                let buffer = start.config.as_ref().unwrap().target_buffer.unwrap();
+                let arbiter = self.arbiter.as_ref().expect("set up before started");
+                self.writer = arbiter.create_writer(buffer.try_into().unwrap(), ExhaustedPolicy::Drop);
                 return;
             }
         }
     }
 
-    /// Commits a chunk with this packet by value, which a service takes from any producer.
+    /// Writes a packet and waits until the service has it.
     pub(crate) fn commit(&mut self, packet: &[u8]) {
-        // Header: chunk id, writer 1, one fragment (docs/spec/shared-memory.md §5); then size and packet.
-        let mut chunk = self.next_chunk.to_le_bytes().to_vec();
-        chunk.extend([1, 0, 1, 0]);
-        let mut size = packet.len();
-        while size >= 0x80 {
-            chunk.push((size & 0x7f) as u8 | 0x80);
-            size >>= 7;
+        self.writer.new_packet().message().raw(packet);
+        self.writer.flush();
+        self.arbiter.as_ref().expect("started").flush_pending(None);
+        for request in self.sink.0.lock().unwrap().drain(..) {
+            let mut buffer = HeapBuffer::new();
+            request.write_to(&mut buffer.message());
+            let reply = self.client.call("CommitData", &buffer.to_vec(), Some(DEADLINE)).unwrap();
+            assert!(reply.success);
         }
-        chunk.push(size as u8);
-        chunk.extend(packet);
-        self.next_chunk += 1;
-        let mut buffer = HeapBuffer::new();
-        let mut request = CommitDataRequestWriter::from(buffer.message());
-        request.chunks_to_move().target_buffer(self.target_buffer).data(&chunk);
-        drop(request);
-        let reply = self.client.call("CommitData", &buffer.to_vec(), Some(DEADLINE)).unwrap();
-        assert!(reply.success);
     }
 }
 

@@ -13,7 +13,7 @@ fn and_its_packets_are_in_the_trace() {
     let mut producer = Producer::connect(&lab.daemon.producers()[1]);
     assert!(producer.emulated);
     producer.await_start();
-    assert!(producer.region.is_none());
+    assert!(!producer.shares_memory());
     producer.commit(&packet(5));
 
     let reading = consumer.send("ReadBuffers", &[], None).unwrap();
@@ -36,5 +36,5 @@ fn and_one_on_a_unix_socket_does() {
     let mut producer = lab.producer();
     assert!(!producer.emulated);
     producer.await_start();
-    assert!(producer.region.is_some());
+    assert!(producer.shares_memory());
 }
