@@ -33,7 +33,7 @@
 //! # Features
 //!
 //! - `ftrace`: the events of the kernel's ftrace, as much code again as all the rest.
-//! - `descriptor`: [`FILE_DESCRIPTOR_SET`], for text formats and reflection.
+//! - `descriptor`: `FILE_DESCRIPTOR_SET`, for text formats and reflection.
 
 #![no_std]
 #![forbid(unsafe_code)]
