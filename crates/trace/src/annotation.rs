@@ -117,8 +117,7 @@ impl AnnotationReader<'_> {
                 annotation::ARRAY_VALUES => array.push(self.value(field.as_bytes(), depth + 1)),
                 annotation::PROTO_TYPE_NAME => type_name = text(&field),
                 annotation::PROTO_TYPE_NAME_IID => {
-                    type_name =
-                        self.resolve(interned_data::field::DEBUG_ANNOTATION_VALUE_TYPE_NAMES, field.as_u64());
+                    type_name = self.resolve(interned_data::field::DEBUG_ANNOTATION_VALUE_TYPE_NAMES, field.as_u64());
                 }
                 annotation::PROTO_VALUE => proto = Some(field.as_bytes().to_vec()),
                 _ => {}

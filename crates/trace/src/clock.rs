@@ -175,9 +175,8 @@ impl Clocks {
         let mut clocks = HashSet::new();
         for reading in readings {
             let known = self.known.get(&reading.clock);
-            let constant = |known: &Known| {
-                known.multiplier == reading.multiplier && known.incremental == reading.incremental
-            };
+            let constant =
+                |known: &Known| known.multiplier == reading.multiplier && known.incremental == reading.incremental;
             let stray_incremental = reading.incremental && reading.clock.sequence.is_none();
             if !clocks.insert(reading.clock) || !known.is_none_or(constant) || stray_incremental {
                 return Err(InvalidSnapshot);

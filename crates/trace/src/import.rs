@@ -246,15 +246,14 @@ impl Import {
         }
         let mut encoded = Vec::new();
         let (state, events) = (&mut self.sequences[sequence].state, &mut self.events);
-        // Annotations are few; they are found again by their place in the payload.
         let read =
             track_event::read(payload, state, &self.tracks, &mut self.strings, events, &mut self.problems, |bytes| {
-                encoded.push((bytes.as_ptr() as usize - payload.as_ptr() as usize, bytes.len()));
+                encoded.push(bytes);
             });
         if !read {
             return;
         }
-        let annotations = self.read_annotations(sequence, payload, &encoded);
+        let annotations = self.read_annotations(sequence, &encoded);
         let index = self.events.list.len() - 1;
         let event = &mut self.events.list[index];
         event.annotations = annotations;
@@ -267,20 +266,14 @@ impl Import {
         }
     }
 
-    fn read_annotations(
-        &mut self,
-        sequence: usize,
-        payload: &[u8],
-        encoded: &[(usize, usize)],
-    ) -> core::ops::Range<u32> {
+    fn read_annotations(&mut self, sequence: usize, encoded: &[&[u8]]) -> core::ops::Range<u32> {
         let start = track_event::position(&self.annotations);
         if encoded.is_empty() {
             return start..start;
         }
         let state = &self.sequences[sequence].state;
         let mut reader = AnnotationReader { state, strings: &self.strings, errors: AnnotationErrors::default() };
-        let list: Vec<Annotation> =
-            encoded.iter().filter_map(|&(at, length)| reader.read(&payload[at..at + length])).collect();
+        let list: Vec<Annotation> = encoded.iter().filter_map(|bytes| reader.read(bytes)).collect();
         self.problems.add(Problem::UnresolvedAnnotationName, reader.errors.unresolved_names);
         self.problems.add(Problem::UnresolvedString, reader.errors.unresolved_strings);
         self.problems.add(Problem::AnnotationWithoutName, reader.errors.nameless);

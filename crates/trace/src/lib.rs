@@ -1,1 +1,88 @@
-//! Reads Perfetto traces: packets, sequences, interning, clocks and summaries.
+//! Reads Perfetto traces.
+//!
+//! Three views of the same bytes, from the file inwards:
+//!
+//! - [`PacketReader`] takes a file apart into packets, whether gzipped or with compressed packets, and says
+//!   where and why a file is torn or foreign.
+//! - [`Trace`] has the events with all interning resolved and all clocks converted, and what they make:
+//!   slices, flows, tracks, processes and threads. It is meant for tests and small tools; [`events`] is a
+//!   short way to its events.
+//! - [`Summary`] counts what is in a trace, and shows it as a text ([`Display`](core::fmt::Display)) or as JSON
+//!   ([`Summary::to_json`]).
+//!
+//! ```
+//! use esatto_protozero::HeapBuffer;
+//! use esatto_schema::{TracePacketWriter, track_event};
+//!
+//! // A hand-made trace of one event, on the default track.
+//! let mut buffer = HeapBuffer::new();
+//! let mut trace = buffer.message();
+//! let mut packet = TracePacketWriter::from(trace.begin(1));
+//! packet.timestamp(1000).trusted_packet_sequence_id(1);
+//! packet.track_event().r#type(track_event::Type::TYPE_INSTANT).name("hello");
+//! drop(packet);
+//! drop(trace);
+//!
+//! let summary = esatto_trace::Summary::read(&buffer.to_vec()[..]);
+//! assert_eq!(summary.slices.instants, 1);
+//! assert_eq!(summary.packets_by_type["track_event"].packets, 1);
+//! ```
+//!
+//! What a trace breaks the rules with is counted, never fatal, and agrees with what the official trace
+//! processor makes of the same file (`docs/spec/track-event.md` §24). Files may be hostile: nesting and
+//! inflated sizes are bounded, and no input panics.
+
+#![forbid(unsafe_code)]
+
+mod annotation;
+mod clock;
+mod counter;
+mod error;
+mod import;
+mod meta;
+mod names;
+mod packets;
+mod problems;
+mod process;
+mod sequence;
+mod strings;
+mod summary;
+mod timeline;
+mod trace;
+mod track;
+mod track_event;
+
+pub use annotation::{Annotation, AnnotationValue};
+pub use error::{Error, Place};
+pub use meta::{BufferStats, LOSS_FIELDS, ServiceEvent, SystemInfo, TraceStats};
+pub use packets::{MAX_COMPRESSED_NESTING, MAX_INFLATED_BYTES, MAX_PACKET_BYTES, Packet, PacketReader, packets};
+pub use summary::{
+    ClockSummary, CounterSummary, Loss, NameSummary, ProcessSummary, SequenceSummary, SliceSummary, Summary,
+    ThreadSummary, TrackSummary, TypeSummary,
+};
+pub use trace::{Event, EventType, Flow, Process, Slice, Thread, Trace, Track, TrackType, events};
+pub use track_event::CounterValue;
+
+/// Reads arbitrary bytes as a file, in all ways.
+#[doc(hidden)]
+pub fn fuzz_file(bytes: &[u8]) {
+    let summary = Summary::read(bytes);
+    let _ = (summary.to_string(), summary.to_json().to_string());
+    let trace = Trace::read(bytes);
+    assert_eq!(trace.slices.len() as u64, summary.slices.count);
+    assert_eq!(trace.flows.len() as u64, summary.flows);
+}
+
+/// Reads arbitrary bytes as one packet of a trace.
+#[doc(hidden)]
+pub fn fuzz_packet(bytes: &[u8]) {
+    let mut file = vec![0x0a];
+    let mut length = bytes.len();
+    while length >= 0x80 {
+        file.push(u8::try_from(length & 0x7f).unwrap_or_default() | 0x80);
+        length >>= 7;
+    }
+    file.push(u8::try_from(length).unwrap_or_default());
+    file.extend(bytes);
+    fuzz_file(&file);
+}

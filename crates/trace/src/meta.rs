@@ -11,14 +11,8 @@ use crate::names;
 pub type BufferStats = BTreeMap<String, u64>;
 
 /// Fields of [`BufferStats`] that tell of lost data.
-pub const LOSS_FIELDS: [&str; 6] = [
-    "chunks_overwritten",
-    "chunks_discarded",
-    "trace_writer_packet_loss",
-    "patches_failed",
-    "readaheads_failed",
-    "abi_violations",
-];
+pub const LOSS_FIELDS: [&str; 5] =
+    ["chunks_overwritten", "chunks_discarded", "trace_writer_packet_loss", "patches_failed", "abi_violations"];
 
 /// What the service counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -85,9 +85,4 @@ impl Processes {
         self.by_tid.insert((machine, tid), index);
         index
     }
-
-    /// The thread with this tid, whatever its process.
-    pub(crate) fn thread_of_tid(&self, machine: u32, tid: i64) -> Option<usize> {
-        self.by_tid.get(&(machine, tid)).copied()
-    }
 }

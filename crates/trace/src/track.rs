@@ -97,9 +97,9 @@ impl Tracks {
             return Err(Refused::Incomplete);
         }
         let kind = match (thread, process) {
-            (Some(thread), _) => {
-                TrackKind::Thread(add_thread(thread, machine, Some(uuid), strings, processes).ok_or(Refused::Incomplete)?)
-            }
+            (Some(thread), _) => TrackKind::Thread(
+                add_thread(thread, machine, Some(uuid), strings, processes).ok_or(Refused::Incomplete)?,
+            ),
             (None, Some(process)) => TrackKind::Process(
                 add_process(process, machine, Some(uuid), strings, processes).ok_or(Refused::Incomplete)?,
             ),

@@ -97,14 +97,14 @@ pub(crate) fn position<T>(list: &[T]) -> u32 {
 
 /// Decodes an event and appends it, with `ts` still to be set, unless it breaks a rule. Annotations are left
 /// to the caller; `each_annotation` gets their encodings.
-pub(crate) fn read(
-    bytes: &[u8],
+pub(crate) fn read<'p>(
+    bytes: &'p [u8],
     state: &mut State,
     tracks: &Tracks,
     strings: &mut Strings,
     events: &mut Events,
     problems: &mut Problems,
-    mut each_annotation: impl FnMut(&[u8]),
+    mut each_annotation: impl FnMut(&'p [u8]),
 ) -> bool {
     use track_event::field;
     let (mut kind, mut track, mut name) = (0, None, None);

@@ -1,0 +1,575 @@
+//! What is in a trace, counted.
+
+mod json;
+mod table;
+mod text;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+
+use crate::clock::clock_name;
+use crate::counter::Scope;
+use crate::error::Error;
+use crate::import::Import;
+use crate::meta::{LOSS_FIELDS, ServiceEvent, SystemInfo, TraceStats};
+use crate::packets::PacketReader;
+use crate::strings::Symbol;
+use crate::timeline::Timeline;
+use crate::trace::TrackType;
+
+/// What is in a trace.
+///
+/// [`Display`](core::fmt::Display) shows it as a text, [`to_json`](Self::to_json) gives it to machines.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Summary {
+    /// What was wrong with the file, in order; everything readable has been counted.
+    pub errors: Vec<Error>,
+    /// All packets, those inside of compressed ones included, these not.
+    pub packets: u64,
+    /// Their bytes, without what frames them.
+    pub packet_bytes: u64,
+    /// Compressed packets.
+    pub compressed_packets: u64,
+    /// What was in them.
+    pub inflated_bytes: u64,
+    /// Whether the file as a whole is gzipped.
+    pub gzipped: bool,
+    /// By the name of the packet's payload in the schema.
+    pub packets_by_type: BTreeMap<String, TypeSummary>,
+    /// In the order of their first packet.
+    pub sequences: Vec<SequenceSummary>,
+    /// Packets that could not be used because the state that they needed was lost.
+    pub skipped_packets: u64,
+    /// Processes with their threads, without the idle one.
+    pub processes: Vec<ProcessSummary>,
+    /// Tracks with events, and the tracks above them. Tracks that merge are one.
+    pub tracks: Vec<TrackSummary>,
+    /// Slices and instants.
+    pub slices: SliceSummary,
+    /// State changes.
+    pub states: u64,
+    /// Counters with their values summed up.
+    pub counters: Vec<CounterSummary>,
+    /// Arrows between slices.
+    pub flows: u64,
+    /// Debug annotations of events.
+    pub annotations: u64,
+    /// The arguments that they make: a dictionary makes one for each entry.
+    pub arguments: u64,
+    /// The same, with equal sets of arguments counted once.
+    pub distinct_arguments: u64,
+    /// Slices and instants by category.
+    pub categories: BTreeMap<String, u64>,
+    /// Kernel events.
+    pub ftrace_events: u64,
+    /// Bundles of kernel events before which some were lost.
+    pub ftrace_losses: u64,
+    /// The id of the clock that all times are given in.
+    pub trace_clock: u32,
+    /// Clocks of the whole trace that were snapshotted.
+    pub clocks: Vec<ClockSummary>,
+    /// Clock snapshots.
+    pub clock_snapshots: u64,
+    /// Clocks that belong to single sequences.
+    pub sequence_clocks: usize,
+    /// When the first event happened and the last one ended, in nanoseconds of the trace clock.
+    pub bounds_ns: Option<(i64, i64)>,
+    /// The earliest and the latest timestamp of any packet.
+    pub packet_times_ns: Option<(i64, i64)>,
+    /// The `TraceConfig` that was recorded with, encoded.
+    pub config: Option<Vec<u8>>,
+    /// The same as a text; see [`with_config_text`](Self::with_config_text).
+    pub config_text: Option<String>,
+    /// The identity of the trace.
+    pub uuid: Option<String>,
+    /// The machine and the service.
+    pub system: Option<SystemInfo>,
+    /// What the service counted; of several reports the last one.
+    pub stats: Option<TraceStats>,
+    /// What happened to the recording.
+    pub service_events: Vec<ServiceEvent>,
+    /// Triggers that arrived.
+    pub triggers: Vec<ServiceEvent>,
+    /// Rules of the format that the trace breaks, by name, and how often.
+    pub problems: BTreeMap<&'static str, u64>,
+    /// Interned values that were referred to and never sent.
+    pub interning_errors: u64,
+}
+
+/// Packets of one type.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TypeSummary {
+    /// How many.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// A packet sequence: what one writer wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SequenceSummary {
+    /// Its id; 1 is the service, 0 stands for packets without one.
+    pub id: u32,
+    /// The machine, 0 for the service's own.
+    pub machine_id: u32,
+    /// Its user, as the service knows it.
+    pub uid: Option<i32>,
+    /// Its process, as the service knows it.
+    pub pid: Option<i32>,
+    /// How many packets.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Whether its first packet in the file is the first one written.
+    pub begins: bool,
+    /// How often its incremental state was cleared.
+    pub state_clears: u64,
+    /// Packets that could not be used because the state that they needed was lost.
+    pub skipped_packets: u64,
+    /// Packets before which data was lost.
+    pub losses: u64,
+    /// The causes, as far as they are told, and how often each was.
+    pub loss_causes: BTreeMap<&'static str, u64>,
+}
+
+/// A process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProcessSummary {
+    /// The machine, 0 for the service's own.
+    pub machine_id: u32,
+    /// Its pid.
+    pub pid: i64,
+    /// Its name.
+    pub name: Option<String>,
+    /// Its arguments.
+    pub cmdline: Vec<String>,
+    /// The process that started it.
+    pub parent_pid: Option<i64>,
+    /// Its user.
+    pub uid: Option<i32>,
+    /// Slices and instants on its tracks, those of its threads included.
+    pub slices: u64,
+    /// Its threads, the main one included.
+    pub threads: Vec<ThreadSummary>,
+}
+
+/// A thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ThreadSummary {
+    /// Its tid.
+    pub tid: i64,
+    /// Its name.
+    pub name: Option<String>,
+    /// Slices and instants on its tracks.
+    pub slices: u64,
+}
+
+/// A track, or several that merge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TrackSummary {
+    /// Its kind.
+    pub track_type: TrackType,
+    /// The uuid of one of them.
+    pub uuid: u64,
+    /// Its name.
+    pub name: Option<String>,
+    /// The process that it belongs to.
+    pub pid: Option<i64>,
+    /// The thread that it belongs to.
+    pub tid: Option<i64>,
+    /// How many tracks are needed to show it without overlaps.
+    pub lanes: usize,
+    /// How many of these have slices.
+    pub lanes_with_slices: usize,
+    /// Slices and instants.
+    pub slices: u64,
+    /// Counter values.
+    pub counter_values: u64,
+}
+
+/// Slices.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SliceSummary {
+    /// All, instants included.
+    pub count: u64,
+    /// Instants.
+    pub instants: u64,
+    /// Slices that did not end.
+    pub unfinished: u64,
+    /// The largest number of slices that are nested in each other.
+    pub max_depth: u32,
+    /// By name, the most frequent first.
+    pub by_name: Vec<NameSummary>,
+}
+
+/// Slices of one name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NameSummary {
+    /// Their name.
+    pub name: Option<String>,
+    /// All, instants included.
+    pub count: u64,
+    /// Instants.
+    pub instants: u64,
+    /// Their durations together.
+    pub total_ns: i64,
+    /// The shortest duration.
+    pub min_ns: i64,
+    /// The longest duration.
+    pub max_ns: i64,
+}
+
+/// A counter.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct CounterSummary {
+    /// Its name.
+    pub name: String,
+    /// What it counts for, in words, such as `cpu 0`; empty for the machine.
+    pub scope: String,
+    /// The process that it belongs to.
+    pub pid: Option<i64>,
+    /// How many values.
+    pub values: u64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+    /// The first.
+    pub first: f64,
+    /// The last.
+    pub last: f64,
+}
+
+/// A clock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClockSummary {
+    /// Its id.
+    pub id: u32,
+    /// Its name, if it is a built-in one.
+    pub name: Option<&'static str>,
+    /// In how many snapshots it is.
+    pub snapshots: u64,
+    /// Its first value, in its own unit.
+    pub first: u64,
+    /// Its last value.
+    pub last: u64,
+}
+
+/// Data that did not make it into the trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loss {
+    /// Where: `buffer 0`, `sequence 3`, `service`, `kernel`.
+    pub place: String,
+    /// What was counted, by its name in the schema.
+    pub what: String,
+    /// How often.
+    pub number: u64,
+    /// Whether that is how it should be: a ring buffer overwrites.
+    pub expected: bool,
+}
+
+impl Summary {
+    /// Reads a trace to its end.
+    pub fn read(file: impl Read) -> Self {
+        let mut import = Import::new(false);
+        let mut errors = Vec::new();
+        let mut reader = PacketReader::new(file);
+        for packet in reader.by_ref() {
+            if let Err(error) = packet.and_then(|packet| import.add(&packet)) {
+                errors.push(error);
+            }
+        }
+        import.finish();
+        let timeline = Timeline::new(&mut import);
+        let counts = (reader.compressed_packets(), reader.inflated_bytes(), reader.is_gzipped());
+        Self::new(import, &timeline, errors, counts)
+    }
+
+    /// Adds the config as a text, made by `print`, to what is shown. This crate does not know the text format.
+    #[must_use]
+    pub fn with_config_text(mut self, print: impl FnOnce(&[u8]) -> String) -> Self {
+        self.config_text = self.config.as_deref().map(print);
+        self
+    }
+
+    /// The time from the first event to the end of the last one, in nanoseconds.
+    pub fn duration_ns(&self) -> Option<i64> {
+        self.bounds_ns.map(|(from, to)| to - from)
+    }
+
+    /// All threads, the main ones included.
+    pub fn thread_count(&self) -> usize {
+        self.processes.iter().map(|process| process.threads.len()).sum()
+    }
+
+    /// Tracks as the trace processor counts them: those of track events, and one for each counter.
+    pub fn track_count(&self) -> usize {
+        let own: usize = self.tracks.iter().map(|track| track.lanes).sum();
+        let counter_tracks = self.tracks.iter().filter(|track| track.counter_values > 0).count();
+        own + self.counters.len() - counter_tracks
+    }
+
+    /// Those of them that have slices.
+    pub fn tracks_with_slices(&self) -> usize {
+        self.tracks.iter().map(|track| track.lanes_with_slices).sum()
+    }
+
+    /// The values of all counters.
+    pub fn counter_values(&self) -> u64 {
+        self.counters.iter().map(|counter| counter.values).sum()
+    }
+
+    /// All losses that the trace tells of.
+    pub fn losses(&self) -> Vec<Loss> {
+        let mut losses = Vec::new();
+        let mut add = |place: &str, what: &str, number: u64, expected| {
+            if number > 0 {
+                losses.push(Loss { place: place.to_owned(), what: what.to_owned(), number, expected });
+            }
+        };
+        if let Some(stats) = &self.stats {
+            for (index, buffer) in stats.buffers.iter().enumerate() {
+                for what in LOSS_FIELDS {
+                    let number = buffer.get(what).copied().unwrap_or(0);
+                    add(&format!("buffer {index}"), what, number, what == "chunks_overwritten");
+                }
+            }
+            add("service", "chunks_discarded", stats.chunks_discarded, false);
+            add("service", "patches_discarded", stats.patches_discarded, false);
+            add("service", "invalid_packets", stats.invalid_packets, false);
+            add("service", "flushes_failed", stats.flushes_failed, false);
+            add("service", "final_flush_failed", u64::from(stats.final_flush_succeeded == Some(false)), false);
+        }
+        for sequence in &self.sequences {
+            let place = format!("sequence {}", sequence.id);
+            for (cause, &number) in &sequence.loss_causes {
+                add(&place, cause, number, false);
+            }
+        }
+        add("kernel", "lost_events", self.ftrace_losses, false);
+        losses
+    }
+
+    fn new(import: Import, timeline: &Timeline, errors: Vec<Error>, counts: (u64, u64, bool)) -> Self {
+        let text = |symbol: Symbol| import.strings.owned(symbol);
+        let (slices, categories) = slices(&import, timeline);
+        let counters = counters(&import, timeline);
+        let bounds_ns = timeline.bounds.map(|(from, to)| if from == to { (from, to + 1) } else { (from, to) });
+        let interning = import.problems.iter().filter(|(problem, _)| problem.is_interning());
+        Self {
+            errors,
+            packets: import.by_type.values().map(|tally| tally.packets).sum(),
+            packet_bytes: import.by_type.values().map(|tally| tally.bytes).sum(),
+            compressed_packets: counts.0,
+            inflated_bytes: counts.1,
+            gzipped: counts.2,
+            packets_by_type: import
+                .by_type
+                .iter()
+                .map(|(&id, tally)| (Import::type_name(id), TypeSummary { packets: tally.packets, bytes: tally.bytes }))
+                .collect(),
+            sequences: sequences(&import),
+            skipped_packets: import.sequences.iter().map(|sequence| sequence.skipped).sum(),
+            processes: processes(&import, timeline),
+            tracks: timeline
+                .groups
+                .iter()
+                .map(|group| TrackSummary {
+                    track_type: group.kind.into(),
+                    uuid: group.uuid,
+                    name: group.name.map(text),
+                    pid: group.process.map(|index| import.processes.processes[index].pid),
+                    tid: group.thread.map(|index| import.processes.threads[index].tid),
+                    lanes: group.lanes(),
+                    lanes_with_slices: group.lanes_with_slices(),
+                    slices: group.slices,
+                    counter_values: group.counter_values,
+                })
+                .collect(),
+            slices,
+            states: timeline.states,
+            counters,
+            flows: timeline.flows.len() as u64,
+            annotations: import.annotation_count,
+            arguments: import.arguments,
+            distinct_arguments: import.distinct_arguments,
+            categories,
+            ftrace_events: import.ftrace_events,
+            ftrace_losses: import.ftrace_losses,
+            trace_clock: import.clocks.trace_clock(),
+            clocks: import
+                .clocks
+                .seen()
+                .iter()
+                .map(|(&id, seen)| ClockSummary {
+                    id,
+                    name: clock_name(id),
+                    snapshots: seen.snapshots,
+                    first: seen.first,
+                    last: seen.last,
+                })
+                .collect(),
+            clock_snapshots: import.clocks.snapshots(),
+            sequence_clocks: import.clocks.sequence_clocks(),
+            bounds_ns,
+            packet_times_ns: import.packet_times,
+            config_text: None,
+            uuid: import.meta.uuid.map(|(msb, lsb)| uuid(msb, lsb)),
+            interning_errors: interning.map(|(_, number)| number).sum(),
+            problems: import.problems.iter().map(|(problem, number)| (problem.key(), number)).collect(),
+            config: import.meta.config,
+            system: import.meta.system,
+            stats: import.meta.stats,
+            service_events: import.meta.events,
+            triggers: import.meta.triggers,
+        }
+    }
+}
+
+fn uuid(msb: u64, lsb: u64) -> String {
+    let digits = format!("{msb:016x}{lsb:016x}");
+    [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
+}
+
+fn sequences(import: &Import) -> Vec<SequenceSummary> {
+    let sequence = |sequence: &crate::sequence::Sequence| SequenceSummary {
+        id: sequence.id,
+        machine_id: sequence.machine,
+        uid: sequence.uid,
+        pid: sequence.pid,
+        packets: sequence.packets,
+        bytes: sequence.bytes,
+        begins: sequence.begins,
+        state_clears: sequence.cleared,
+        skipped_packets: sequence.skipped,
+        losses: sequence.losses,
+        loss_causes: sequence.causes.clone(),
+    };
+    import.sequences.iter().map(sequence).collect()
+}
+
+fn processes(import: &Import, timeline: &Timeline) -> Vec<ProcessSummary> {
+    let text = |symbol: Symbol| import.strings.owned(symbol);
+    let all = &import.processes;
+    let mut list: Vec<ProcessSummary> = all
+        .processes
+        .iter()
+        .map(|process| ProcessSummary {
+            machine_id: process.machine,
+            pid: process.pid,
+            name: process.name.map(text),
+            cmdline: process.cmdline.iter().copied().map(text).collect(),
+            parent_pid: process.parent,
+            uid: process.uid,
+            slices: 0,
+            threads: Vec::new(),
+        })
+        .collect();
+    let mut of_threads = vec![0; all.threads.len()];
+    for group in &timeline.groups {
+        if let Some(process) = group.process {
+            list[process].slices += group.slices;
+        }
+        if let Some(thread) = group.thread {
+            of_threads[thread] += group.slices;
+        }
+    }
+    for (thread, slices) in all.threads.iter().zip(of_threads) {
+        let summary = ThreadSummary { tid: thread.tid, name: thread.name.map(text), slices };
+        list[thread.process].threads.push(summary);
+    }
+    list.sort_by_key(|process| (process.machine_id, process.pid));
+    for process in &mut list {
+        process.threads.sort_by_key(|thread| thread.tid);
+    }
+    list
+}
+
+fn slices(import: &Import, timeline: &Timeline) -> (SliceSummary, BTreeMap<String, u64>) {
+    let mut summary = SliceSummary { count: timeline.slices.len() as u64, ..SliceSummary::default() };
+    let mut by_name: HashMap<Option<Symbol>, NameSummary> = HashMap::new();
+    let mut by_category: HashMap<Symbol, u64> = HashMap::new();
+    for slice in &timeline.slices {
+        summary.instants += u64::from(slice.instant);
+        summary.unfinished += u64::from(slice.duration.is_none());
+        summary.max_depth = summary.max_depth.max(slice.depth + 1);
+        let entry = by_name.entry(slice.name).or_insert_with(|| NameSummary {
+            name: slice.name.map(|name| import.strings.owned(name)),
+            count: 0,
+            instants: 0,
+            total_ns: 0,
+            min_ns: i64::MAX,
+            max_ns: 0,
+        });
+        entry.count += 1;
+        entry.instants += u64::from(slice.instant);
+        if let Some(duration) = slice.duration.filter(|_| !slice.instant) {
+            entry.total_ns = entry.total_ns.saturating_add(duration);
+            entry.min_ns = entry.min_ns.min(duration);
+            entry.max_ns = entry.max_ns.max(duration);
+        }
+        for &category in import.events.categories(&import.events.list[slice.event as usize]) {
+            *by_category.entry(category).or_default() += 1;
+        }
+    }
+    summary.by_name = by_name.into_values().collect();
+    for entry in &mut summary.by_name {
+        entry.min_ns = entry.min_ns.min(entry.max_ns);
+    }
+    summary.by_name.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
+    let categories = by_category.into_iter().map(|(name, count)| (import.strings.owned(name), count)).collect();
+    (summary, categories)
+}
+
+fn counters(import: &Import, timeline: &Timeline) -> Vec<CounterSummary> {
+    let pid_of = |index: usize| import.processes.processes[index].pid;
+    let counter = |counter: &crate::counter::Counter| {
+        let (mut name, mut pid) = (import.strings.owned(counter.name), None);
+        let scope = match &counter.scope {
+            Scope::Machine(0) => String::new(),
+            Scope::Machine(machine) => format!("machine {machine}"),
+            Scope::Cpu(_, cpu) => format!("cpu {cpu}"),
+            Scope::Item(_, item) => item.clone(),
+            Scope::Process(index) => {
+                pid = Some(pid_of(*index));
+                format!("process {}", pid_of(*index))
+            }
+            Scope::Track(uuid) => {
+                let group = timeline.group(*uuid);
+                let process = group.and_then(|group| group.process);
+                let thread = group.and_then(|group| group.thread);
+                pid = process.map(pid_of);
+                if name.is_empty() {
+                    name = format!("track {uuid:#x}");
+                }
+                match (thread, pid) {
+                    (Some(thread), _) => format!("thread {}", import.processes.threads[thread].tid),
+                    (None, Some(pid)) => format!("process {pid}"),
+                    (None, None) => String::new(),
+                }
+            }
+        };
+        CounterSummary {
+            name,
+            scope,
+            pid,
+            values: counter.values,
+            min: counter.min,
+            max: counter.max,
+            first: counter.first.1,
+            last: counter.last.1,
+        }
+    };
+    import.counters.list.iter().map(counter).collect()
+}

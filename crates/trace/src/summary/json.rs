@@ -1,0 +1,226 @@
+//! The summary for machines.
+
+use serde_json::{Map, Value, json};
+
+use super::Summary;
+use crate::meta::ServiceEvent;
+
+impl Summary {
+    /// The summary as a JSON object.
+    ///
+    /// The keys are stable; new ones may be added. Times are nanoseconds of the trace clock. `null` stands for
+    /// what the trace does not tell.
+    ///
+    /// | key | value |
+    /// |---|---|
+    /// | `errors` | what was wrong with the file: `[{kind, offset, message}]`; `kind` is `torn`, `foreign`, `garbage`, `inflate`, `malformed`, `empty`, `io`, `limit` or `codec` |
+    /// | `packets`, `packet_bytes`, `compressed_packets`, `inflated_bytes`, `gzipped`, `skipped_packets` | numbers and a bool |
+    /// | `packets_by_type` | `{TYPE: {packets, bytes}}`, types named as in the schema |
+    /// | `sequences` | `[{id, machine_id, uid, pid, packets, bytes, begins, state_clears, skipped_packets, losses, loss_causes: {CAUSE: n}}]` |
+    /// | `processes` | `[{machine_id, pid, name, cmdline: [], parent_pid, uid, slices, threads: [{tid, name, slices}]}]` |
+    /// | `process_count`, `thread_count`, `track_count`, `tracks_with_slices` | numbers |
+    /// | `tracks` | `[{type, uuid, name, pid, tid, lanes, lanes_with_slices, slices, counter_values}]`, `uuid` as a decimal string |
+    /// | `slices` | `{count, instants, unfinished, max_depth, by_name: [{name, count, instants, total_ns, min_ns, max_ns}]}` |
+    /// | `counters` | `[{name, scope, pid, values, min, max, first, last}]` |
+    /// | `counter_values`, `flows`, `states`, `annotations`, `arguments`, `distinct_arguments`, `ftrace_events` | numbers |
+    /// | `categories` | `{CATEGORY: slices}` |
+    /// | `clocks` | `{trace_clock, snapshots, sequence_clocks, list: [{id, name, snapshots, first, last}]}` |
+    /// | `start_ns`, `end_ns`, `duration_ns`, `first_packet_ns`, `last_packet_ns` | numbers |
+    /// | `losses` | `[{place, what, number, expected}]` |
+    /// | `uuid`, `config_text` | strings |
+    /// | `system` | `{sysname, release, version, machine, service_version, num_cpus, page_size, ram_bytes, timezone_off_mins}` |
+    /// | `stats` | `{buffers: [{FIELD: n}], chunks_discarded, patches_discarded, invalid_packets, flushes_requested, flushes_succeeded, flushes_failed, final_flush_succeeded}` |
+    /// | `service_events`, `triggers` | `[{name, ts_ns}]` |
+    /// | `problems` | `{RULE: n}`: rules of the format that the trace breaks |
+    /// | `interning_errors` | a number |
+    pub fn to_json(&self) -> Value {
+        let mut all = self.contents();
+        for (key, value) in self.circumstances() {
+            all.insert(key, value);
+        }
+        Value::Object(all)
+    }
+
+    fn contents(&self) -> Map<String, Value> {
+        let by_type: Map<String, Value> = self
+            .packets_by_type
+            .iter()
+            .map(|(name, entry)| (name.clone(), json!({"packets": entry.packets, "bytes": entry.bytes})))
+            .collect();
+        let processes = self.processes.iter().map(|process| {
+            let threads = process.threads.iter();
+            let threads = threads.map(|t| json!({"tid": t.tid, "name": t.name, "slices": t.slices}));
+            json!({
+                "machine_id": process.machine_id,
+                "pid": process.pid,
+                "name": process.name,
+                "cmdline": process.cmdline,
+                "parent_pid": process.parent_pid,
+                "uid": process.uid,
+                "slices": process.slices,
+                "threads": threads.collect::<Vec<_>>(),
+            })
+        });
+        let tracks = self.tracks.iter().map(|track| {
+            json!({
+                "type": track.track_type.name(),
+                "uuid": track.uuid.to_string(),
+                "name": track.name,
+                "pid": track.pid,
+                "tid": track.tid,
+                "lanes": track.lanes,
+                "lanes_with_slices": track.lanes_with_slices,
+                "slices": track.slices,
+                "counter_values": track.counter_values,
+            })
+        });
+        let by_name = self.slices.by_name.iter().map(|entry| {
+            json!({
+                "name": entry.name,
+                "count": entry.count,
+                "instants": entry.instants,
+                "total_ns": entry.total_ns,
+                "min_ns": entry.min_ns,
+                "max_ns": entry.max_ns,
+            })
+        });
+        let counters = self.counters.iter().map(|counter| {
+            json!({
+                "name": counter.name,
+                "scope": counter.scope,
+                "pid": counter.pid,
+                "values": counter.values,
+                "min": counter.min,
+                "max": counter.max,
+                "first": counter.first,
+                "last": counter.last,
+            })
+        });
+        let value = json!({
+            "packets": self.packets,
+            "packet_bytes": self.packet_bytes,
+            "compressed_packets": self.compressed_packets,
+            "inflated_bytes": self.inflated_bytes,
+            "gzipped": self.gzipped,
+            "skipped_packets": self.skipped_packets,
+            "packets_by_type": by_type,
+            "process_count": self.processes.len(),
+            "thread_count": self.thread_count(),
+            "processes": processes.collect::<Vec<_>>(),
+            "track_count": self.track_count(),
+            "tracks_with_slices": self.tracks_with_slices(),
+            "tracks": tracks.collect::<Vec<_>>(),
+            "slices": {
+                "count": self.slices.count,
+                "instants": self.slices.instants,
+                "unfinished": self.slices.unfinished,
+                "max_depth": self.slices.max_depth,
+                "by_name": by_name.collect::<Vec<_>>(),
+            },
+            "counters": counters.collect::<Vec<_>>(),
+            "counter_values": self.counter_values(),
+            "flows": self.flows,
+            "states": self.states,
+            "annotations": self.annotations,
+            "arguments": self.arguments,
+            "distinct_arguments": self.distinct_arguments,
+            "categories": self.categories,
+            "ftrace_events": self.ftrace_events,
+        });
+        match value {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        }
+    }
+
+    fn circumstances(&self) -> Map<String, Value> {
+        let errors = self
+            .errors
+            .iter()
+            .map(|error| json!({"kind": error.kind(), "offset": error.offset(), "message": error.to_string()}));
+        let sequences = self.sequences.iter().map(|sequence| {
+            json!({
+                "id": sequence.id,
+                "machine_id": sequence.machine_id,
+                "uid": sequence.uid,
+                "pid": sequence.pid,
+                "packets": sequence.packets,
+                "bytes": sequence.bytes,
+                "begins": sequence.begins,
+                "state_clears": sequence.state_clears,
+                "skipped_packets": sequence.skipped_packets,
+                "losses": sequence.losses,
+                "loss_causes": sequence.loss_causes,
+            })
+        });
+        let clocks = self.clocks.iter().map(|clock| {
+            json!({
+                "id": clock.id,
+                "name": clock.name,
+                "snapshots": clock.snapshots,
+                "first": clock.first,
+                "last": clock.last,
+            })
+        });
+        let losses = self.losses();
+        let losses = losses.iter().map(
+            |loss| json!({"place": loss.place, "what": loss.what, "number": loss.number, "expected": loss.expected}),
+        );
+        let system = self.system.as_ref().map(|system| {
+            json!({
+                "sysname": system.sysname,
+                "release": system.release,
+                "version": system.version,
+                "machine": system.machine,
+                "service_version": system.service_version,
+                "num_cpus": system.num_cpus,
+                "page_size": system.page_size,
+                "ram_bytes": system.ram_bytes,
+                "timezone_off_mins": system.timezone_off_mins,
+            })
+        });
+        let stats = self.stats.as_ref().map(|stats| {
+            json!({
+                "buffers": stats.buffers,
+                "chunks_discarded": stats.chunks_discarded,
+                "patches_discarded": stats.patches_discarded,
+                "invalid_packets": stats.invalid_packets,
+                "flushes_requested": stats.flushes_requested,
+                "flushes_succeeded": stats.flushes_succeeded,
+                "flushes_failed": stats.flushes_failed,
+                "final_flush_succeeded": stats.final_flush_succeeded,
+            })
+        });
+        let events = |list: &[ServiceEvent]| -> Vec<Value> {
+            list.iter().map(|event| json!({"name": event.name, "ts_ns": event.ts_ns})).collect()
+        };
+        let value = json!({
+            "errors": errors.collect::<Vec<_>>(),
+            "sequences": sequences.collect::<Vec<_>>(),
+            "clocks": {
+                "trace_clock": self.trace_clock,
+                "snapshots": self.clock_snapshots,
+                "sequence_clocks": self.sequence_clocks,
+                "list": clocks.collect::<Vec<_>>(),
+            },
+            "start_ns": self.bounds_ns.map(|bounds| bounds.0),
+            "end_ns": self.bounds_ns.map(|bounds| bounds.1),
+            "duration_ns": self.duration_ns(),
+            "first_packet_ns": self.packet_times_ns.map(|times| times.0),
+            "last_packet_ns": self.packet_times_ns.map(|times| times.1),
+            "losses": losses.collect::<Vec<_>>(),
+            "uuid": self.uuid,
+            "config_text": self.config_text,
+            "system": system,
+            "stats": stats,
+            "service_events": events(&self.service_events),
+            "triggers": events(&self.triggers),
+            "problems": self.problems,
+            "interning_errors": self.interning_errors,
+        });
+        match value {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        }
+    }
+}

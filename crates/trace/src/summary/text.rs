@@ -1,0 +1,273 @@
+//! The summary for people.
+
+use core::fmt;
+
+use super::Summary;
+use super::table::Table;
+use crate::clock::clock_name;
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.overview(f)?;
+        write!(f, "{}", self.packet_table())?;
+        write!(f, "{}", self.sequence_table())?;
+        write!(f, "{}", self.process_table())?;
+        write!(f, "{}", self.slice_table())?;
+        write!(f, "{}", self.track_table())?;
+        write!(f, "{}", self.counter_table())?;
+        write!(f, "{}", self.buffer_table())?;
+        write!(f, "{}", self.clock_table())?;
+        write!(f, "{}", self.event_table())?;
+        if let Some(text) = &self.config_text {
+            writeln!(f, "\nConfig")?;
+            for line in text.lines() {
+                writeln!(f, "  {line}")?;
+            }
+        }
+        write!(f, "{}", self.problem_table())?;
+        self.loss_lines(f)
+    }
+}
+
+impl Summary {
+    fn overview(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for error in &self.errors {
+            writeln!(f, "ERROR     {error}")?;
+        }
+        let in_compressed = match self.compressed_packets {
+            0 => String::new(),
+            n => format!(", in {n} compressed ones"),
+        };
+        let gzipped = if self.gzipped { ", gzipped" } else { "" };
+        let (packets, sequences) = (self.packets, self.sequences.len());
+        let size = bytes(self.packet_bytes);
+        writeln!(f, "Packets   {packets} ({size}{gzipped}{in_compressed}) in {sequences} sequences")?;
+        if let Some(duration) = self.duration_ns() {
+            writeln!(f, "Duration  {}", time(duration))?;
+        }
+        writeln!(
+            f,
+            "Contents  {} processes, {} threads, {} slices ({} of them instants), {} counter values, {} flows, {} annotations",
+            self.processes.len(),
+            self.thread_count(),
+            self.slices.count,
+            self.slices.instants,
+            self.counter_values(),
+            self.flows,
+            self.annotations,
+        )?;
+        if self.ftrace_events > 0 {
+            writeln!(f, "Kernel    {} events", self.ftrace_events)?;
+        }
+        if let Some(uuid) = &self.uuid {
+            writeln!(f, "UUID      {uuid}")?;
+        }
+        if let Some(system) = &self.system {
+            writeln!(f, "Service   {}", system.service_version)?;
+            let cpus = system.num_cpus.map_or_else(String::new, |n| format!(", {n} CPUs"));
+            let ram = system.ram_bytes.map_or_else(String::new, |n| format!(", {} RAM", bytes(n)));
+            writeln!(f, "System    {} {} {}{cpus}{ram}", system.sysname, system.release, system.machine)?;
+        }
+        Ok(())
+    }
+
+    fn packet_table(&self) -> Table {
+        let mut table = Table::new("Packets by type", &["type", "packets#", "bytes#"]);
+        let mut types: Vec<_> = self.packets_by_type.iter().collect();
+        types.sort_by_key(|(_, entry)| core::cmp::Reverse(entry.bytes));
+        for (name, entry) in types {
+            table.row([name.clone(), entry.packets.to_string(), entry.bytes.to_string()]);
+        }
+        table
+    }
+
+    fn sequence_table(&self) -> Table {
+        let headers = ["id#", "pid#", "uid#", "packets#", "bytes#", "clears#", "skipped#", "losses#", "remarks"];
+        let mut table = Table::new("Sequences", &headers);
+        for sequence in &self.sequences {
+            let mut remarks: Vec<String> = Vec::new();
+            match sequence.id {
+                0 => remarks.push("packets without sequence".to_owned()),
+                1 => remarks.push("the service".to_owned()),
+                _ if !sequence.begins => remarks.push("beginning missing".to_owned()),
+                _ => {}
+            }
+            if sequence.machine_id != 0 {
+                remarks.push(format!("machine {}", sequence.machine_id));
+            }
+            remarks.extend(sequence.loss_causes.iter().map(|(cause, number)| format!("{cause} {number}")));
+            let optional = |value: Option<i32>| value.map_or_else(String::new, |value| value.to_string());
+            table.row([
+                sequence.id.to_string(),
+                optional(sequence.pid),
+                optional(sequence.uid),
+                sequence.packets.to_string(),
+                sequence.bytes.to_string(),
+                sequence.state_clears.to_string(),
+                sequence.skipped_packets.to_string(),
+                sequence.losses.to_string(),
+                remarks.join(", "),
+            ]);
+        }
+        table
+    }
+
+    fn process_table(&self) -> Table {
+        let mut table = Table::new("Processes and threads", &["pid#", "tid#", "name", "slices#"]);
+        for process in &self.processes {
+            let name = process.name.clone().unwrap_or_default();
+            table.row([process.pid.to_string(), String::new(), name, process.slices.to_string()]);
+            // A main thread without a name of its own and without slices tells nothing.
+            let telling = |t: &&super::ThreadSummary| t.tid != process.pid || t.name.is_some() || t.slices > 0;
+            for thread in process.threads.iter().filter(telling) {
+                let name = format!("  {}", thread.name.as_deref().unwrap_or_default());
+                table.row([String::new(), thread.tid.to_string(), name, thread.slices.to_string()]);
+            }
+        }
+        table
+    }
+
+    fn slice_table(&self) -> Table {
+        let slices = &self.slices;
+        let unfinished = match slices.unfinished {
+            0 => String::new(),
+            n => format!(", {n} unfinished"),
+        };
+        let title = format!("Slices (nested up to {} deep{unfinished})", slices.max_depth);
+        let mut table = Table::new(title, &["name", "count#", "instants#", "total#", "shortest#", "longest#"]);
+        for entry in &slices.by_name {
+            let durations = [entry.total_ns, entry.min_ns, entry.max_ns];
+            let durations = durations.map(|ns| if entry.count == entry.instants { String::new() } else { time(ns) });
+            let [total, min, max] = durations;
+            let name = entry.name.clone().unwrap_or_else(|| "(no name)".to_owned());
+            table.row([name, entry.count.to_string(), entry.instants.to_string(), total, min, max]);
+        }
+        table
+    }
+
+    fn track_table(&self) -> Table {
+        let title = format!("Tracks ({}, {} with slices)", self.track_count(), self.tracks_with_slices());
+        let mut table = Table::new(title, &["kind", "name", "pid#", "tid#", "lanes#", "slices#", "values#"]);
+        for track in &self.tracks {
+            let optional = |value: Option<i64>| value.map_or_else(String::new, |value| value.to_string());
+            table.row([
+                track.track_type.name().to_owned(),
+                track.name.clone().unwrap_or_default(),
+                optional(track.pid),
+                optional(track.tid),
+                track.lanes.to_string(),
+                track.slices.to_string(),
+                track.counter_values.to_string(),
+            ]);
+        }
+        table
+    }
+
+    fn counter_table(&self) -> Table {
+        let title = format!("Counters ({}, {} values)", self.counters.len(), self.counter_values());
+        let mut table = Table::new(title, &["name", "of", "values#", "min#", "max#", "last#"]);
+        for counter in &self.counters {
+            let [min, max, last] = [counter.min, counter.max, counter.last].map(number);
+            table.row([counter.name.clone(), counter.scope.clone(), counter.values.to_string(), min, max, last]);
+        }
+        table
+    }
+
+    fn buffer_table(&self) -> Table {
+        let headers = ["buffer#", "size#", "written#", "overwritten#", "read#", "chunks#", "patches#", "wraps#"];
+        let mut table = Table::new("Buffers", &headers);
+        for (index, buffer) in self.stats.iter().flat_map(|stats| &stats.buffers).enumerate() {
+            let get = |field: &str| buffer.get(field).copied().unwrap_or(0);
+            table.row([
+                index.to_string(),
+                bytes(get("buffer_size")),
+                bytes(get("bytes_written")),
+                bytes(get("bytes_overwritten")),
+                bytes(get("bytes_read")),
+                get("chunks_written").to_string(),
+                get("patches_succeeded").to_string(),
+                get("write_wrap_count").to_string(),
+            ]);
+        }
+        table
+    }
+
+    fn clock_table(&self) -> Table {
+        let title =
+            format!("Clocks ({} snapshots, {} clocks of sequences)", self.clock_snapshots, self.sequence_clocks);
+        let mut table = Table::new(title, &["id#", "name", "snapshots#", "first#", "last#", ""]);
+        for clock in &self.clocks {
+            let name = clock_name(clock.id).unwrap_or("custom").to_owned();
+            let remark = if clock.id == self.trace_clock { "trace clock" } else { "" };
+            let snapshots = clock.snapshots.to_string();
+            let (first, last) = (clock.first.to_string(), clock.last.to_string());
+            table.row([clock.id.to_string(), name, snapshots, first, last, remark.to_owned()]);
+        }
+        table
+    }
+
+    fn event_table(&self) -> Table {
+        let mut table = Table::new("Recording", &["at#", "event"]);
+        let start = self.bounds_ns.map(|(from, _)| from).or(self.packet_times_ns.map(|(from, _)| from));
+        let at = |ts: Option<i64>| match (ts, start) {
+            (Some(ts), Some(start)) => time(ts.saturating_sub(start)),
+            _ => String::new(),
+        };
+        for event in &self.service_events {
+            table.row([at(event.ts_ns), event.name.clone()]);
+        }
+        for trigger in &self.triggers {
+            table.row([at(trigger.ts_ns), format!("trigger {}", trigger.name)]);
+        }
+        table
+    }
+
+    fn problem_table(&self) -> Table {
+        let mut table = Table::new("Rules of the format that this trace breaks", &["rule", "times#"]);
+        for (rule, number) in &self.problems {
+            table.row([(*rule).to_owned(), number.to_string()]);
+        }
+        table
+    }
+
+    fn loss_lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table = Table::new("Losses", &["where", "what", "number#", ""]);
+        for loss in self.losses() {
+            let remark = if loss.expected { "as a ring buffer does" } else { "" };
+            table.row([loss.place, loss.what, loss.number.to_string(), remark.to_owned()]);
+        }
+        if self.skipped_packets > 0 {
+            let remark = "the state that they need was lost".to_owned();
+            table.row(["trace".to_owned(), "packets skipped".to_owned(), self.skipped_packets.to_string(), remark]);
+        }
+        let shown = table.to_string();
+        if shown.is_empty() { writeln!(f, "\nLosses    none") } else { f.write_str(&shown) }
+    }
+}
+
+/// A duration with the unit that suits it.
+fn time(ns: i64) -> String {
+    let magnitude = ns.unsigned_abs();
+    let (value, unit) = match magnitude {
+        0..1_000 => return format!("{ns} ns"),
+        1_000..1_000_000 => (ns as f64 / 1e3, "µs"),
+        1_000_000..1_000_000_000 => (ns as f64 / 1e6, "ms"),
+        _ => (ns as f64 / 1e9, "s"),
+    };
+    format!("{value:.3} {unit}")
+}
+
+fn bytes(count: u64) -> String {
+    let (value, unit) = match count {
+        0..1024 => return format!("{count} B"),
+        1024..0x10_0000 => (count as f64 / 1024.0, "KiB"),
+        0x10_0000..0x4000_0000 => (count as f64 / f64::from(1 << 20), "MiB"),
+        _ => (count as f64 / f64::from(1 << 30), "GiB"),
+    };
+    format!("{value:.1} {unit}")
+}
+
+/// Without a fraction if there is none.
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value:.0}") } else { format!("{value:.3}") }
+}

@@ -1,0 +1,343 @@
+//! From events in the order of time to slices, flows and counters on tracks.
+//!
+//! Tracks that are shown as one share a *group* (`docs/spec/track-event.md` §7, merging of siblings). Slices of
+//! several tracks of a group may overlap, so a group has *lanes*: a track keeps its lane while it has an open
+//! slice, and takes the first free one otherwise. Lanes are what the trace processor calls tracks.
+
+use std::collections::HashMap;
+
+use crate::counter::Scope;
+use crate::import::{Import, widen};
+use crate::problems::Problem;
+use crate::strings::Symbol;
+use crate::track::{Merge, TrackKind};
+use crate::track_event::{Action, RawEvent};
+
+/// A slice or an instant.
+#[derive(Debug, Clone)]
+pub(crate) struct RawSlice {
+    pub(crate) ts: i64,
+    /// In nanoseconds; `None` if it never ended.
+    pub(crate) duration: Option<i64>,
+    pub(crate) instant: bool,
+    pub(crate) name: Option<Symbol>,
+    pub(crate) track: u64,
+    pub(crate) depth: u32,
+    pub(crate) parent: Option<u32>,
+    /// The event that began it, by its place in the list.
+    pub(crate) event: u32,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    /// Open slices, innermost last.
+    open: Vec<u32>,
+    /// The track that they belong to.
+    track: u64,
+    slices: u64,
+}
+
+/// Tracks that are shown as one.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) kind: GroupKind,
+    pub(crate) name: Option<Symbol>,
+    pub(crate) process: Option<usize>,
+    pub(crate) thread: Option<usize>,
+    pub(crate) slices: u64,
+    pub(crate) counter_values: u64,
+    /// One of its tracks.
+    pub(crate) uuid: u64,
+    merges: bool,
+    lanes: Vec<Lane>,
+}
+
+impl Group {
+    pub(crate) fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    pub(crate) fn lanes_with_slices(&self) -> usize {
+        self.lanes.iter().filter(|lane| lane.slices > 0).count()
+    }
+}
+
+/// What kind of tracks a group consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GroupKind {
+    Process,
+    Thread,
+    Counter,
+    State,
+    Plain,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum GroupKey {
+    Single(u64),
+    Merged(Option<u32>, Option<Symbol>, Merge),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Timeline {
+    pub(crate) slices: Vec<RawSlice>,
+    pub(crate) groups: Vec<Group>,
+    /// Pairs of slices, by their places: from the one that began earlier.
+    pub(crate) flows: Vec<(u32, u32)>,
+    /// From the first event to the last one, or to the end of the last slice.
+    pub(crate) bounds: Option<(i64, i64)>,
+    /// State changes.
+    pub(crate) states: u64,
+    groups_of_tracks: HashMap<u64, Option<u32>>,
+    group_index: HashMap<GroupKey, u32>,
+}
+
+impl Timeline {
+    /// Replays the events. Adds to the counters and problems of the import.
+    pub(crate) fn new(import: &mut Import) -> Self {
+        let mut timeline = Self::default();
+        let mut flows: HashMap<u64, u32> = HashMap::new();
+        let events = core::mem::take(&mut import.events);
+        for (index, event) in events.list.iter().enumerate() {
+            let index = u32::try_from(index).expect("a trace has less than 2^32 events");
+            let Some(group) = timeline.group_of(event, import) else {
+                import.problems.count(Problem::MissingAncestor);
+                continue;
+            };
+            for &(track, value) in events.extra(event) {
+                timeline.count(track, event.ts, value.as_f64(), import);
+            }
+            let slice = match event.action {
+                Action::Begin => Some(timeline.begin(group, index, event, None)),
+                Action::Instant => Some(timeline.begin(group, index, event, Some(0))),
+                Action::Complete(duration) => {
+                    widen(&mut timeline.bounds, event.ts.saturating_add(duration));
+                    Some(timeline.begin(group, index, event, Some(duration)))
+                }
+                Action::End => timeline.end(group, event, &events, import),
+                Action::Counter(value) => {
+                    timeline.count(event.track, event.ts, value.as_f64(), import);
+                    None
+                }
+                Action::State => {
+                    timeline.states += 1;
+                    None
+                }
+            };
+            // An end that ends nothing is as if it were not there.
+            if slice.is_some() || !matches!(event.action, Action::End) {
+                widen(&mut timeline.bounds, event.ts);
+            }
+            let Some(slice) = slice else { continue };
+            for &id in events.flows(event) {
+                if let Some(before) = flows.insert(id, slice) {
+                    timeline.flow(before, slice);
+                }
+            }
+            for id in events.terminating(event) {
+                if let Some(before) = flows.remove(id) {
+                    timeline.flow(before, slice);
+                }
+            }
+        }
+        import.events = events;
+        if let Some((from, to)) = import.sample_times {
+            widen(&mut timeline.bounds, from);
+            widen(&mut timeline.bounds, to);
+        }
+        timeline
+    }
+
+    /// The group that a track's events belong to; `None` if the track has no place.
+    pub(crate) fn group(&self, track: u64) -> Option<&Group> {
+        let index = (*self.groups_of_tracks.get(&track)?)?;
+        self.groups.get(index as usize)
+    }
+
+    fn flow(&mut self, before: u32, after: u32) {
+        let began = |slice: u32| self.slices[slice as usize].ts;
+        let pair = if began(after) < began(before) { (after, before) } else { (before, after) };
+        self.flows.push(pair);
+    }
+
+    fn count(&mut self, track: u64, ts: i64, value: f64, import: &mut Import) {
+        if let Some(group) = self.group_of_track(track, None, import) {
+            self.groups[group as usize].counter_values += 1;
+        }
+        let name = import.tracks.descriptors.get(&track).and_then(|track| track.name);
+        let name = name.unwrap_or_else(|| import.strings.add_str(""));
+        import.counters.add(Scope::Track(track), name, ts, value);
+    }
+
+    fn begin(&mut self, group: u32, index: u32, event: &RawEvent, duration: Option<i64>) -> u32 {
+        let place = u32::try_from(self.slices.len()).expect("a trace has less than 2^32 slices");
+        let lane = self.lane(group, event.track, event.ts);
+        let entry = &mut self.groups[group as usize];
+        entry.slices += 1;
+        let lane_entry = &mut entry.lanes[lane as usize];
+        lane_entry.track = event.track;
+        lane_entry.slices += 1;
+        let depth = u32::try_from(lane_entry.open.len()).unwrap_or(u32::MAX);
+        let parent = lane_entry.open.last().copied();
+        if duration != Some(0) {
+            lane_entry.open.push(place);
+        }
+        self.slices.push(RawSlice {
+            ts: event.ts,
+            duration,
+            instant: event.action == Action::Instant,
+            name: event.name,
+            track: event.track,
+            depth,
+            parent,
+            event: index,
+        });
+        place
+    }
+
+    /// The lane for the next slice of a track.
+    fn lane(&mut self, group: u32, track: u64, ts: i64) -> u32 {
+        let Self { groups, slices, .. } = self;
+        let group = &mut groups[group as usize];
+        for lane in &mut group.lanes {
+            // Slices of the older form have an end from the beginning.
+            let over = |&slice: &u32| {
+                let slice: &RawSlice = &slices[slice as usize];
+                slice.duration.is_some_and(|duration| slice.ts.saturating_add(duration) <= ts)
+            };
+            while lane.open.last().is_some_and(over) {
+                lane.open.pop();
+            }
+        }
+        let own = |lane: &Lane| !lane.open.is_empty() && lane.track == track;
+        let place = match group.merges {
+            true => {
+                group.lanes.iter().position(own).or_else(|| group.lanes.iter().position(|lane| lane.open.is_empty()))
+            }
+            false => Some(0),
+        };
+        let place = place.unwrap_or_else(|| {
+            group.lanes.push(Lane::default());
+            group.lanes.len() - 1
+        });
+        u32::try_from(place).expect("a group has fewer lanes than the trace slices")
+    }
+
+    /// Closes the innermost slice that the event matches, with those inside of it.
+    fn end(
+        &mut self,
+        group: u32,
+        event: &RawEvent,
+        events: &crate::track_event::Events,
+        import: &mut Import,
+    ) -> Option<u32> {
+        let Self { groups, slices, .. } = self;
+        let group = &mut groups[group as usize];
+        let lane = group.lanes.iter_mut().find(|lane| !lane.open.is_empty() && lane.track == event.track);
+        let matches = |slice: &u32| {
+            let slice = &slices[*slice as usize];
+            let name = event.name.is_none() || slice.name.is_none() || slice.name == event.name;
+            let (wanted, own) = (events.categories(event), events.categories(&events.list[slice.event as usize]));
+            slice.duration.is_none() && name && (wanted.is_empty() || own.is_empty() || wanted == own)
+        };
+        let found = lane.and_then(|lane| lane.open.iter().rposition(matches).map(|place| (lane, place)));
+        let Some((lane, place)) = found else {
+            import.problems.count(Problem::UnmatchedEnd);
+            return None;
+        };
+        if place + 1 < lane.open.len() {
+            import.problems.count(Problem::MisplacedEnd);
+        }
+        let closed = lane.open[place];
+        for slice in lane.open.drain(place..) {
+            let slice = &mut slices[slice as usize];
+            slice.duration = slice.duration.or(Some(event.ts - slice.ts));
+        }
+        Some(closed)
+    }
+
+    fn group_of(&mut self, event: &RawEvent, import: &mut Import) -> Option<u32> {
+        self.group_of_track(event.track, event.name, import)
+    }
+
+    fn group_of_track(&mut self, track: u64, first_event: Option<Symbol>, import: &mut Import) -> Option<u32> {
+        if let Some(&known) = self.groups_of_tracks.get(&track) {
+            return known;
+        }
+        if !import.tracks.descriptors.contains_key(&track) {
+            // A root track of its own, named after its first event.
+            let name = if track == 0 { Some(import.strings.add_str("Default Track")) } else { first_event };
+            let key = GroupKey::Merged(None, name, Merge::ByName);
+            let group = self.add_group(key, None, name, TrackKind::Plain, track, import);
+            self.groups_of_tracks.insert(track, Some(group));
+            return Some(group);
+        }
+        let ancestry = import.tracks.ancestry(track);
+        let mut parent = None;
+        for uuid in ancestry.into_iter().flatten().rev() {
+            let Some(descriptor) = import.tracks.descriptors.get(&uuid) else { continue };
+            let (kind, merge) = (descriptor.kind, descriptor.merge);
+            let mut name = descriptor.name;
+            if name.is_none() && uuid == 0 {
+                name = Some(import.strings.add_str("Default Track"));
+            }
+            if name.is_none() && uuid == track && kind == TrackKind::Plain {
+                name = first_event;
+            }
+            let key = match (kind, merge) {
+                (TrackKind::Plain, Merge::ByName) if name.is_some() => GroupKey::Merged(parent, name, merge),
+                (TrackKind::Plain, Merge::ByKey(_) | Merge::ByNumber(_)) => GroupKey::Merged(parent, None, merge),
+                _ => GroupKey::Single(uuid),
+            };
+            let group = self.add_group(key, parent, name, kind, uuid, import);
+            self.groups_of_tracks.entry(uuid).or_insert(Some(group));
+            parent = Some(group);
+        }
+        self.groups_of_tracks.entry(track).or_insert(parent);
+        parent
+    }
+
+    fn add_group(
+        &mut self,
+        key: GroupKey,
+        parent: Option<u32>,
+        name: Option<Symbol>,
+        kind: TrackKind,
+        uuid: u64,
+        import: &Import,
+    ) -> u32 {
+        if let Some(&group) = self.group_index.get(&key) {
+            return group;
+        }
+        let outer = parent.map(|parent| &self.groups[parent as usize]);
+        let (mut process, mut thread) = outer.map_or((None, None), |outer| (outer.process, outer.thread));
+        match kind {
+            TrackKind::Process(index) => (process, thread) = (Some(index), None),
+            TrackKind::Thread(index) => {
+                (process, thread) = (Some(import.processes.threads[index].process), Some(index));
+            }
+            _ => {}
+        }
+        let kind = match kind {
+            TrackKind::Process(_) => GroupKind::Process,
+            TrackKind::Thread(_) => GroupKind::Thread,
+            TrackKind::Counter => GroupKind::Counter,
+            TrackKind::State => GroupKind::State,
+            TrackKind::Plain => GroupKind::Plain,
+        };
+        let index = u32::try_from(self.groups.len()).expect("a trace has less than 2^32 tracks");
+        self.groups.push(Group {
+            kind,
+            name,
+            process,
+            thread,
+            slices: 0,
+            counter_values: 0,
+            uuid,
+            merges: matches!(key, GroupKey::Merged(..)),
+            lanes: vec![Lane::default()],
+        });
+        self.group_index.insert(key, index);
+        index
+    }
+}

@@ -1,0 +1,103 @@
+use esatto_trace::Summary;
+
+use crate::common::official;
+
+#[test]
+fn the_text_has_the_numbers_and_the_names() {
+    let summary =
+        Summary::read(&official("track-events")[..]).with_config_text(|bytes| format!("{} bytes", bytes.len()));
+    let text = summary.to_string();
+    for expected in [
+        "Packets   3034 (89.5 KiB) in 5 sequences\n",
+        "Duration  208.941 ms\n",
+        "Contents  5 processes, 11 threads, 1503 slices (303 of them instants), 300 counter values, 300 flows, 1800 annotations\n",
+        "UUID      560f7350-a59c-0228-f7b2-810c88a621a9\n",
+        "Service   Perfetto v56.0 (N/A)\n",
+        "  track_event                3003  89197\n",
+        "         17    worker-0            401\n",
+        "  frame      300         0  622.634 ms  2.013 ms   4.117 ms\n",
+        "Tracks (7, 5 with slices)\n",
+        "  queue depth  process 10     300    0  209     9\n",
+        "   6  BOOTTIME                  6        2230958573475        2230960912819  trace clock\n",
+        "Config\n  102 bytes\n",
+        "Losses    none\n",
+    ] {
+        assert!(text.contains(expected), "{expected:?} is not in\n{text}");
+    }
+    assert!(text.lines().all(|line| line == line.trim_end()), "no blanks at the ends of lines");
+}
+
+#[test]
+fn a_torn_file_says_so_first() {
+    let bytes = official("track-events");
+    let text = Summary::read(&bytes[..5000]).to_string();
+    assert!(text.starts_with("ERROR     torn: the packet at byte 49"), "{text}");
+    assert!(text.contains("worker-0"), "what is before is shown");
+    assert!(Summary::read(&b"{}"[..]).to_string().starts_with("ERROR     not a Perfetto trace: it looks like JSON"));
+}
+
+#[test]
+fn json_has_stable_keys() {
+    let json = Summary::read(&official("ring-buffer-wrapped")[..]).to_json();
+    assert_eq!(json["packets"], 9404);
+    assert_eq!(json["packets_by_type"]["track_event"]["packets"], 9379);
+    assert_eq!(json["slices"]["count"], 3072);
+    assert_eq!(json["slices"]["by_name"][0]["name"], "upload");
+    assert_eq!(json["process_count"], 1);
+    assert_eq!(json["processes"][0]["threads"][1]["name"], "worker-0");
+    assert_eq!(json["flows"], 767);
+    assert_eq!(json["losses"][0]["what"], "chunks_overwritten");
+    assert_eq!(json["losses"][0]["expected"], true);
+    assert_eq!(json["sequences"][1]["skipped_packets"], 1652);
+    assert_eq!(json["duration_ns"], 139_602_840);
+    assert_eq!(json["clocks"]["trace_clock"], 6);
+    assert_eq!(json["clocks"]["list"][5]["name"], "BOOTTIME");
+    assert_eq!(json["stats"]["buffers"][0]["chunks_read"], 64);
+    assert_eq!(json["service_events"][0]["name"], "tracing_started");
+    assert_eq!(json["errors"].as_array().map(Vec::len), Some(0));
+    assert!(json["config_text"].is_null());
+    let documented = [
+        "annotations",
+        "arguments",
+        "categories",
+        "clocks",
+        "compressed_packets",
+        "config_text",
+        "counter_values",
+        "counters",
+        "distinct_arguments",
+        "duration_ns",
+        "end_ns",
+        "errors",
+        "first_packet_ns",
+        "flows",
+        "ftrace_events",
+        "gzipped",
+        "inflated_bytes",
+        "interning_errors",
+        "last_packet_ns",
+        "losses",
+        "packet_bytes",
+        "packets",
+        "packets_by_type",
+        "problems",
+        "process_count",
+        "processes",
+        "sequences",
+        "service_events",
+        "skipped_packets",
+        "slices",
+        "start_ns",
+        "states",
+        "stats",
+        "system",
+        "thread_count",
+        "track_count",
+        "tracks",
+        "tracks_with_slices",
+        "triggers",
+        "uuid",
+    ];
+    let keys: Vec<_> = json.as_object().expect("is an object").keys().map(String::as_str).collect();
+    assert_eq!(keys, documented);
+}
