@@ -45,7 +45,7 @@ pub enum AnnotationValue {
     /// `dict_entries`, or a nested dictionary of the older form
     Dict(Vec<Annotation>),
     /// `array_values`, or a nested array of the older form
-    Array(Vec<AnnotationValue>),
+    Array(Vec<Self>),
     /// `proto_value`, with the name of its type
     Proto {
         /// The full name of the message's type, as written.

@@ -207,7 +207,7 @@ impl Clocks {
     }
 
     /// What the trace clock shows when `clock` (by default the trace clock itself) shows `absolute_ns`.
-    pub(crate) fn to_trace(&mut self, clock: Option<ClockKey>, absolute_ns: i64) -> Option<i64> {
+    pub(crate) fn trace_time(&mut self, clock: Option<ClockKey>, absolute_ns: i64) -> Option<i64> {
         let clock = match clock {
             Some(clock) if clock.sequence.is_some() || clock.id != self.trace_clock => clock,
             _ => return Some(absolute_ns),
@@ -300,7 +300,7 @@ mod tests {
         let key = Some(ClockKey::new(66, 0));
         for (ticks, expected) in [(600, 1300), (799, 1897), (800, 2000), (810, 2030), (400, 700)] {
             let absolute = clocks.absolute(key, ticks);
-            assert_eq!(clocks.to_trace(key, absolute), Some(expected), "{ticks}");
+            assert_eq!(clocks.trace_time(key, absolute), Some(expected), "{ticks}");
         }
     }
 
@@ -311,14 +311,14 @@ mod tests {
         clocks.add(&[global(6, 1000), own(64, 10, true, 100)], None).unwrap();
         let mut step = |ticks| {
             let absolute = clocks.absolute(key, ticks);
-            clocks.to_trace(key, absolute)
+            clocks.trace_time(key, absolute)
         };
         assert_eq!(step(0), Some(1000));
         assert_eq!(step(2), Some(1200));
         assert_eq!(step(3), Some(1500));
         clocks.add(&[global(6, 9000), own(64, 90, true, 100)], None).unwrap();
         let absolute = clocks.absolute(key, 1);
-        assert_eq!(clocks.to_trace(key, absolute), Some(9100));
+        assert_eq!(clocks.trace_time(key, absolute), Some(9100));
     }
 
     #[test]
@@ -326,16 +326,16 @@ mod tests {
         let mut clocks = Clocks::new();
         clocks.add(&[own(64, 0, true, 1), global(3, 50)], None).unwrap();
         let key = Some(ClockKey::new(64, 0));
-        assert_eq!(clocks.to_trace(key, 5), None);
+        assert_eq!(clocks.trace_time(key, 5), None);
         clocks.add(&[global(3, 40), global(6, 1040)], None).unwrap();
-        assert_eq!(clocks.to_trace(key, 5), Some(1055));
-        assert_eq!(clocks.to_trace(Some(ClockKey::new(200, 0)), 5), None);
+        assert_eq!(clocks.trace_time(key, 5), Some(1055));
+        assert_eq!(clocks.trace_time(Some(ClockKey::new(200, 0)), 5), None);
         for (a, b) in [(201, 3), (202, 201), (203, 202), (204, 203)] {
             clocks.add(&[global(a, 0), global(b, 0)], None).unwrap();
         }
-        assert_eq!(clocks.to_trace(Some(ClockKey::new(202, 0)), 7), Some(1007));
-        assert_eq!(clocks.to_trace(Some(ClockKey::new(203, 0)), 7), Some(1007));
-        assert_eq!(clocks.to_trace(Some(ClockKey::new(204, 0)), 7), None);
+        assert_eq!(clocks.trace_time(Some(ClockKey::new(202, 0)), 7), Some(1007));
+        assert_eq!(clocks.trace_time(Some(ClockKey::new(203, 0)), 7), Some(1007));
+        assert_eq!(clocks.trace_time(Some(ClockKey::new(204, 0)), 7), None);
     }
 
     #[test]
@@ -347,14 +347,14 @@ mod tests {
         assert_eq!(clocks.add(&[global(6, 200), own(65, 2, false, 20)], None), Err(InvalidSnapshot));
         assert_eq!(clocks.add(&[global(6, 50), own(65, 2, false, 10)], None), Err(InvalidSnapshot));
         clocks.add(&[global(6, 200), own(65, 0, false, 10)], None).unwrap();
-        assert_eq!(clocks.to_trace(Some(ClockKey::new(65, 0)), 10), None, "its values decreased");
+        assert_eq!(clocks.trace_time(Some(ClockKey::new(65, 0)), 10), None, "its values decreased");
     }
 
     #[test]
     fn the_trace_clock_can_be_named_before_the_first_conversion() {
         let mut clocks = Clocks::new();
         clocks.add(&[global(6, 1000), global(3, 10)], Some(3)).unwrap();
-        assert_eq!(clocks.to_trace(Some(ClockKey::new(6, 0)), 1001), Some(11));
+        assert_eq!(clocks.trace_time(Some(ClockKey::new(6, 0)), 1001), Some(11));
         clocks.add(&[global(6, 2000), global(3, 1010)], Some(6)).unwrap();
         assert_eq!(clocks.trace_clock(), 3);
     }

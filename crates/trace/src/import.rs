@@ -184,7 +184,7 @@ impl Import {
         }
         let clock = envelope.clock.or(state.clock).map(|id| ClockKey::new(id, sequence));
         let absolute = envelope.timestamp.map(|ticks| self.clocks.absolute(clock, ticks));
-        let ts = absolute.filter(|&ns| ns >= 0).and_then(|ns| self.clocks.to_trace(clock, ns));
+        let ts = absolute.filter(|&ns| ns >= 0).and_then(|ns| self.clocks.trace_time(clock, ns));
         if let Some(ts) = ts {
             widen(&mut self.packet_times, ts);
         }
@@ -343,7 +343,7 @@ impl Import {
                     let process = &mut self.processes.processes[index];
                     process.parent = parent.or(process.parent);
                     process.uid = uid.or(process.uid);
-                    process.name = process.name.or(cmdline.first().copied());
+                    process.name = process.name.or_else(|| cmdline.first().copied());
                     if !cmdline.is_empty() {
                         process.cmdline = cmdline;
                     }
@@ -390,7 +390,7 @@ impl Import {
     pub(crate) fn finish(&mut self) {
         let mut lost = HashSet::new();
         for (index, clock, absolute) in core::mem::take(&mut self.pending) {
-            match self.clocks.to_trace(Some(clock), absolute) {
+            match self.clocks.trace_time(Some(clock), absolute) {
                 Some(ts) => self.events.list[index].ts = ts,
                 None => {
                     lost.insert(index);

@@ -65,10 +65,13 @@ struct Layer<R: Read> {
 #[derive(Debug)]
 enum Source<R: Read> {
     New(R),
-    Plain(BufReader<Chain<Cursor<Vec<u8>>, R>>),
-    Gzip(BufReader<MultiGzDecoder<BufReader<Chain<Cursor<Vec<u8>>, R>>>>),
+    Plain(Whole<R>),
+    Gzip(BufReader<MultiGzDecoder<Whole<R>>>),
     Zlib(BufReader<ZlibDecoder<Cursor<Vec<u8>>>>),
 }
+
+/// The file again, with the first bytes that were looked at.
+type Whole<R> = BufReader<Chain<Cursor<Vec<u8>>, R>>;
 
 impl<R: Read> PacketReader<R> {
     /// Reads packets from a file. It is read in pieces, and needs no buffering of its own.

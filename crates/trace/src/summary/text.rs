@@ -208,7 +208,7 @@ impl Summary {
 
     fn event_table(&self) -> Table {
         let mut table = Table::new("Recording", &["at#", "event"]);
-        let start = self.bounds_ns.map(|(from, _)| from).or(self.packet_times_ns.map(|(from, _)| from));
+        let start = self.bounds_ns.or(self.packet_times_ns).map(|(from, _)| from);
         let at = |ts: Option<i64>| match (ts, start) {
             (Some(ts), Some(start)) => time(ts.saturating_sub(start)),
             _ => String::new(),

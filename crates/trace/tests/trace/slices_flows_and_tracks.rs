@@ -154,10 +154,10 @@ fn flows_follow_the_order_of_time() {
         maker.event(ts, kind, 5, |event| {
             event.name("n");
             for &id in flows {
-                event.flow_ids([id].into_iter());
+                event.flow_ids(id);
             }
             for &id in terminating {
-                event.terminating_flow_ids([id].into_iter());
+                event.terminating_flow_ids(id);
             }
         })
     };
@@ -208,15 +208,15 @@ fn counters_that_ride_on_slices() {
     });
     let ride = |maker: Maker, ts, kind, value| {
         maker.event(ts, kind, 1, |event| {
-            event.extra_counter_track_uuids([3].into_iter());
-            event.extra_counter_values([value].into_iter());
+            event.extra_counter_track_uuids(3);
+            event.extra_counter_values(value);
         })
     };
     let maker = ride(ride(maker, 100, Type::TYPE_SLICE_BEGIN, 77), 130, Type::TYPE_SLICE_END, 78);
     let summary = maker.summary();
     assert_eq!((summary.slices.count, summary.counter_values(), summary.track_count()), (1, 2, 2));
     let too_many = maker.event(140, Type::TYPE_INSTANT, 1, |event| {
-        event.extra_counter_values([1, 2].into_iter());
+        event.extra_counter_values(1).extra_counter_values(2);
     });
     assert_eq!(too_many.summary().problems["extra_counters_without_track"], 1);
 }
