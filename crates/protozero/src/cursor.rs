@@ -292,13 +292,19 @@ impl Stream {
     /// At least [`wire::varint_size`]`(v)` bytes are [`available`](Self::available).
     #[inline]
     pub unsafe fn write_varint_unchecked(&mut self, mut v: u64) {
+        // A local: the compiler cannot know that bytes written do not overlap `self`, and would store `self.ptr` for each.
+        let mut ptr = self.ptr;
         while v >= 0x80 {
             // SAFETY: the caller saw room for all bytes of the varint.
-            unsafe { self.push_unchecked((v as u8) | 0x80) };
+            unsafe { ptr.write((v as u8) | 0x80) };
+            // SAFETY: as above.
+            ptr = unsafe { ptr.add(1) };
             v >>= 7;
         }
         // SAFETY: as above.
-        unsafe { self.push_unchecked(v as u8) };
+        unsafe { ptr.write(v as u8) };
+        // SAFETY: as above; one past the last byte is at most `end`.
+        self.ptr = unsafe { ptr.add(1) };
     }
 
     /// Takes `n` contiguous bytes and returns the address of the first.

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use esatto_schema::{consumer_port, producer_port};
 use esatto_service::{
-    Attachment, CallId, ChunkHeader, ClientId, ConsumerCall, FileId, Input, MemoryKind, Now, Output, Outputs, Peer,
-    ProducerCall, ScrapedChunk, Service, ServiceConfig, SharedBuffer, SystemFacts, TimerClock, TimerId,
+    Attachment, CallId, ClientId, ConsumerCall, FileId, Input, MemoryKind, Now, Output, Outputs, Peer, ProducerCall,
+    Service, ServiceConfig, SharedBuffer, SystemFacts, TimerClock, TimerId,
 };
 use esatto_shm::abi::PageSize;
 use esatto_shm::{Memory, PrivateRegion, ServiceRegion};
@@ -210,7 +210,7 @@ impl LocalService {
         let region: Arc<dyn Memory> = Arc::new(PrivateRegion::new(size));
         let view = ServiceRegion::new(Arc::clone(&region), page_size).ok()?;
         self.regions.insert(client, region);
-        Some(Box::new(LocalBuffer(view)))
+        Some(Box::new(view))
     }
 }
 
@@ -264,35 +264,6 @@ impl<T> LocalLink<T> {
         }
         any
     }
-}
-
-/// The service's view of memory that this process writes as producer.
-#[derive(Debug)]
-struct LocalBuffer(ServiceRegion);
-
-impl SharedBuffer for LocalBuffer {
-    fn size_bytes(&self) -> usize {
-        self.0.size()
-    }
-
-    fn page_size_bytes(&self) -> usize {
-        self.0.page_size().get()
-    }
-
-    fn take_chunk(&mut self, page: u32, chunk: u32, payload: &mut Vec<u8>) -> Option<ChunkHeader> {
-        let info = self.0.take_chunk(page, chunk, payload).ok()?;
-        Some(header(&info))
-    }
-
-    fn scrape(&mut self, payload: &mut Vec<u8>, each: &mut dyn FnMut(ScrapedChunk<'_>)) {
-        self.0.scrape(payload, |info, payload| {
-            each(ScrapedChunk { header: header(&info), complete: info.complete, payload });
-        });
-    }
-}
-
-fn header(info: &esatto_shm::ChunkInfo) -> ChunkHeader {
-    ChunkHeader { writer_id: info.writer_id, chunk_id: info.chunk_id, count: info.count, flags: info.flags.bits() }
 }
 
 fn clocks() -> Now {

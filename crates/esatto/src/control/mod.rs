@@ -187,13 +187,16 @@ impl Control {
         }
         let now = Instant::now();
         loop {
-            let mut busy = false;
             #[cfg(feature = "in-process")]
             let mut around = Surroundings { local: &mut self.local };
             #[cfg(not(feature = "in-process"))]
             let mut around = Surroundings { local: core::marker::PhantomData };
+            let mut busy = false;
             for producer in &mut self.producers {
-                busy |= producer.pump(now, &mut around);
+                // To the end: a session that is started next finds the data sources of this process registered.
+                while producer.pump(now, &mut around) {
+                    busy = true;
+                }
             }
             for session in self.sessions.values_mut() {
                 busy |= session.pump(&mut around);

@@ -19,6 +19,8 @@ const RETRY_STEP: Duration = Duration::from_secs(1);
 const RETRY_STEPS_UNTIL: Duration = Duration::from_secs(10);
 /// … and this from then on.
 const RETRY_AT_LAST: Duration = Duration::from_secs(30);
+/// A connection that lasted as long as this is renewed at once when it breaks.
+const WORKED: Duration = Duration::from_secs(1);
 /// A socket file appears a moment before its service listens.
 const RETRY_AFTER_CHANGE: Duration = Duration::from_millis(10);
 
@@ -27,6 +29,7 @@ pub(crate) struct ProducerLink {
     producer: Producer,
     link: Option<Link<Tag>>,
     ready: bool,
+    connected_at: Instant,
     /// When to try to connect; meaningful without link.
     retry_at: Instant,
     delay: Duration,
@@ -41,6 +44,7 @@ impl ProducerLink {
             producer: Producer::new(identity, waker),
             link: None,
             ready: false,
+            connected_at: Instant::now(),
             retry_at: Instant::now(),
             delay: Duration::ZERO,
             watch: None,
@@ -87,6 +91,7 @@ impl ProducerLink {
     }
 
     fn connect(&mut self, now: Instant, _around: &mut Surroundings<'_>) {
+        self.connected_at = now;
         match &self.place {
             Place::Socket(address) => {
                 // Before the attempt: a service that starts between the two is noticed.
@@ -179,8 +184,7 @@ impl ProducerLink {
         }
         self.link = None;
         self.producer.disconnected();
-        if self.ready {
-            // A connection that worked is renewed at once.
+        if self.ready && now.saturating_duration_since(self.connected_at) >= WORKED {
             self.delay = Duration::ZERO;
             self.retry_at = now;
         } else {
