@@ -22,12 +22,11 @@ pub(crate) fn field(path: &[MessageDescriptor], name: &str) -> String {
     if let Some(message) = outer.iter().rev().find(|message| message.get_field_by_name(name).is_some()) {
         return format!("; it is a field of {}, outside of this message", message.name());
     }
-    if let Some(inside) = below(here, name) {
-        return format!("; it is a field of {inside}");
-    }
-    match spelled {
-        Some((field, _)) => format!("; did you mean \"{field}\"?"),
-        None => String::new(),
+    match (spelled, below(here, name)) {
+        (Some((field, _)), Some(inside)) => format!("; did you mean \"{field}\", or the field of {inside}?"),
+        (Some((field, _)), None) => format!("; did you mean \"{field}\"?"),
+        (None, Some(inside)) => format!("; it is a field of {inside}"),
+        (None, None) => String::new(),
     }
 }
 
