@@ -187,7 +187,7 @@ pub(crate) fn target_buffer(config: &TraceConfig, source: &esatto_schema::DataSo
 
 #[cfg(test)]
 mod tests {
-    use esatto_schema::trace_config::{BufferConfig, CompressionConfig, DataSource, TraceFilter, compression_config};
+    use esatto_schema::trace_config::{BufferConfig, CompressionConfig, DataSource, compression_config};
     use esatto_schema::{DataSourceConfig, TraceConfig};
 
     use super::*;
@@ -199,7 +199,7 @@ mod tests {
     fn source(name: &str, target_buffer: u32) -> DataSource {
         let config =
             DataSourceConfig { name: Some(name.into()), target_buffer: Some(target_buffer), ..Default::default() };
-        DataSource { config: Some(config), ..DataSource::default() }
+        DataSource { config: Some(Box::new(config)), ..DataSource::default() }
     }
 
     fn refusal(config: TraceConfig) -> String {
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn what_is_not_supported_is_named() {
-        let filter = TraceConfig { trace_filter: Some(TraceFilter::default()), ..Default::default() };
+        let filter = TraceConfig { trace_filter: Some(Box::default()), ..Default::default() };
         assert_eq!(refusal(filter), "trace_filter is not supported by this service");
         let deflate = Some(compression_config::Deflate::default());
         let compression = TraceConfig {

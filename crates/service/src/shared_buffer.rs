@@ -51,15 +51,8 @@ pub struct ScrapedChunk<'a> {
 /// A pair that cannot be had becomes the default pair. Memory that a producer brought along is only adopted when
 /// this function returns exactly its sizes.
 pub fn granted_sizes(size_bytes: usize, page_size_bytes: usize) -> (usize, usize) {
-    const DEFAULT_SIZE: usize = 256 * 1024;
-    const DEFAULT_PAGE: usize = 4 * 1024;
-    const MAX_SIZE: usize = 32 * 1024 * 1024;
-    const MAX_PAGE: usize = 32 * 1024;
-    const UNIT: usize = 4 * 1024;
-    let size = if size_bytes == 0 { DEFAULT_SIZE } else { size_bytes.min(MAX_SIZE) };
-    let page = if page_size_bytes == 0 { DEFAULT_PAGE } else { page_size_bytes.min(MAX_PAGE) };
-    let valid = page % UNIT == 0 && (page / UNIT).is_power_of_two() && size >= page && size % page == 0;
-    if valid { (size, page) } else { (DEFAULT_SIZE, DEFAULT_PAGE) }
+    let granted = esatto_shm::size::Geometry::negotiate(size_bytes, page_size_bytes);
+    (granted.size, granted.page_size.bytes())
 }
 
 impl ChunkHeader {

@@ -1,0 +1,481 @@
+//! An owner of a service for tests: its clocks, timers, files and shared memory are values, too.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use esatto_protozero::Owned;
+use esatto_schema::trace_config::{BufferConfig, DataSource};
+use esatto_schema::{
+    CommitDataRequest, DataSourceConfig, DataSourceDescriptor, EnableTracingRequest, EnableTracingResponse,
+    GetAsyncCommandResponse, InitializeConnectionRequest, ReadBuffersResponse, RegisterDataSourceRequest,
+    RegisterTraceWriterRequest, TraceConfig, TracePacketReader, commit_data_request, consumer_port, producer_port,
+};
+use esatto_service::{
+    Attachment, CallId, ChunkHeader, ClientId, ConsumerCall, FileId, Input, LogLevel, MemoryKind, Now, Output, Outputs,
+    Peer, ProducerCall, Reply, ScrapedChunk, Service, ServiceConfig, SharedBuffer, TimerClock, TimerId,
+};
+
+pub(crate) const SERVICE_UID: i32 = 7;
+
+/// Shared memory without bytes: chunks in slots.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FakeMemory(Arc<Mutex<Slots>>);
+
+#[derive(Debug, Default)]
+struct Slots {
+    size_bytes: usize,
+    page_size_bytes: usize,
+    chunks: BTreeMap<(u32, u32), (ChunkHeader, bool, Vec<u8>)>,
+}
+
+impl FakeMemory {
+    pub(crate) fn new(size_bytes: usize, page_size_bytes: usize) -> Self {
+        Self(Arc::new(Mutex::new(Slots { size_bytes, page_size_bytes, ..Slots::default() })))
+    }
+
+    pub(crate) fn put(&self, page: u32, header: ChunkHeader, complete: bool, payload: &[u8]) {
+        self.0.lock().unwrap().chunks.insert((page, 0), (header, complete, payload.to_vec()));
+    }
+
+    pub(crate) fn chunks(&self) -> usize {
+        self.0.lock().unwrap().chunks.len()
+    }
+}
+
+impl SharedBuffer for FakeMemory {
+    fn size_bytes(&self) -> usize {
+        self.0.lock().unwrap().size_bytes
+    }
+
+    fn page_size_bytes(&self) -> usize {
+        self.0.lock().unwrap().page_size_bytes
+    }
+
+    fn take_chunk(&mut self, page: u32, chunk: u32, payload: &mut Vec<u8>) -> Option<ChunkHeader> {
+        let mut slots = self.0.lock().unwrap();
+        let (header, _, bytes) = match slots.chunks.get(&(page, chunk)) {
+            Some((_, true, _)) => slots.chunks.remove(&(page, chunk))?,
+            _ => return None,
+        };
+        payload.clear();
+        payload.extend_from_slice(&bytes);
+        Some(header)
+    }
+
+    fn scrape(&mut self, _: &mut Vec<u8>, each: &mut dyn FnMut(ScrapedChunk<'_>)) {
+        for (header, complete, payload) in self.0.lock().unwrap().chunks.values() {
+            if *complete || header.count >= 2 {
+                each(ScrapedChunk { header: *header, complete: *complete, payload });
+            }
+        }
+    }
+}
+
+/// A service, its owner, and what its clients received.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) service: Service,
+    pub(crate) now: Now,
+    out: Outputs,
+    timers: BTreeMap<TimerId, (TimerClock, u64)>,
+    pub(crate) replies: HashMap<CallId, VecDeque<Reply>>,
+    pub(crate) rejected: Vec<CallId>,
+    pub(crate) memories: HashMap<ClientId, FakeMemory>,
+    /// Page size announced with each shared memory that was made.
+    pub(crate) created: Vec<(ClientId, usize, usize)>,
+    pub(crate) files: HashMap<FileId, Vec<u8>>,
+    pub(crate) closed_files: Vec<FileId>,
+    pub(crate) synced_files: Vec<FileId>,
+    /// Why writing or creating files fails.
+    pub(crate) file_error: Option<String>,
+    pub(crate) closed_clients: Vec<ClientId>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) memory_is_available: bool,
+    /// Handed out instead of the next memory that is asked for.
+    pub(crate) prepared: Option<Box<dyn SharedBuffer>>,
+    next: u64,
+}
+
+/// A connected producer.
+#[derive(Clone, Debug)]
+pub(crate) struct FakeProducer {
+    pub(crate) client: ClientId,
+    pub(crate) commands: CallId,
+    next_page: u32,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with_seed(1)
+    }
+
+    pub(crate) fn with_seed(seed: u8) -> Self {
+        let config = ServiceConfig {
+            uid: SERVICE_UID,
+            version: "Esatto test".to_owned(),
+            system: Default::default(),
+            seed: [seed; 32],
+        };
+        let mut now = Now::default();
+        advance(&mut now, 1_000_000_000_000);
+        now.realtime_ns += 5_000_000_000_000;
+        Self {
+            service: Service::new(config),
+            now,
+            out: Outputs::new(),
+            timers: BTreeMap::new(),
+            replies: HashMap::new(),
+            rejected: Vec::new(),
+            memories: HashMap::new(),
+            created: Vec::new(),
+            files: HashMap::new(),
+            closed_files: Vec::new(),
+            synced_files: Vec::new(),
+            file_error: None,
+            closed_clients: Vec::new(),
+            warnings: Vec::new(),
+            memory_is_available: true,
+            prepared: None,
+            next: 0,
+        }
+    }
+
+    pub(crate) fn id(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// Hands an input in and carries out what comes out, and what that leads to.
+    pub(crate) fn feed(&mut self, input: Input<'_>) {
+        self.service.handle(&self.now, input, &mut self.out);
+        while let Some(output) = self.out.pop() {
+            if let Some(input) = self.carry_out(output) {
+                self.service.handle(&self.now, input, &mut self.out);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, output: Output) -> Option<Input<'static>> {
+        match output {
+            Output::Reply(reply) => {
+                assert!(!self.rejected.contains(&reply.call), "a rejected call is answered: {reply:?}");
+                let replies = self.replies.entry(reply.call).or_default();
+                assert!(replies.back().is_none_or(|last| last.has_more), "an ended call is answered: {reply:?}");
+                replies.push_back(reply);
+            }
+            Output::Reject(call) => {
+                assert!(!self.rejected.contains(&call), "rejected twice");
+                self.rejected.push(call);
+            }
+            Output::CreateSharedBuffer { client, size_bytes, page_size_bytes } => {
+                self.created.push((client, size_bytes, page_size_bytes));
+                if let Some(prepared) = self.prepared.take() {
+                    assert_eq!((prepared.size_bytes(), prepared.page_size_bytes()), (size_bytes, page_size_bytes));
+                    return Some(Input::SharedBufferCreated { client, buffer: Some(prepared) });
+                }
+                let memory = FakeMemory::new(size_bytes, page_size_bytes);
+                self.memories.insert(client, memory.clone());
+                let buffer = self.memory_is_available.then(|| Box::new(memory) as Box<dyn SharedBuffer>);
+                return Some(Input::SharedBufferCreated { client, buffer });
+            }
+            Output::CloseClient { client, .. } => self.closed_clients.push(client),
+            Output::AwaitReady(client) => return Some(Input::Ready(client)),
+            Output::SetTimer { timer, clock, at_ns } => {
+                assert!(self.timers.insert(timer, (clock, at_ns)).is_none(), "a timer is set twice");
+            }
+            Output::CancelTimer(timer) => {
+                self.timers.remove(&timer);
+            }
+            Output::AdoptFile { file, call: _ } => {
+                self.files.insert(file, Vec::new());
+            }
+            Output::CreateFile { file, path: _ } => {
+                let result = self.file_error.clone().map_or(Ok(()), Err);
+                if result.is_ok() {
+                    self.files.insert(file, Vec::new());
+                }
+                return Some(Input::FileOpened { file, result });
+            }
+            Output::WriteFile { file, bytes } => {
+                assert!(!self.closed_files.contains(&file), "a closed file is written to");
+                let result = self.file_error.clone().map_or(Ok(()), Err);
+                if result.is_ok() {
+                    self.files.get_mut(&file).expect("a file that exists").extend_from_slice(&bytes);
+                }
+                return Some(Input::FileWritten { file, result });
+            }
+            Output::SyncFile(file) => self.synced_files.push(file),
+            Output::CloseFile(file) => {
+                assert!(self.files.contains_key(&file) && !self.closed_files.contains(&file));
+                self.closed_files.push(file);
+            }
+            Output::Log { level, text } => {
+                if level != LogLevel::Info {
+                    self.warnings.push(text);
+                }
+            }
+            other => panic!("what is {other:?}?"),
+        }
+        None
+    }
+
+    /// Lets time go by; timers fire at their time.
+    pub(crate) fn advance_ms(&mut self, ms: u64) {
+        let end = self.now.monotonic_ns + ms * 1_000_000;
+        loop {
+            let next = self.timers.iter().map(|(&id, &(_, at))| (at, id)).min();
+            match next.filter(|&(at, _)| at <= end) {
+                Some((at, timer)) => {
+                    self.timers.remove(&timer);
+                    let by = at.saturating_sub(self.now.monotonic_ns);
+                    advance(&mut self.now, by);
+                    self.feed(Input::TimerExpired(timer));
+                }
+                None => break,
+            }
+        }
+        let by = end - self.now.monotonic_ns;
+        advance(&mut self.now, by);
+    }
+
+    pub(crate) fn timers(&self) -> usize {
+        self.timers.len()
+    }
+
+    pub(crate) fn producer(&mut self, name: &str) -> FakeProducer {
+        let request =
+            InitializeConnectionRequest { producer_name: Some(name.into()), ..InitializeConnectionRequest::default() };
+        self.producer_with(&request, MemoryKind::Shared)
+    }
+
+    pub(crate) fn scraped_producer(&mut self, name: &str) -> FakeProducer {
+        let request = InitializeConnectionRequest {
+            producer_name: Some(name.into()),
+            smb_scraping_mode: Some(esatto_schema::initialize_connection_request::ProducerSMBScrapingMode(1)),
+            ..InitializeConnectionRequest::default()
+        };
+        self.producer_with(&request, MemoryKind::Shared)
+    }
+
+    pub(crate) fn producer_with(&mut self, request: &InitializeConnectionRequest, memory: MemoryKind) -> FakeProducer {
+        let client = ClientId(self.id());
+        let peer = Peer { uid: 1000, pid: Some(42), machine_id: 0 };
+        self.feed(Input::ProducerConnected { client, peer, memory });
+        self.producer_call(client, producer_port::Method::InitializeConnection, &request.encode());
+        let commands = self.producer_call(client, producer_port::Method::GetAsyncCommand, &[]);
+        FakeProducer { client, commands, next_page: 0 }
+    }
+
+    pub(crate) fn producer_call(&mut self, client: ClientId, method: producer_port::Method, request: &[u8]) -> CallId {
+        let call = CallId { client, request: self.id() };
+        self.feed(Input::ProducerCall { call, method: ProducerCall::parse(method, request).unwrap() });
+        call
+    }
+
+    pub(crate) fn register(&mut self, producer: &FakeProducer, name: &str) {
+        self.register_as(producer, DataSourceDescriptor { name: Some(name.into()), ..Default::default() });
+    }
+
+    pub(crate) fn register_as(&mut self, producer: &FakeProducer, descriptor: DataSourceDescriptor) {
+        let request =
+            RegisterDataSourceRequest { data_source_descriptor: Some(Box::new(descriptor)), ..Default::default() }
+                .encode();
+        self.producer_call(producer.client, producer_port::Method::RegisterDataSource, &request);
+    }
+
+    pub(crate) fn register_writer(&mut self, producer: &FakeProducer, writer: u32, buffer: u32) {
+        let request = RegisterTraceWriterRequest {
+            trace_writer_id: Some(writer),
+            target_buffer: Some(buffer),
+            ..Default::default()
+        };
+        self.producer_call(producer.client, producer_port::Method::RegisterTraceWriter, &request.encode());
+    }
+
+    /// The commands a producer received since it was asked last.
+    pub(crate) fn commands(&mut self, producer: &FakeProducer) -> Vec<GetAsyncCommandResponse> {
+        let Some(replies) = self.replies.get_mut(&producer.commands) else { return Vec::new() };
+        let taken: Vec<Reply> = replies.drain(..).collect();
+        taken
+            .iter()
+            .map(|reply| {
+                assert!(reply.has_more);
+                let command = GetAsyncCommandResponse::decode(reply.body.as_bytes()).unwrap();
+                let has_memory = reply.attachment == Attachment::SharedBuffer;
+                assert!(!has_memory || command.setup_tracing.is_some());
+                command
+            })
+            .collect()
+    }
+
+    /// Puts a chunk with these packets into shared memory and commits it.
+    pub(crate) fn commit(
+        &mut self,
+        producer: &mut FakeProducer,
+        target_buffer: u32,
+        writer_id: u16,
+        chunk_id: u32,
+        packets: &[&[u8]],
+    ) {
+        let payload = chunk_payload(packets);
+        let header = ChunkHeader { writer_id, chunk_id, count: packets.len() as u16, flags: 0 };
+        let page = producer.next_page;
+        producer.next_page += 1;
+        self.memories[&producer.client].put(page, header, true, &payload);
+        let chunk = commit_data_request::ChunksToMove {
+            page: Some(page),
+            chunk: Some(0),
+            target_buffer: Some(target_buffer),
+            ..Default::default()
+        };
+        self.commit_request(producer, &CommitDataRequest { chunks_to_move: vec![chunk], ..Default::default() });
+    }
+
+    pub(crate) fn commit_request(&mut self, producer: &FakeProducer, request: &CommitDataRequest) -> CallId {
+        self.producer_call(producer.client, producer_port::Method::CommitData, &request.encode())
+    }
+
+    pub(crate) fn acknowledge_flush(&mut self, producer: &FakeProducer, id: u64) {
+        let request = CommitDataRequest { flush_request_id: Some(id), ..Default::default() };
+        self.commit_request(producer, &request);
+    }
+
+    pub(crate) fn consumer(&mut self) -> ClientId {
+        self.consumer_of(1000)
+    }
+
+    pub(crate) fn consumer_of(&mut self, uid: i32) -> ClientId {
+        let client = ClientId(self.id());
+        self.feed(Input::ConsumerConnected { client, peer: Peer { uid, pid: None, machine_id: 0 } });
+        client
+    }
+
+    pub(crate) fn consumer_call(&mut self, client: ClientId, method: consumer_port::Method, request: &[u8]) -> CallId {
+        self.consumer_call_with(client, method, request, false)
+    }
+
+    pub(crate) fn consumer_call_with(
+        &mut self,
+        client: ClientId,
+        method: consumer_port::Method,
+        request: &[u8],
+        file_attached: bool,
+    ) -> CallId {
+        let call = CallId { client, request: self.id() };
+        let method = ConsumerCall::parse(method, request).unwrap();
+        self.feed(Input::ConsumerCall { call, method, file_attached });
+        call
+    }
+
+    pub(crate) fn enable(&mut self, consumer: ClientId, config: &TraceConfig) -> CallId {
+        self.enable_with(consumer, config, false)
+    }
+
+    pub(crate) fn enable_with(&mut self, consumer: ClientId, config: &TraceConfig, file_attached: bool) -> CallId {
+        let request =
+            EnableTracingRequest { trace_config: Some(Box::new(config.clone())), ..Default::default() }.encode();
+        self.consumer_call_with(consumer, consumer_port::Method::EnableTracing, &request, file_attached)
+    }
+
+    /// The answer to EnableTracing: `None` while tracing, else the error text.
+    pub(crate) fn ended(&self, call: CallId) -> Option<String> {
+        let reply = self.replies.get(&call)?.front()?;
+        let response = EnableTracingResponse::decode(reply.body.as_bytes()).unwrap();
+        assert_eq!(response.disabled, Some(true));
+        Some(response.error.map(|error| error.to_string()).unwrap_or_default())
+    }
+
+    pub(crate) fn is_answered(&self, call: CallId) -> bool {
+        self.replies.get(&call).is_some_and(|replies| !replies.is_empty())
+    }
+
+    /// Reads everything; the packets of the trace.
+    pub(crate) fn read(&mut self, consumer: ClientId) -> Vec<Vec<u8>> {
+        let call = self.consumer_call(consumer, consumer_port::Method::ReadBuffers, &[]);
+        let replies = &self.replies[&call];
+        assert!(!replies.back().unwrap().has_more, "the stream ends");
+        let mut packets = vec![Vec::new()];
+        for reply in replies {
+            assert!(reply.body.as_bytes().len() <= 131_072 - 64);
+            for slice in ReadBuffersResponse::decode(reply.body.as_bytes()).unwrap().slices {
+                packets.last_mut().unwrap().extend_from_slice(&slice.data.unwrap());
+                if slice.last_slice_for_packet.unwrap() {
+                    packets.push(Vec::new());
+                }
+            }
+        }
+        assert_eq!(packets.pop(), Some(Vec::new()), "the last packet is whole");
+        packets
+    }
+
+    /// Reads everything; text and loss of the packets that producers wrote.
+    pub(crate) fn read_texts(&mut self, consumer: ClientId) -> Vec<String> {
+        self.read(consumer).iter().filter_map(|packet| text_of(packet)).collect()
+    }
+}
+
+fn advance(now: &mut Now, by_ns: u64) {
+    for clock in [
+        &mut now.boottime_ns,
+        &mut now.realtime_coarse_ns,
+        &mut now.monotonic_coarse_ns,
+        &mut now.realtime_ns,
+        &mut now.monotonic_ns,
+        &mut now.monotonic_raw_ns,
+    ] {
+        *clock += by_ns;
+    }
+}
+
+/// Packets with their sizes, as in a chunk.
+pub(crate) fn chunk_payload(packets: &[&[u8]]) -> Vec<u8> {
+    let mut payload = Vec::new();
+    for packet in packets {
+        let mut size = packet.len();
+        while size >= 0x80 {
+            payload.push(size as u8 | 0x80);
+            size >>= 7;
+        }
+        payload.push(size as u8);
+        payload.extend_from_slice(packet);
+    }
+    payload
+}
+
+/// A packet with a TestEvent, as the first of a new writer (`first_packet_on_sequence`).
+pub(crate) fn packet(text: &str) -> Vec<u8> {
+    let mut buffer = esatto_protozero::HeapBuffer::new();
+    let mut packet = esatto_schema::TracePacketWriter::from(buffer.message());
+    packet.first_packet_on_sequence(true);
+    packet.for_testing().str(text);
+    drop(packet);
+    buffer.to_vec()
+}
+
+/// The text of a TestEvent, followed by `=loss` if there was one.
+pub(crate) fn text_of(packet: &[u8]) -> Option<String> {
+    let packet = TracePacketReader::parse(packet).expect("a packet that is a message");
+    let text = String::from_utf8_lossy(packet.for_testing()?.str()?).into_owned();
+    match packet.previous_packet_dropped() {
+        None | Some(0) => Some(text),
+        Some(loss) => Some(format!("{text}={loss}")),
+    }
+}
+
+pub(crate) fn buffer(size_kb: u32) -> BufferConfig {
+    BufferConfig { size_kb: Some(size_kb), ..BufferConfig::default() }
+}
+
+pub(crate) fn source(name: &str) -> DataSource {
+    let config = DataSourceConfig { name: Some(name.into()), ..DataSourceConfig::default() };
+    DataSource { config: Some(Box::new(config)), ..DataSource::default() }
+}
+
+/// A config with one buffer and these data sources.
+pub(crate) fn config(sources: &[&str]) -> TraceConfig {
+    TraceConfig {
+        buffers: vec![buffer(64)],
+        data_sources: sources.iter().map(|name| source(name)).collect(),
+        ..TraceConfig::default()
+    }
+}
