@@ -105,11 +105,7 @@ impl Arbiter {
     ///
     /// # Errors
     /// [`Error::Size`] if the region has not a single page.
-    pub fn new(
-        region: Arc<dyn Memory>,
-        page_size: PageSize,
-        sink: Arc<dyn CommitSink>,
-    ) -> Result<Arc<Self>, Error> {
+    pub fn new(region: Arc<dyn Memory>, page_size: PageSize, sink: Arc<dyn CommitSink>) -> Result<Arc<Self>, Error> {
         Self::with_options(region, page_size, sink, Options::default())
     }
 
@@ -153,11 +149,7 @@ impl Arbiter {
     ///
     /// The writer drops everything ([`TraceWriter::is_null`]) if the buffer is 0, the arbiter was shut
     /// down, or 32767 writers are alive.
-    pub fn create_writer(
-        self: &Arc<Self>,
-        target_buffer: u16,
-        policy: ExhaustedPolicy,
-    ) -> TraceWriter {
+    pub fn create_writer(self: &Arc<Self>, target_buffer: u16, policy: ExhaustedPolicy) -> TraceWriter {
         if target_buffer == 0 {
             return TraceWriter::null();
         }
@@ -243,10 +235,7 @@ impl Arbiter {
         let (found, half_pending) = self.search(header, probes);
         match found {
             Some(chunk) => {
-                if half_pending
-                    && policy != ExhaustedPolicy::Drop
-                    && self.sink.is_connection_thread()
-                {
+                if half_pending && policy != ExhaustedPolicy::Drop && self.sink.is_connection_thread() {
                     self.send_now();
                 }
                 Some(chunk)

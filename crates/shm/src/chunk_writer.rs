@@ -20,9 +20,7 @@ use esatto_protozero::{
 };
 
 use crate::{
-    abi::{
-        ChunkFlags, ChunkHeader, DROP_MARKER_BYTES, FRAGMENT_SIZE_LEN, MAX_PACKET_COUNT, Packets,
-    },
+    abi::{ChunkFlags, ChunkHeader, DROP_MARKER_BYTES, FRAGMENT_SIZE_LEN, MAX_PACKET_COUNT, Packets},
     arbiter::{Arbiter, ExhaustedPolicy, WriterRef},
     patches::PatchList,
     pending::Target,
@@ -201,17 +199,18 @@ impl ChunkWriter {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn set_next_chunk_id(&mut self, chunk_id: u32) {
+        self.next_chunk_id = chunk_id;
+    }
+
     pub(crate) fn arbiter(&self) -> Option<&Arc<Arbiter>> {
         self.arbiter.as_ref()
     }
 
     fn acquire(&mut self, packets: Packets) -> Option<Chunk<BeingWritten>> {
         let arbiter = self.arbiter.as_ref()?;
-        let header = ChunkHeader {
-            chunk_id: self.next_chunk_id,
-            writer_id: self.writer.writer_id,
-            packets,
-        };
+        let header = ChunkHeader { chunk_id: self.next_chunk_id, writer_id: self.writer.writer_id, packets };
         let chunk = arbiter.acquire_chunk(header, self.policy, self.dropping)?;
         // Only an acquired chunk uses a number.
         self.next_chunk_id = self.next_chunk_id.wrapping_add(1);

@@ -1,4 +1,26 @@
 //! The shared memory buffer between a producer and the tracing service.
+//!
+//! A producer and the service share one piece of memory, divided into pages and these into chunks
+//! ([`abi`]). A [`TraceWriter`] encodes packets straight into its chunk; when the chunk is full, the
+//! [`Arbiter`] marks it complete and tells the service through a [`CommitSink`]; the service copies it
+//! ([`ServiceRegion`]) and frees it.
+//!
+//! ```text
+//! producer                                      service
+//!   TraceWriter ─► chunk ─► Complete              ServiceRegion::take_chunk ─► copy, chunk free again
+//!                  Arbiter ─► CommitSink ─ ─ ─ ─ ─►  (page, chunk, buffer)
+//! ```
+//!
+//! The two sides meet in the page words only, whose states are types here ([`Smb`], [`Chunk`]). The memory is a
+//! [`MappedRegion`] between processes, a [`PrivateRegion`] within one, or a model of loom atomics in
+//! `tests/loom.rs`.
+//!
+//! What it does not know: sockets, sessions, and what is in a packet, but for the two fields that a writer adds
+//! itself. The contract is `docs/spec/shared-memory.md`.
+//!
+//! # What a test of the memory orderings needs
+//!
+//! `RUSTFLAGS="--cfg esatto_loom" cargo test -p esatto-shm --test loom --release`
 
 pub mod abi;
 #[cfg(not(esatto_loom))]
@@ -9,6 +31,8 @@ mod chunk_writer;
 mod commit;
 mod error;
 mod fragments;
+#[cfg(not(esatto_loom))]
+mod fuzz;
 #[cfg(not(esatto_loom))]
 mod ids;
 #[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
@@ -28,12 +52,12 @@ mod writer;
 #[cfg(not(esatto_loom))]
 pub use arbiter::{Arbiter, ExhaustedPolicy, Options};
 #[cfg(not(esatto_loom))]
-pub use commit::{
-    ChunkToMove, ChunkToPatch, CommitRequest, CommitSink, FlushCallback, MAX_PATCHES_PER_ENTRY,
-    Patch,
-};
+pub use commit::{ChunkToMove, ChunkToPatch, CommitRequest, CommitSink, FlushCallback, MAX_PATCHES_PER_ENTRY, Patch};
 pub use error::Error;
 pub use fragments::{Fragment, Fragments};
+#[cfg(not(esatto_loom))]
+#[doc(hidden)]
+pub use fuzz::{fuzz_chunk_data, fuzz_service_region};
 #[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
 pub use mapped::{MEMFD_NAME, MappedRegion};
 #[cfg(esatto_loom)]

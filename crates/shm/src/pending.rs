@@ -4,9 +4,7 @@ use std::collections::HashMap;
 
 use crate::{
     abi::{CHUNK_HEADER_SIZE, ChunkFlags, PATCH_SIZE, Packets},
-    commit::{
-        ChunkToMove, ChunkToPatch, CommitRequest, FlushCallback, MAX_PATCHES_PER_ENTRY, Patch,
-    },
+    commit::{ChunkToMove, ChunkToPatch, CommitRequest, FlushCallback, MAX_PATCHES_PER_ENTRY, Patch},
     patches::PatchList,
     region::Region,
     smb::{
@@ -87,10 +85,7 @@ pub(crate) struct Batch {
 
 impl Pending {
     pub(crate) fn is_empty(&self) -> bool {
-        self.moves.is_empty()
-            && self.patches.is_empty()
-            && self.flush_request_id == 0
-            && self.callbacks.is_empty()
+        self.moves.is_empty() && self.patches.is_empty() && self.flush_request_id == 0 && self.callbacks.is_empty()
     }
 
     pub(crate) fn push_chunk(&mut self, finished: Finished) {
@@ -138,18 +133,11 @@ impl Pending {
     /// The last entry if it is for this chunk and has room, else a new one.
     fn patch_entry(&mut self, target: Target, writer_id: u16, chunk_id: u32) -> &mut ChunkToPatch {
         let fits = self.patches.last().is_some_and(|(_, e)| {
-            e.writer_id == writer_id
-                && e.chunk_id == chunk_id
-                && e.patches.len() < MAX_PATCHES_PER_ENTRY
+            e.writer_id == writer_id && e.chunk_id == chunk_id && e.patches.len() < MAX_PATCHES_PER_ENTRY
         });
         if !fits {
-            let entry = ChunkToPatch {
-                target_buffer: 0,
-                writer_id,
-                chunk_id,
-                patches: Vec::new(),
-                has_more_patches: false,
-            };
+            let entry =
+                ChunkToPatch { target_buffer: 0, writer_id, chunk_id, patches: Vec::new(), has_more_patches: false };
             self.patches.push((target, entry));
         }
         let (_, entry) = self.patches.last_mut().expect("an entry was pushed if there was none");
@@ -166,9 +154,7 @@ impl Pending {
         last: bool,
     ) -> bool {
         let found = self.moves.iter_mut().rev().find(|f| {
-            matches!(f.chunk, FinishedChunk::Unpatched(_))
-                && f.writer_id == writer_id
-                && f.chunk_id == chunk_id
+            matches!(f.chunk, FinishedChunk::Unpatched(_)) && f.writer_id == writer_id && f.chunk_id == chunk_id
         });
         let Some(finished) = found else { return false };
         let FinishedChunk::Unpatched(chunk) = &finished.chunk else { return false };
@@ -186,8 +172,8 @@ impl Pending {
 
     /// Gives the entries of a reservation their buffer.
     pub(crate) fn resolve(&mut self, reservation: u16, buffer: u16) {
-        let targets = (self.moves.iter_mut().map(|m| &mut m.target))
-            .chain(self.patches.iter_mut().map(|(target, _)| target));
+        let targets =
+            (self.moves.iter_mut().map(|m| &mut m.target)).chain(self.patches.iter_mut().map(|(target, _)| target));
         for target in targets {
             if *target == Target::Reservation(reservation) {
                 *target = Target::Buffer(buffer);
@@ -291,11 +277,7 @@ impl Splitter {
     }
 
     /// The flush id and the callbacks go into the last part.
-    pub(crate) fn finish(
-        mut self,
-        flush_request_id: u64,
-        callbacks: Vec<FlushCallback>,
-    ) -> Vec<CommitRequest> {
+    pub(crate) fn finish(mut self, flush_request_id: u64, callbacks: Vec<FlushCallback>) -> Vec<CommitRequest> {
         self.current.flush_request_id = flush_request_id;
         self.current.callbacks = callbacks;
         self.done.push(self.current);
@@ -379,4 +361,3 @@ impl Reservations {
         }
     }
 }
-

@@ -355,3 +355,46 @@ impl Drop for Packet<'_> {
         self.writer.end_packet();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        abi::PageSize,
+        commit::{CommitRequest, CommitSink},
+        region::PrivateRegion,
+        service::ServiceRegion,
+    };
+
+    struct Sink;
+
+    impl CommitSink for Sink {
+        fn commit(&self, _: CommitRequest) {}
+        fn register_writer(&self, _: u16, _: u16) {}
+        fn unregister_writer(&self, _: u16) {}
+        fn wake(&self) {}
+    }
+
+    #[test]
+    fn chunk_ids_begin_at_0_and_wrap() {
+        let region = Arc::new(PrivateRegion::new(16384));
+        let arbiter = Arbiter::new(region.clone(), PageSize::DEFAULT, Arc::new(Sink)).unwrap();
+        let service = ServiceRegion::new(region, PageSize::DEFAULT).unwrap();
+        let mut writer = arbiter.create_writer(1, ExhaustedPolicy::Drop);
+        let next = |writer: &mut TraceWriter| {
+            writer.new_packet();
+            writer.flush();
+            (0..4).find_map(|p| service.take_chunk(p, 0, &mut Vec::new()).ok()).unwrap().chunk_id
+        };
+        assert_eq!([next(&mut writer), next(&mut writer)], [0, 1]);
+        writer.chunk().set_next_chunk_id(u32::MAX);
+        assert_eq!([next(&mut writer), next(&mut writer)], [u32::MAX, 0]);
+    }
+
+    #[test]
+    fn writers_move_between_threads() {
+        fn assert_send<T: Send>() {}
+        assert_send::<TraceWriter>();
+        assert_send::<Packet<'_>>();
+    }
+}

@@ -12,7 +12,8 @@
 //! | ordering | model |
 //! |---|---|
 //! | AcqRel of completing a chunk, acquire of taking it | `hand_over_publishes_the_payload` |
-//! | AcqRel of freeing a chunk, acquire of acquiring it | `a_freed_chunk_comes_with_its_header_cleared` |
+//! | AcqRel of freeing a chunk, acquire of partitioning its page anew | `a_freed_page_comes_with_its_header_cleared` |
+//! | acquire of acquiring a chunk of a page still partitioned | `a_freed_chunk_comes_with_its_header_cleared` |
 //! | Release of `packets`, acquire of scraping it | `scraping_sees_only_finished_fragments` |
 //!
 //! The other two properties hold by the atomicity of the compare-exchange alone.
@@ -23,7 +24,7 @@ use std::sync::Arc as StdArc;
 
 use esatto_shm::{
     LoomRegion, Region, ServiceRegion, Smb,
-    abi::{ChunkFlags, ChunkHeader, PageLayout, PageSize, PageWord, Packets},
+    abi::{ChunkFlags, ChunkHeader, Packets, PageLayout, PageSize, PageWord},
     sync::Ordering,
 };
 use loom::thread;
@@ -92,29 +93,41 @@ fn two_writers_never_get_the_same_chunk() {
     });
 }
 
-#[test]
-fn a_freed_chunk_comes_with_its_header_cleared() {
-    model(|| {
-        let smb = smb(PageLayout::Div1);
-        smb.try_partition(0, PageLayout::Div1);
+/// A chunk of a Div1 or Div2 page is freed by one thread and acquired by the other as soon as it can be: what the
+/// freeing side stored into the header must be older than what the new writer stores.
+fn reacquire(layout: PageLayout) {
+    model(move || {
+        let smb = smb(layout);
+        smb.try_partition(0, layout);
         let chunk = smb.acquire_for_writing(0, 0, header(5, 7)).unwrap();
         smb.complete(chunk).unwrap();
+        if layout == PageLayout::Div2 {
+            // The page stays partitioned.
+            smb.acquire_for_writing(0, 1, header(5, 7)).unwrap();
+        }
         let taker = {
             let smb = smb.clone();
             thread::spawn(move || {
                 service(&smb).take_chunk(0, 0, &mut Vec::new()).unwrap();
             })
         };
-        if smb.try_partition(0, PageLayout::Div1) {
-            let chunk = smb.acquire_for_writing(0, 0, header(6, 0)).unwrap();
-            // What the freeing side stored is older than what we stored.
+        smb.try_partition(0, layout);
+        let acquired = smb.acquire_for_writing(0, 0, header(6, 0));
+        taker.join().unwrap();
+        if let Ok(chunk) = acquired {
             assert_eq!(smb.header(&chunk), header(6, 0));
-            taker.join().unwrap();
-            assert_eq!(smb.header(&chunk), header(6, 0));
-        } else {
-            taker.join().unwrap();
         }
     });
+}
+
+#[test]
+fn a_freed_page_comes_with_its_header_cleared() {
+    reacquire(PageLayout::Div1);
+}
+
+#[test]
+fn a_freed_chunk_comes_with_its_header_cleared() {
+    reacquire(PageLayout::Div2);
 }
 
 #[test]
@@ -140,14 +153,18 @@ fn scraping_sees_only_finished_fragments() {
                 publish(3);
             })
         };
-        service(&smb).scrape(&mut Vec::new(), |_| true, |info, payload| {
-            assert_eq!((info.writer_id, info.chunk_id, info.complete), (5, 9, false));
-            match info.finished_count() {
-                1 => assert_eq!(payload[..4], [1, 0xaa, 0, 0]),
-                2 => assert_eq!(payload[..4], [1, 0xaa, 1, 0xbb]),
-                n => panic!("{n} fragments"),
-            }
-        });
+        service(&smb).scrape(
+            &mut Vec::new(),
+            |_| true,
+            |info, payload| {
+                assert_eq!((info.writer_id, info.chunk_id, info.complete), (5, 9, false));
+                match info.finished_count() {
+                    1 => assert_eq!(payload[..4], [1, 0xaa, 0, 0]),
+                    2 => assert_eq!(payload[..4], [1, 0xaa, 1, 0xbb]),
+                    n => panic!("{n} fragments"),
+                }
+            },
+        );
         writer.join().unwrap();
     });
 }

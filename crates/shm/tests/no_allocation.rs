@@ -8,9 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use esatto_shm::{
-    Arbiter, CommitRequest, CommitSink, ExhaustedPolicy, PrivateRegion, TraceWriter, abi::PageSize,
-};
+use esatto_shm::{Arbiter, CommitRequest, CommitSink, ExhaustedPolicy, PrivateRegion, TraceWriter, abi::PageSize};
 
 struct Counting;
 

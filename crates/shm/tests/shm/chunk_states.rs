@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use esatto_shm::{
     Memory, PrivateRegion, Skip, Smb,
-    abi::{ChunkFlags, ChunkHeader, ChunkState, PageLayout, PageSize, PageWord, Packets},
+    abi::{ChunkFlags, ChunkHeader, ChunkState, Packets, PageLayout, PageSize, PageWord},
 };
 
 fn smb() -> Smb<Arc<PrivateRegion>> {
@@ -85,10 +85,7 @@ fn chunks_that_do_not_exist_are_not_acquired() {
     smb.try_partition(0, PageLayout::Div14);
     assert_eq!(smb.acquire_for_writing(0, 14, HEADER).unwrap_err(), none(14, 14));
     assert_eq!(smb.acquire_for_writing(0, u32::MAX, HEADER).unwrap_err(), none(u32::MAX, 14));
-    assert_eq!(
-        smb.acquire_for_writing(4, 0, HEADER).unwrap_err(),
-        Skip::NoSuchPage { page: 4, pages: 4 }
-    );
+    assert_eq!(smb.acquire_for_writing(4, 0, HEADER).unwrap_err(), Skip::NoSuchPage { page: 4, pages: 4 });
     for word in [0x6000_0000_u32, 0x7000_0000, 0x8000_0000] {
         let region = PrivateRegion::from_bytes(&{
             let mut bytes = vec![0; 4096];

@@ -9,8 +9,7 @@ use std::{
 
 use esatto_protozero::{Fields, HeapBuffer};
 use esatto_shm::{
-    CommitRequest, ExhaustedPolicy, Fragment, Fragments, Memory, Options, PrivateRegion,
-    ServiceRegion, TraceWriter,
+    CommitRequest, ExhaustedPolicy, Fragment, Fragments, Memory, Options, PrivateRegion, ServiceRegion, TraceWriter,
     abi::{ChunkFlags, DROP_MARKER_BYTES, PageLayout, PageSize},
 };
 
@@ -22,9 +21,7 @@ fn captures() -> PathBuf {
 
 /// Snapshots of the memory of one run, in order.
 fn snapshots(run: &str) -> Vec<Vec<u8>> {
-    (0..)
-        .map_while(|n| fs::read(captures().join(run).join(format!("producer.smb{n}.bin"))).ok())
-        .collect()
+    (0..).map_while(|n| fs::read(captures().join(run).join(format!("producer.smb{n}.bin"))).ok()).collect()
 }
 
 fn page_size(run: &str) -> PageSize {
@@ -119,21 +116,25 @@ fn every_snapshot_parses() {
             found += 1;
             let region: Arc<dyn Memory> = Arc::new(PrivateRegion::from_bytes(snapshot));
             let service = ServiceRegion::new(region, page_size(&run)).unwrap();
-            service.scrape(&mut Vec::new(), |_| true, |info, payload| {
-                chunks += 1;
-                let count = info.finished_count();
-                let fragments: Vec<_> = Fragments::new(payload, count).collect();
-                assert!(!fragments.contains(&Fragment::Invalid), "{run} {info:?}");
-                let dropped = fragments.iter().position(|f| *f == Fragment::Dropped);
-                assert_eq!(fragments.len(), dropped.map_or(usize::from(count), |d| d + 1));
-                assert!(info.flags.0 < 8 && (1..3).contains(&info.writer_id), "{run} {info:?}");
-                // Whole packets are whole messages.
-                for fragment in &fragments[1..fragments.len().max(2) - 1] {
-                    let Fragment::Data(data) = fragment else { continue };
-                    let mut fields = Fields::new(data);
-                    assert!(fields.by_ref().count() > 0 && !fields.is_malformed(), "{run} {info:?}");
-                }
-            });
+            service.scrape(
+                &mut Vec::new(),
+                |_| true,
+                |info, payload| {
+                    chunks += 1;
+                    let count = info.finished_count();
+                    let fragments: Vec<_> = Fragments::new(payload, count).collect();
+                    assert!(!fragments.contains(&Fragment::Invalid), "{run} {info:?}");
+                    let dropped = fragments.iter().position(|f| *f == Fragment::Dropped);
+                    assert_eq!(fragments.len(), dropped.map_or_else(|| usize::from(count), |d| d + 1));
+                    assert!(info.flags.0 < 8 && (1..3).contains(&info.writer_id), "{run} {info:?}");
+                    // Whole packets are whole messages.
+                    for fragment in &fragments[1..fragments.len().max(2) - 1] {
+                        let Fragment::Data(data) = fragment else { continue };
+                        let mut fields = Fields::new(data);
+                        assert!(fields.by_ref().count() > 0 && !fields.is_malformed(), "{run} {info:?}");
+                    }
+                },
+            );
         }
         assert!(chunks > 0 || snapshots.is_empty(), "{run}");
     }

@@ -1,6 +1,6 @@
 use esatto_shm::{
     Memory, PrivateRegion, Region, ServiceRegion, Skip, Smb,
-    abi::{ChunkHeader, ChunkState, PageLayout, PageSize, PageWord, Packets},
+    abi::{ChunkHeader, ChunkState, Packets, PageLayout, PageSize, PageWord},
     sync::Ordering,
 };
 use std::sync::Arc;
@@ -54,9 +54,13 @@ fn every_page_word_is_survived() {
         for at in (8..4096).step_by(4) {
             region.atomic_u32(3 * 4096 + at).store(0xffff_ffff, Ordering::Relaxed);
         }
-        service.scrape(&mut Vec::new(), |_| true, |info, payload| {
-            assert!(info.writer_id != 0 && payload.len() <= 4080);
-        });
+        service.scrape(
+            &mut Vec::new(),
+            |_| true,
+            |info, payload| {
+                assert!(info.writer_id != 0 && payload.len() <= 4080);
+            },
+        );
         for chunk in 0..16 {
             let _ = service.take_chunk(3, chunk, &mut out);
             let _ = service.discard_chunk(2, chunk);
@@ -80,10 +84,7 @@ fn a_discarded_chunk_is_free() {
     let (_, service, smb) = hostile();
     smb.try_partition(0, PageLayout::Div1);
     let chunk = smb.acquire_for_writing(0, 0, HEADER).unwrap();
-    assert_eq!(
-        service.discard_chunk(0, 0).unwrap_err(),
-        Skip::WrongState { state: ChunkState::BeingWritten }
-    );
+    assert_eq!(service.discard_chunk(0, 0).unwrap_err(), Skip::WrongState { state: ChunkState::BeingWritten });
     smb.complete(chunk).unwrap();
     service.discard_chunk(0, 0).unwrap();
     assert_eq!(smb.page_word(0), PageWord::FREE);
@@ -135,10 +136,7 @@ mod descriptors {
             SealFlags::SEAL | SealFlags::GROW,
         ] {
             let missing = ALL.difference(seals).bits();
-            assert_eq!(
-                refused(memfd(16384, seals), 4096),
-                Error::MissingSeals { seals: seals.bits(), missing }
-            );
+            assert_eq!(refused(memfd(16384, seals), 4096), Error::MissingSeals { seals: seals.bits(), missing });
         }
     }
 
@@ -160,10 +158,7 @@ mod descriptors {
             let error = refused(memfd(1 << 20, ALL), page_size);
             assert_eq!(error, Error::PageSize { bytes: page_size });
         }
-        assert!(matches!(
-            MappedRegion::from_service(memfd(0, ALL)).unwrap_err(),
-            Error::Size { bytes: 0, .. }
-        ));
+        assert!(matches!(MappedRegion::from_service(memfd(0, ALL)).unwrap_err(), Error::Size { bytes: 0, .. }));
     }
 
     #[test]

@@ -64,8 +64,7 @@ fn a_leaked_packet_is_taken_back_by_the_next_one_or_a_flush() {
         assert_eq!(writer.abandoned_count(), 1);
         writer.flush();
         let sizes: Vec<_> = rig.drain().iter().map(|t| t.sizes()).collect();
-        let want: &[Vec<usize>] =
-            if flush { &[vec![13, 0], vec![16, 0]] } else { &[vec![13, 16, 0]] };
+        let want: &[Vec<usize>] = if flush { &[vec![13, 0], vec![16, 0]] } else { &[vec![13, 16, 0]] };
         assert_eq!(sizes, want);
     }
 }

@@ -14,4 +14,5 @@ mod patches;
 mod rig;
 mod scraping;
 mod startup;
+mod threads;
 mod writing;

@@ -71,10 +71,7 @@ fn older_chunks_are_patched_first() {
         inner.bytes(1, &[1; 4080]);
     }
     let all = patches(&rig.commits());
-    assert_eq!(all.iter().map(|p| (p.0, p.1.len(), p.2)).collect::<Vec<_>>(), [
-        (0, 1, false),
-        (1, 1, false)
-    ]);
+    assert_eq!(all.iter().map(|p| (p.0, p.1.len(), p.2)).collect::<Vec<_>>(), [(0, 1, false), (1, 1, false)]);
 }
 
 #[test]

@@ -10,13 +10,13 @@ use std::{
 
 use esatto_protozero::Message;
 use esatto_shm::{
-    Arbiter, ChunkInfo, CommitRequest, CommitSink, ExhaustedPolicy, Fragment, Fragments, Memory,
-    Options, Packet, PrivateRegion, Region, ServiceRegion, TraceWriter,
+    Arbiter, ChunkInfo, CommitRequest, CommitSink, ExhaustedPolicy, Fragment, Fragments, Memory, Options, Packet,
+    PrivateRegion, Region, ServiceRegion, TraceWriter,
     abi::{CHUNK_HEADER_SIZE, ChunkHeader, PageSize, PageWord},
 };
 
 #[derive(Debug)]
-pub enum Event {
+pub(crate) enum Event {
     Register(u16, u16),
     Unregister(u16),
     Commit(CommitRequest),
@@ -24,33 +24,33 @@ pub enum Event {
 
 /// What a sink saw, and what the test wants it to do.
 #[derive(Default)]
-pub struct Recorder {
-    pub events: Mutex<Vec<Event>>,
-    pub wakes: AtomicUsize,
-    pub delays: Mutex<Vec<Duration>>,
-    pub stalls: Mutex<Vec<Duration>>,
-    pub aborts: AtomicUsize,
-    pub on_connection_thread: AtomicBool,
+pub(crate) struct Recorder {
+    pub(crate) events: Mutex<Vec<Event>>,
+    pub(crate) wakes: AtomicUsize,
+    pub(crate) delays: Mutex<Vec<Duration>>,
+    pub(crate) stalls: Mutex<Vec<Duration>>,
+    pub(crate) aborts: AtomicUsize,
+    pub(crate) on_connection_thread: AtomicBool,
     /// Takes chunks as a service would, at once.
-    pub service: Mutex<Option<ServiceRegion>>,
-    pub taken: Mutex<Vec<Taken>>,
+    pub(crate) service: Mutex<Option<ServiceRegion>>,
+    pub(crate) taken: Mutex<Vec<Taken>>,
     /// Called for every stall.
-    pub while_stalled: Mutex<Option<Box<dyn FnMut() + Send>>>,
+    pub(crate) while_stalled: Mutex<Option<Box<dyn FnMut() + Send>>>,
 }
 
 /// A chunk that the service copied.
 #[derive(Clone, Debug)]
-pub struct Taken {
-    pub info: ChunkInfo,
-    pub payload: Vec<u8>,
+pub(crate) struct Taken {
+    pub(crate) info: ChunkInfo,
+    pub(crate) payload: Vec<u8>,
 }
 
 impl Taken {
-    pub fn fragments(&self) -> Vec<Fragment<'_>> {
+    pub(crate) fn fragments(&self) -> Vec<Fragment<'_>> {
         Fragments::new(&self.payload, self.info.count).collect()
     }
 
-    pub fn sizes(&self) -> Vec<usize> {
+    pub(crate) fn sizes(&self) -> Vec<usize> {
         sizes(&self.payload, self.info.count)
     }
 }
@@ -99,44 +99,43 @@ impl CommitSink for Recorder {
     }
 }
 
-pub struct Rig {
-    pub arbiter: Arc<Arbiter>,
-    pub sink: Arc<Recorder>,
-    pub region: Arc<PrivateRegion>,
-    pub service: ServiceRegion,
+pub(crate) struct Rig {
+    pub(crate) arbiter: Arc<Arbiter>,
+    pub(crate) sink: Arc<Recorder>,
+    pub(crate) region: Arc<PrivateRegion>,
+    pub(crate) service: ServiceRegion,
 }
 
 impl Rig {
-    pub fn new(size: usize) -> Self {
+    pub(crate) fn new(size: usize) -> Self {
         Self::with_options(size, Options::default())
     }
 
-    pub fn with_options(size: usize, options: Options) -> Self {
+    pub(crate) fn with_options(size: usize, options: Options) -> Self {
         Self::with_page_size(size, PageSize::DEFAULT, options)
     }
 
-    pub fn with_page_size(size: usize, page_size: PageSize, options: Options) -> Self {
+    pub(crate) fn with_page_size(size: usize, page_size: PageSize, options: Options) -> Self {
         let region = Arc::new(PrivateRegion::new(size));
         let memory: Arc<dyn Memory> = region.clone();
         let sink = Arc::new(Recorder::default());
-        let arbiter =
-            Arbiter::with_options(memory.clone(), page_size, sink.clone(), options).unwrap();
+        let arbiter = Arbiter::with_options(memory.clone(), page_size, sink.clone(), options).unwrap();
         let service = ServiceRegion::new(memory, page_size).unwrap();
         Self { arbiter, sink, region, service }
     }
 
     /// From now on chunks are freed as soon as they are committed.
-    pub fn with_service(self) -> Self {
+    pub(crate) fn with_service(self) -> Self {
         *self.sink.service.lock().unwrap() = Some(self.service.clone());
         self
     }
 
-    pub fn writer(&self) -> TraceWriter {
+    pub(crate) fn writer(&self) -> TraceWriter {
         self.arbiter.create_writer(1, ExhaustedPolicy::Drop)
     }
 
     /// Sends what is pending and returns the requests since the last call.
-    pub fn commits(&self) -> Vec<CommitRequest> {
+    pub(crate) fn commits(&self) -> Vec<CommitRequest> {
         self.arbiter.send_pending();
         let events = std::mem::take(&mut *self.sink.events.lock().unwrap());
         events
@@ -149,49 +148,49 @@ impl Rig {
     }
 
     /// Everything pending in one request.
-    pub fn commit(&self) -> CommitRequest {
+    pub(crate) fn commit(&self) -> CommitRequest {
         let mut commits = self.commits();
         assert_eq!(commits.len(), 1, "{commits:?}");
         commits.remove(0)
     }
 
-    pub fn take(&self, page: u32, chunk: u32) -> Taken {
+    pub(crate) fn take(&self, page: u32, chunk: u32) -> Taken {
         let mut payload = Vec::new();
         let info = self.service.take_chunk(page, chunk, &mut payload).unwrap();
         Taken { info, payload }
     }
 
     /// Sends and takes everything.
-    pub fn drain(&self) -> Vec<Taken> {
+    pub(crate) fn drain(&self) -> Vec<Taken> {
         self.commits()
             .iter()
             .flat_map(|c| c.moves.iter().map(|m| self.take(m.page, m.chunk)).collect::<Vec<_>>())
             .collect()
     }
 
-    pub fn word(&self, page: usize) -> PageWord {
+    pub(crate) fn word(&self, page: usize) -> PageWord {
         PageWord(self.bytes(page * self.arbiter.page_size().bytes(), 4).try_into().map(u32::from_ne_bytes).unwrap())
     }
 
     /// Header of the only chunk of a page.
-    pub fn header(&self, page: usize) -> ChunkHeader {
+    pub(crate) fn header(&self, page: usize) -> ChunkHeader {
         let at = page * self.arbiter.page_size().bytes() + 8;
         ChunkHeader::from_bytes(self.bytes(at, CHUNK_HEADER_SIZE).try_into().unwrap())
     }
 
-    pub fn payload(&self, page: usize) -> Vec<u8> {
+    pub(crate) fn payload(&self, page: usize) -> Vec<u8> {
         let page_size = self.arbiter.page_size().bytes();
         self.bytes(page * page_size + 16, page_size - 16)
     }
 
-    pub fn bytes(&self, at: usize, len: usize) -> Vec<u8> {
+    pub(crate) fn bytes(&self, at: usize, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
         self.region.read_into(at, &mut bytes);
         bytes
     }
 }
 
-pub fn sizes(payload: &[u8], count: u16) -> Vec<usize> {
+pub(crate) fn sizes(payload: &[u8], count: u16) -> Vec<usize> {
     Fragments::new(payload, count)
         .map(|f| match f {
             Fragment::Data(data) => data.len(),
@@ -201,19 +200,19 @@ pub fn sizes(payload: &[u8], count: u16) -> Vec<usize> {
 }
 
 /// The capture's test packet: a timestamp and `TestEvent.str`.
-pub fn test_packet(writer: &mut TraceWriter, timestamp: u64, text: &str) {
+pub(crate) fn test_packet(writer: &mut TraceWriter, timestamp: u64, text: &str) {
     let mut packet = writer.new_packet();
     test_fields(&mut packet, timestamp, text);
 }
 
-pub fn test_fields(packet: &mut Packet<'_>, timestamp: u64, text: &str) {
+pub(crate) fn test_fields(packet: &mut Packet<'_>, timestamp: u64, text: &str) {
     let mut message = packet.message();
     message.varint(8, timestamp);
     message.begin(900).string(1, text);
 }
 
 /// The capture's nested packet: 100-byte strings in `TestEvent.payload`.
-pub fn nested_packet(writer: &mut TraceWriter, timestamp: u64, strings: usize) {
+pub(crate) fn nested_packet(writer: &mut TraceWriter, timestamp: u64, strings: usize) {
     let mut packet = writer.new_packet();
     let mut message = packet.message();
     message.varint(8, timestamp);
@@ -225,12 +224,12 @@ pub fn nested_packet(writer: &mut TraceWriter, timestamp: u64, strings: usize) {
 }
 
 /// A packet of exactly `len` bytes, at least 2.
-pub fn raw_packet(writer: &mut TraceWriter, len: usize) {
+pub(crate) fn raw_packet(writer: &mut TraceWriter, len: usize) {
     let mut packet = writer.new_packet();
     raw_fields(packet.message(), len);
 }
 
-pub fn raw_fields(mut message: Message<'_>, len: usize) {
+pub(crate) fn raw_fields(mut message: Message<'_>, len: usize) {
     let fits = |n: usize| 1 + if n < 128 { 1 } else { 2 } + n == len;
     let n = (0..len).find(|n| fits(*n)).expect("no field of this length");
     message.bytes(1, &vec![0xab; n]);
@@ -238,6 +237,6 @@ pub fn raw_fields(mut message: Message<'_>, len: usize) {
 }
 
 /// A first packet, so that those behind it have no additions of the writer. Takes 4 bytes.
-pub fn first_packet(writer: &mut TraceWriter) {
+pub(crate) fn first_packet(writer: &mut TraceWriter) {
     writer.new_packet();
 }

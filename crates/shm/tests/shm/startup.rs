@@ -34,12 +34,7 @@ fn binding_registers_the_writers_and_then_commits_with_the_real_buffer() {
     let late = rig.arbiter.create_startup_writer(7);
     rig.arbiter.send_pending();
     let events = rig.sink.events.lock().unwrap();
-    let [
-        Event::Register(1, 3),
-        Event::Commit(first),
-        Event::Commit(second),
-        Event::Register(2, 3),
-    ] = &events[..]
+    let [Event::Register(1, 3), Event::Commit(first), Event::Commit(second), Event::Register(2, 3)] = &events[..]
     else {
         panic!("{events:?}")
     };
