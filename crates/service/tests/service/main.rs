@@ -1,5 +1,9 @@
 //! The service as its owner sees it: inputs in, outputs out.
 
 mod captures;
+mod faults;
+mod files;
+mod hostile;
+mod reading;
 mod sessions;
 mod world;

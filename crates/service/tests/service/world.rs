@@ -91,6 +91,8 @@ pub(crate) struct World {
     pub(crate) closed_clients: Vec<ClientId>,
     pub(crate) warnings: Vec<String>,
     pub(crate) memory_is_available: bool,
+    /// Clients are never ready for more.
+    pub(crate) is_slow: bool,
     /// Handed out instead of the next memory that is asked for.
     pub(crate) prepared: Option<Box<dyn SharedBuffer>>,
     next: u64,
@@ -135,6 +137,7 @@ impl World {
             closed_clients: Vec::new(),
             warnings: Vec::new(),
             memory_is_available: true,
+            is_slow: false,
             prepared: None,
             next: 0,
         }
@@ -179,7 +182,7 @@ impl World {
                 return Some(Input::SharedBufferCreated { client, buffer });
             }
             Output::CloseClient { client, .. } => self.closed_clients.push(client),
-            Output::AwaitReady(client) => return Some(Input::Ready(client)),
+            Output::AwaitReady(client) => return (!self.is_slow).then_some(Input::Ready(client)),
             Output::SetTimer { timer, clock, at_ns } => {
                 assert!(self.timers.insert(timer, (clock, at_ns)).is_none(), "a timer is set twice");
             }

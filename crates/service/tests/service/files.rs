@@ -1,0 +1,161 @@
+//! Sessions that are streamed into a file.
+
+use esatto_schema::consumer_port::Method;
+use esatto_schema::trace_config::{FFlushMode, WriteFlushMode};
+use esatto_schema::{TraceConfig, TracePacketReader, TraceReader};
+use esatto_service::{FileId, Input};
+
+use crate::world::{World, config, packet, text_of};
+
+fn streaming(sources: &[&str]) -> TraceConfig {
+    TraceConfig { write_into_file: Some(true), file_write_period_ms: Some(1000), ..config(sources) }
+}
+
+fn texts(world: &World) -> Vec<String> {
+    let bytes = &world.files[&FileId(1)];
+    let trace = TraceReader::parse(bytes).expect("a file of whole packets");
+    trace.packet().filter_map(|packet| text_of(packet.as_bytes())).collect()
+}
+
+#[test]
+fn a_file_is_written_periodically_and_completed_at_the_end() {
+    let mut world = World::new();
+    let mut producer = world.producer("p");
+    world.register(&producer, "ds");
+    let consumer = world.consumer();
+    let end = world.enable_with(consumer, &streaming(&["ds"]), true);
+    world.commit(&mut producer, 1, 1, 0, &[&packet("a")]);
+    assert!(texts(&world).is_empty());
+    world.advance_ms(1000);
+    assert_eq!(texts(&world), ["a"]);
+    world.commit(&mut producer, 1, 1, 1, &[&packet("b")]);
+    assert!(world.read(consumer).is_empty(), "such a session is not read");
+    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    assert_eq!(texts(&world), ["a", "b"]);
+    assert_eq!(world.ended(end).as_deref(), Some(""));
+    assert_eq!((&world.synced_files[..], &world.closed_files[..]), (&[FileId(1)][..], &[FileId(1)][..]));
+    let trace = TraceReader::new(&world.files[&FileId(1)]);
+    let last = trace.packet().last().unwrap();
+    assert!(last.trace_stats().is_some());
+}
+
+#[test]
+fn a_file_is_made_from_a_path_or_a_descriptor_but_not_both() {
+    let mut world = World::new();
+    let consumer = world.consumer();
+    let neither = world.enable(consumer, &streaming(&[]));
+    assert!(world.ended(neither).unwrap().contains("output_path"));
+    let with_path = TraceConfig { output_path: Some("/tmp/x".into()), ..streaming(&[]) };
+    let both = world.enable_with(consumer, &with_path, true);
+    assert!(world.ended(both).unwrap().contains("not both"));
+    world.file_error = Some("it exists".to_owned());
+    let refused = world.enable(consumer, &with_path);
+    assert_eq!(world.ended(refused).as_deref(), Some("output_path /tmp/x: it exists"));
+    world.file_error = None;
+    let accepted = world.enable(consumer, &with_path);
+    assert_eq!(world.ended(accepted), None);
+}
+
+#[test]
+fn a_full_file_ends_the_session_below_its_limit() {
+    let mut world = World::new();
+    let mut producer = world.producer("p");
+    world.register(&producer, "ds");
+    let consumer = world.consumer();
+    let config = TraceConfig { max_file_size_bytes: Some(5000), ..streaming(&["ds"]) };
+    let end = world.enable_with(consumer, &config, true);
+    for id in 0..10 {
+        world.commit(&mut producer, 1, 1, id, &[&packet(&"x".repeat(1000))]);
+    }
+    world.advance_ms(1000);
+    assert_eq!(world.ended(end).as_deref(), Some(""));
+    let len = world.files[&FileId(1)].len();
+    assert!((3000..5000).contains(&len), "{len}");
+    assert!(!texts(&world).is_empty());
+    assert_eq!(world.closed_files, [FileId(1)]);
+}
+
+#[test]
+fn a_write_error_ends_the_session_and_is_told() {
+    let mut world = World::new();
+    let consumer = world.consumer();
+    let end = world.enable_with(consumer, &streaming(&[]), true);
+    world.file_error = Some("no space left".to_owned());
+    world.advance_ms(1000);
+    assert_eq!(world.ended(end).as_deref(), Some("the trace file cannot be written: no space left"));
+    assert_eq!(world.closed_files, [FileId(1)]);
+}
+
+#[test]
+fn data_sources_are_flushed_before_rare_writes_and_periodically_otherwise() {
+    for (period_ms, mode, flushes) in
+        [(6000, None, 1), (1000, None, 1), (1000, Some(WriteFlushMode(3)), 6), (1000, Some(WriteFlushMode(2)), 0)]
+    {
+        let mut world = World::new();
+        let producer = world.producer("p");
+        world.register(&producer, "ds");
+        let consumer = world.consumer();
+        let config = TraceConfig {
+            file_write_period_ms: Some(period_ms),
+            write_flush_mode: mode,
+            flush_timeout_ms: Some(10),
+            ..streaming(&["ds"])
+        };
+        world.enable_with(consumer, &config, true);
+        let start_ms = world.now.monotonic_ns / 1_000_000;
+        world.advance_ms(6000 - start_ms % 6000);
+        world.commands(&producer);
+        world.advance_ms(6000);
+        let count = world.commands(&producer).iter().filter(|command| command.flush.is_some()).count();
+        assert_eq!(count, flushes, "{period_ms} {mode:?}");
+    }
+}
+
+#[test]
+fn every_pass_is_synced_if_asked_for() {
+    let mut world = World::new();
+    let consumer = world.consumer();
+    let config = TraceConfig { fflush_post_write: Some(FFlushMode::FFLUSH_ENABLED), ..streaming(&[]) };
+    world.enable_with(consumer, &config, true);
+    world.advance_ms(3000);
+    assert_eq!(world.synced_files.len(), 3);
+}
+
+#[test]
+fn a_consumer_that_goes_leaves_a_complete_file() {
+    let mut world = World::new();
+    let mut producer = world.producer("p");
+    world.register(&producer, "ds");
+    let consumer = world.consumer();
+    world.enable_with(consumer, &streaming(&["ds"]), true);
+    for id in 0..20 {
+        world.commit(&mut producer, 1, 1, id, &[&packet(&"x".repeat(2000))]);
+    }
+    world.feed(Input::ConsumerDisconnected(consumer));
+    assert_eq!(texts(&world).len(), 20);
+    let trace = TraceReader::new(&world.files[&FileId(1)]);
+    let packets: Vec<_> = trace.packet().map(|packet| TracePacketReader::new(packet.as_bytes())).collect();
+    assert!(packets.last().unwrap().trace_stats().is_some());
+    assert_eq!(world.closed_files, [FileId(1)]);
+}
+
+#[test]
+fn a_detached_session_completes_its_file_when_its_time_is_over() {
+    use esatto_protozero::Owned;
+    let mut world = World::new();
+    let mut producer = world.producer("p");
+    world.register(&producer, "ds");
+    let consumer = world.consumer();
+    let config = TraceConfig { duration_ms: Some(2500), ..streaming(&["ds"]) };
+    world.enable_with(consumer, &config, true);
+    let detach = esatto_schema::DetachRequest { key: Some("k".into()), ..Default::default() };
+    world.consumer_call(consumer, Method::Detach, &detach.encode());
+    world.feed(Input::ConsumerDisconnected(consumer));
+    world.commit(&mut producer, 1, 1, 0, &[&packet("a")]);
+    world.advance_ms(2500);
+    world.acknowledge_flush(&producer, 1);
+    world.advance_ms(5000);
+    assert_eq!(texts(&world), ["a"]);
+    assert_eq!(world.closed_files, [FileId(1)]);
+    assert_eq!(world.timers(), 0, "the session is gone");
+}
