@@ -14,6 +14,8 @@ mod context;
 mod enable;
 mod file_output;
 mod flush;
+#[doc(hidden)]
+pub mod fuzz;
 mod ids;
 mod lifecycle;
 mod packet_check;

@@ -60,10 +60,10 @@ pub(crate) fn check<'a>(slices: impl Iterator<Item = &'a [u8]>) -> Option<Found>
 
 /// Appends the trusted fields to `trailer`.
 pub(crate) fn stamp(trailer: &mut Vec<u8>, identity: &Identity, sequence_id: u32, loss: u32) {
-    put(trailer, 3, i64::from(identity.uid).cast_unsigned());
+    put(trailer, 3, i64::from(identity.uid) as u64);
     put(trailer, 10, sequence_id.into());
     if let Some(pid) = identity.pid {
-        put(trailer, 79, i64::from(pid).cast_unsigned());
+        put(trailer, 79, i64::from(pid) as u64);
     }
     if identity.machine_id != 0 {
         put(trailer, 98, identity.machine_id.into());

@@ -39,7 +39,7 @@ impl Service {
         stats.final_flush_outcome = session.final_flush_outcome;
         let has_histograms = !session.builtin(|builtin| builtin.disable_chunk_usage_histograms);
         if has_histograms {
-            stats.chunk_payload_histogram_def = HISTOGRAM_LIMITS.iter().map(|&limit| limit.cast_signed()).collect();
+            stats.chunk_payload_histogram_def = HISTOGRAM_LIMITS.iter().map(|&limit| limit as i64).collect();
         }
         for (index, buffer) in session.buffers.iter().enumerate() {
             let Some(buffer) = self.buffers.get(buffer) else { continue };
@@ -53,7 +53,7 @@ impl Service {
                 stats.writer_stats.push(WriterStats {
                     sequence_id: Some(id.into()),
                     chunk_payload_histogram_counts: writer.counts.to_vec(),
-                    chunk_payload_histogram_sum: writer.sums.iter().map(|&sum| sum.cast_signed()).collect(),
+                    chunk_payload_histogram_sum: writer.sums.iter().map(|&sum| sum as i64).collect(),
                     buffer: count(index),
                     ..WriterStats::default()
                 });
@@ -159,7 +159,7 @@ fn tracing_session(session: &Session) -> TracingSession {
         buffer_size_kb: config.buffers.iter().map(|buffer| buffer.size_kb.unwrap_or(0)).collect(),
         duration_ms: Some(config.duration_ms.unwrap_or(0)),
         num_data_sources: Some(u32::try_from(session.instances.len()).unwrap_or(u32::MAX)),
-        start_realtime_ns: session.news.initial_snapshot.map(|now| now.realtime_ns.cast_signed()),
+        start_realtime_ns: session.news.initial_snapshot.map(|now| now.realtime_ns as i64),
         bugreport_score: config.bugreport_score,
         bugreport_filename: config.bugreport_filename.clone(),
         is_started: Some(session.state == State::Started),

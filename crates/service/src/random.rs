@@ -35,6 +35,6 @@ impl Random {
     pub(crate) fn uuid(&mut self) -> (i64, i64) {
         let msb = self.next() & !0xf000 | 0x4000;
         let lsb = self.next() >> 2 | 1 << 63;
-        (msb.cast_signed(), lsb.cast_signed())
+        (msb as i64, lsb as i64)
     }
 }

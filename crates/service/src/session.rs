@@ -328,7 +328,7 @@ impl News {
 
 /// Whether some clock advanced differently from BOOTTIME.
 fn has_drifted(last: &Now, now: &Now) -> bool {
-    let boot = now.boottime_ns.wrapping_sub(last.boottime_ns).cast_signed();
+    let boot = now.boottime_ns.wrapping_sub(last.boottime_ns) as i64;
     let clocks = |at: &Now| {
         let tsc = at.tsc.unwrap_or(at.boottime_ns);
         [at.realtime_ns, at.realtime_coarse_ns, at.monotonic_ns, at.monotonic_coarse_ns, at.monotonic_raw_ns, tsc]
@@ -336,7 +336,7 @@ fn has_drifted(last: &Now, now: &Now) -> bool {
     clocks(last)
         .iter()
         .zip(clocks(now))
-        .any(|(&last, now)| now.wrapping_sub(last).cast_signed().abs_diff(boot) >= SNAPSHOT_DRIFT_NS)
+        .any(|(&last, now)| (now.wrapping_sub(last) as i64).abs_diff(boot) >= SNAPSHOT_DRIFT_NS)
 }
 
 /// Packet sequence ids: 1 is the service, writers count from 2 as they are named first.

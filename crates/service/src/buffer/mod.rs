@@ -292,4 +292,30 @@ impl CentralBuffer {
             Stats { chunks_read: 0, bytes_read: 0, readaheads_succeeded: 0, readaheads_failed: 0, ..self.stats };
         Some(copy)
     }
+
+    /// Checks that records, sequences and write position agree.
+    #[doc(hidden)]
+    pub fn assert_consistent(&self) {
+        let mut at = 0;
+        let mut chunks = 0;
+        let mut saw_write = self.write == self.data.len();
+        while at < self.data.len() {
+            saw_write |= at == self.write;
+            let record = record::load(&self.data, at);
+            if let record::Record::Chunk(chunk) = record {
+                chunks += 1;
+                assert!(chunk.read <= chunk.available && chunk.available <= chunk.reserved);
+                let sequence = self.sequences.get(chunk.slot);
+                assert!(
+                    sequence.chunks.iter().any(|stored| stored.offset as usize == at && stored.id == chunk.chunk_id)
+                );
+            }
+            assert!(record.size() >= record::HEADER && record.size() % record::HEADER == 0);
+            at += record.size();
+        }
+        assert_eq!(at, self.data.len());
+        assert!(saw_write, "the write position is between two records");
+        assert!(self.data.len() <= self.capacity);
+        assert_eq!(chunks, self.sequences.iter().map(|sequence| sequence.chunks.len()).sum::<usize>());
+    }
 }
