@@ -1,0 +1,95 @@
+//! Group `build`: what an SDK adds to the build of a program.
+
+use std::path::Path;
+use std::time::Instant;
+
+use crate::cargo;
+use crate::row::Row;
+
+const GROUP: &str = "build";
+const PEER: &str = "perfetto-sdk 1.2.1";
+
+/// What a clean build costs.
+#[derive(Clone, Copy, Debug)]
+struct Cost {
+    wall_s: f64,
+    cpu_s: f64,
+    stripped_kb: f64,
+    crates: f64,
+}
+
+pub(crate) fn run() -> Result<Vec<Row>, String> {
+    let none = measure("bench-user-none", "bench-user-none")?;
+    let ours = measure("bench-user-esatto", "esatto")?;
+    let theirs = measure("bench-user-perfetto", "perfetto-sdk")
+        .inspect_err(|error| eprintln!("bench: without {PEER}: {error}"))
+        .ok();
+    let row = |case, unit, value: &dyn Fn(Cost) -> f64| {
+        Row::new(GROUP, case, unit, value(ours)).beside(PEER, theirs.map(value))
+    };
+    Ok(vec![
+        row("clean release build, CPU time", "s", &|cost| cost.cpu_s),
+        row("clean release build, wall time", "s", &|cost| cost.wall_s),
+        row("crates in the dependency tree", "crates", &|cost| cost.crates),
+        row("stripped program", "KB", &|cost| cost.stripped_kb),
+        row("added to a stripped program", "KB", &|cost| cost.stripped_kb - none.stripped_kb),
+        Row::new(GROUP, "floor: clean release build of an empty program, CPU time", "s", none.cpu_s),
+        Row::new(GROUP, "floor: stripped empty program", "KB", none.stripped_kb),
+    ])
+}
+
+/// Builds `package` from nothing and counts the crates that `sdk` needs, itself included.
+fn measure(package: &str, sdk: &str) -> Result<Cost, String> {
+    eprintln!("bench: build: {package}");
+    // Downloads are not what is measured.
+    run_cargo(cargo::command().args(["fetch", "--quiet"]))?;
+    let target = tempfile::tempdir().map_err(|error| format!("temporary folder: {error}"))?;
+    let cpu = children_cpu_s()?;
+    let wall = Instant::now();
+    run_cargo(
+        cargo::command()
+            .args(["build", "--quiet", "--release", "--offline", "-p", package, "--target-dir"])
+            .arg(target.path())
+            .env("CARGO_PROFILE_RELEASE_STRIP", "symbols"),
+    )?;
+    let wall_s = wall.elapsed().as_secs_f64();
+    let cpu_s = children_cpu_s()? - cpu;
+    let program = target.path().join("release").join(package);
+    let stripped = std::fs::metadata(&program).map_err(|error| format!("{}: {error}", program.display()))?.len();
+    Ok(Cost { wall_s, cpu_s, stripped_kb: stripped as f64 / 1000.0, crates: count_crates(package, sdk)? })
+}
+
+fn run_cargo(command: &mut std::process::Command) -> Result<(), String> {
+    let status = command.status().map_err(|error| format!("cargo: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("cargo {:?}: {status}", command.get_args().next())) }
+}
+
+/// Distinct crates, normal and build dependencies.
+fn count_crates(package: &str, sdk: &str) -> Result<f64, String> {
+    let output = cargo::command()
+        .args(["tree", "--offline", "--no-dedupe", "--prefix", "none", "-e", "normal,build", "-p", package])
+        .output()
+        .map_err(|error| format!("cargo tree: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let name_and_version = |line: &str| line.split(' ').take(2).collect::<Vec<_>>().join(" ");
+    let mut crates: Vec<String> = text.lines().filter(|line| !line.is_empty()).map(name_and_version).collect();
+    crates.sort_unstable();
+    crates.dedup();
+    if !crates.iter().any(|name| name.split(' ').next() == Some(sdk)) {
+        return Err(format!("cargo tree names no {sdk} among the dependencies of {package}"));
+    }
+    // The program itself is not the SDK's.
+    Ok((crates.len() - usize::from(package != sdk)) as f64)
+}
+
+/// CPU time of all children that have ended, in seconds (`/proc/self/stat`, fields 16 and 17).
+fn children_cpu_s() -> Result<f64, String> {
+    /// `USER_HZ`, the same on all of Linux.
+    const TICKS_PER_S: f64 = 100.0;
+    let file = Path::new("/proc/self/stat");
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    // The second field, the program's name, may hold spaces; it ends with the last parenthesis.
+    let after_name = text.rsplit(')').next().unwrap_or_default();
+    let ticks = after_name.split_whitespace().skip(13).take(2).filter_map(|field| field.parse::<f64>().ok());
+    Ok(ticks.sum::<f64>() / TICKS_PER_S)
+}

@@ -1,0 +1,38 @@
+//! Building the measured programs.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// This workspace.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// `cargo` for this workspace, without what `cargo run` put into the environment.
+pub(crate) fn command() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST") || text == "CARGO_CRATE_NAME" {
+            command.env_remove(&name);
+        }
+    }
+    command
+}
+
+/// Builds a program of this workspace as this one was built, and returns where it lies.
+pub(crate) fn build(package: &str) -> Result<PathBuf, String> {
+    let this = std::env::current_exe().map_err(|error| format!("own path: {error}"))?;
+    let folder = this.parent().ok_or("own path: no folder")?;
+    let target = folder.parent().ok_or("own path: no target folder")?;
+    let status = command()
+        .args(["build", "--quiet", "--release", "-p", package, "--target-dir"])
+        .arg(target)
+        .status()
+        .map_err(|error| format!("cargo: {error}"))?;
+    if !status.success() {
+        return Err(format!("{package} does not build"));
+    }
+    Ok(target.join("release").join(package))
+}

@@ -1,0 +1,46 @@
+//! Measures Esatto beside its peers and prints one table: `esatto-bench [GROUP...] [--json FILE]`; see README.md.
+
+#![forbid(unsafe_code)]
+
+mod build;
+mod cargo;
+mod lab;
+mod options;
+mod protozero;
+mod row;
+mod sdk;
+mod stats;
+mod trace;
+
+use std::process::ExitCode;
+
+use options::{Group, Options};
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("bench: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), String> {
+    let options = Options::parse(std::env::args().skip(1))?;
+    let mut rows = Vec::new();
+    for &group in &options.groups {
+        let found = match group {
+            Group::Sdk => sdk::run(&options)?,
+            Group::Protozero => protozero::run(&options),
+            Group::Build => build::run()?,
+        };
+        row::print(group.name(), &found);
+        rows.extend(found);
+        // After each group: a run that ends early leaves what it has.
+        if let Some(file) = &options.json {
+            row::write_json(file, &rows)?;
+        }
+    }
+    Ok(())
+}

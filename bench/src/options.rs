@@ -1,0 +1,74 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+const USAGE: &str = "\
+esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM]
+
+  sdk         trace points and bytes per event, beside perfetto-sdk, on Perfetto's traced
+  protozero   encoding and decoding a packet, beside prost
+  build       clean build time, size and crates of a program with an SDK, beside perfetto-sdk
+              (compiles the C++ SDK anew: minutes)
+
+  Without a group: all.
+
+  --json FILE       write the rows there, too
+  --rounds N        rounds in which both sides are measured alternately (7)
+  --traced PROGRAM  another tracing service";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    Sdk,
+    Protozero,
+    Build,
+}
+
+impl Group {
+    const ALL: [Self; 3] = [Self::Sdk, Self::Protozero, Self::Build];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Sdk => "sdk",
+            Self::Protozero => "protozero",
+            Self::Build => "build",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) groups: Vec<Group>,
+    pub(crate) json: Option<PathBuf>,
+    pub(crate) rounds: usize,
+    pub(crate) traced: Option<PathBuf>,
+}
+
+impl Options {
+    pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut this = Self { groups: Vec::new(), json: None, rounds: 7, traced: None };
+        while let Some(arg) = args.next() {
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
+            match arg.as_str() {
+                "--json" => this.json = Some(value()?.into()),
+                "--traced" => this.traced = Some(value()?.into()),
+                "--rounds" => {
+                    let text = value()?;
+                    this.rounds = text
+                        .parse()
+                        .ok()
+                        .filter(|&n| n > 0)
+                        .ok_or_else(|| format!("--rounds takes a number from 1, not '{text}'"))?;
+                }
+                "-h" | "--help" => return Err(USAGE.to_owned()),
+                name => {
+                    let group = Group::ALL.into_iter().find(|group| group.name() == name);
+                    this.groups.push(group.ok_or_else(|| format!("unknown group '{name}'\n{USAGE}"))?);
+                }
+            }
+        }
+        if this.groups.is_empty() {
+            this.groups = Group::ALL.to_vec();
+        }
+        Ok(this)
+    }
+}

@@ -1,0 +1,5 @@
+//! A program that traces nothing.
+
+fn main() {
+    println!("done");
+}
