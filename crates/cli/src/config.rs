@@ -8,7 +8,7 @@ use esatto_protozero::Owned as _;
 use esatto_schema::trace_config::buffer_config::FillPolicy;
 use esatto_schema::trace_config::{BufferConfig, DataSource, IncrementalStateConfig};
 use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
-use prost_reflect::DescriptorPool;
+use prost_reflect::{DescriptorPool, MessageDescriptor};
 
 use crate::failure::{Attempt as _, Failure};
 
@@ -69,12 +69,16 @@ pub(crate) fn from_text_file(path: &Path) -> Result<TraceConfig, Failure> {
     from_text(&path.display().to_string(), &text)
 }
 
-fn from_text(name: &str, text: &[u8]) -> Result<TraceConfig, Failure> {
-    let pool = DescriptorPool::decode(esatto_schema::FILE_DESCRIPTOR_SET)
-        .attempt(|| "cannot load the built-in schema".to_owned())?;
+/// The descriptor of `TraceConfig`.
+pub(crate) fn message() -> Result<MessageDescriptor, Failure> {
+    let what = "cannot load the built-in schema";
+    let pool = DescriptorPool::decode(esatto_schema::FILE_DESCRIPTOR_SET).attempt(|| what.to_owned())?;
     let message = pool.get_message_by_name("perfetto.protos.TraceConfig");
-    let message = message.ok_or_else(|| Failure::new("cannot load the built-in schema", "it has no TraceConfig"))?;
-    let parser = esatto_text_format::Parser::new(message).file_name(name);
+    message.ok_or_else(|| Failure::new(what, "it has no TraceConfig"))
+}
+
+fn from_text(name: &str, text: &[u8]) -> Result<TraceConfig, Failure> {
+    let parser = esatto_text_format::Parser::new(message()?).file_name(name);
     let encoded = parser.parse(text).map_err(|errors| {
         let noun = if errors.len() == 1 { "mistake" } else { "mistakes" };
         Failure::new(format!("the config has {} {noun}", errors.len()), format!("\n{errors}"))

@@ -1,11 +1,38 @@
-//! placeholder
-use crate::args;
-use crate::failure::Failure;
+//! `esatto info`: what is in a trace.
+
+use std::fs::File;
+use std::io::{self, BufReader, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
-pub(crate) fn run(_args: &args::Info) -> Result<ExitCode, Failure> {
-    Ok(ExitCode::SUCCESS)
+
+use esatto_trace::Summary;
+
+use crate::args;
+use crate::config;
+use crate::failure::{Attempt as _, Failure};
+
+pub(crate) fn run(args: &args::Info) -> Result<ExitCode, Failure> {
+    let mut summary = read(&args.file)?;
+    if let Ok(message) = config::message() {
+        summary = summary.with_config_text(|config| esatto_text_format::to_text(&message, config));
+    }
+    let text = if args.json { format!("{:#}\n", summary.to_json()) } else { summary.to_string() };
+    match io::stdout().write_all(text.as_bytes()) {
+        // `esatto info … | head` is no mistake.
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {}
+        result => result.attempt(|| "cannot show the summary".to_owned())?,
+    }
+    if summary.errors.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    for error in &summary.errors {
+        eprintln!("esatto: {}: {error}", args.file.display());
+    }
+    Ok(ExitCode::FAILURE)
 }
-pub(crate) fn table(_path: &Path) -> Result<String, Failure> {
-    Ok(String::new())
+
+/// Reads a trace to its end, or to where it cannot be read any more.
+pub(crate) fn read(path: &Path) -> Result<Summary, Failure> {
+    let file = File::open(path).attempt(|| format!("cannot read the trace {}", path.display()))?;
+    Ok(Summary::read(BufReader::new(file)))
 }

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Instant;
 
+use esatto_trace::Summary;
+
 use super::Stage;
 use crate::args;
 use crate::config;
@@ -15,7 +17,7 @@ use crate::failure::{Attempt as _, Failure};
 use crate::info;
 use crate::output::Output;
 use crate::private::PrivateService;
-use crate::progress::Progress;
+use crate::progress::{Progress, Size};
 use crate::recorder::{Recorder, Transfer};
 use crate::signals::StopSignal;
 
@@ -58,13 +60,38 @@ pub(crate) fn run(args: &args::Demo) -> Result<ExitCode, Failure> {
     if let Some(result) = pipeline.result() {
         println!("{result}");
     }
-    println!("{}", info::table(&args.out)?);
+    println!("{}", table(&info::read(&args.out)?));
     println!(
         "How to look at it: open https://ui.perfetto.dev and drop {} on it (it stays in your browser),",
         args.out.display()
     );
     println!("or ask for its content with `esatto info {}`.", args.out.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is in the trace, by process.
+fn table(summary: &Summary) -> String {
+    let mut text = format!("\n  {:<16}{:>9}{:>9}{:>10}\n", "process", "threads", "slices", "counters");
+    for process in &summary.processes {
+        let name = process.name.as_deref().unwrap_or("?");
+        let counters = summary.counters.iter().filter(|counter| counter.pid == Some(process.pid)).count();
+        text += &format!("  {name:<16}{:>9}{:>9}{counters:>10}\n", process.threads.len(), process.slices);
+    }
+    let losses: u64 = summary.losses().iter().map(|loss| loss.number).sum();
+    let facts = [
+        ("slices", format!("{}, {} of them instants", summary.slices.count, summary.slices.instants)),
+        ("nested", format!("{} levels deep", summary.slices.max_depth + 1)),
+        ("counter values", summary.counter_values().to_string()),
+        ("flows", format!("{} arrows from stage to stage", summary.flows)),
+        ("annotations", summary.annotations.to_string()),
+        ("packets", format!("{} in {}", summary.packets, Size(summary.packet_bytes))),
+        ("duration", format!("{:.1} s", summary.duration_ns().unwrap_or(0) as f64 / 1e9)),
+        ("losses", losses.to_string()),
+    ];
+    for (name, value) in facts {
+        text += &format!("\n  {name:<16}{value}");
+    }
+    text + "\n"
 }
 
 /// The three processes.
