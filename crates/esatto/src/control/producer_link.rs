@@ -183,6 +183,9 @@ impl ProducerLink {
             service.disconnect(link);
         }
         self.link = None;
+        if let Place::Socket(address) = &self.place {
+            self.watch = watch_directory(address);
+        }
         self.producer.disconnected();
         if self.ready && now.saturating_duration_since(self.connected_at) >= WORKED {
             self.delay = Duration::ZERO;
