@@ -1,5 +1,6 @@
 //! Counters: what became of each, whether its values come from track events or from statistics.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use esatto_protozero::Fields;
@@ -85,7 +86,7 @@ impl Counters {
             let pid = i64::from(pid.as_i32());
             let index = processes.process(machine, pid, None);
             for f in Fields::new(bytes) {
-                let (name, scale) = match f.id {
+                match f.id {
                     field::PID | field::IS_PEAK_RSS_RESETTABLE | field::FDS => continue,
                     field::THREADS => {
                         let tid = Fields::new(f.as_bytes()).find(|f| f.id == process_stats::thread::field::TID);
@@ -94,17 +95,9 @@ impl Counters {
                         }
                         continue;
                     }
-                    field::OOM_SCORE_ADJ => ("oom_score_adj".to_owned(), 1.0),
-                    field::VM_SIZE_KB => ("mem.virt".to_owned(), 1024.0),
-                    field::VM_RSS_KB => ("mem.rss".to_owned(), 1024.0),
-                    field::RSS_ANON_KB => ("mem.rss.anon".to_owned(), 1024.0),
-                    field::RSS_FILE_KB => ("mem.rss.file".to_owned(), 1024.0),
-                    field::RSS_SHMEM_KB => ("mem.rss.shmem".to_owned(), 1024.0),
-                    field::VM_SWAP_KB => ("mem.swap".to_owned(), 1024.0),
-                    field::VM_LOCKED_KB => ("mem.locked".to_owned(), 1024.0),
-                    field::VM_HWM_KB => ("mem.rss.watermark".to_owned(), 1024.0),
-                    other => (names::name(names::process_stats(), other), 1.0),
-                };
+                    _ => {}
+                }
+                let (name, scale) = process_counter(f.id);
                 let value = if f.id == field::OOM_SCORE_ADJ { f.as_i64() as f64 } else { f.as_u64() as f64 };
                 self.add(Scope::Process(index), strings.add_str(&name), ts, value * scale);
             }
@@ -122,8 +115,8 @@ impl Counters {
             match f.id {
                 field::MEMINFO => {
                     let (key, value) = pair(inner);
-                    let name = MeminfoCounters(key as i32).name().unwrap_or("MEMINFO_UNKNOWN");
-                    add(everywhere(), &camel_case(name.trim_start_matches("MEMINFO_")), value.saturating_mul(1024));
+                    let name = meminfo_name(MeminfoCounters(key as i32));
+                    add(everywhere(), &name, value.saturating_mul(1024));
                 }
                 field::VMSTAT => {
                     let (key, value) = pair(inner);
@@ -189,7 +182,11 @@ impl Counters {
                 field::PSI => {
                     use sys_stats::psi_sample::{PsiResource, field};
                     let resource = PsiResource(number(inner, field::RESOURCE) as i32).name().unwrap_or("psi.unknown");
-                    let name = resource.trim_start_matches("PSI_RESOURCE_").to_ascii_lowercase().replace('_', ".");
+                    let name = resource
+                        .trim_start_matches("PSI_RESOURCE_")
+                        .to_ascii_lowercase()
+                        .replace("memory", "mem")
+                        .replace('_', ".");
                     add(everywhere(), &format!("psi.{name}"), number(inner, field::TOTAL_NS));
                 }
                 field::THERMAL_ZONE => {
@@ -216,6 +213,46 @@ impl Counters {
                 _ => {}
             }
         }
+    }
+}
+
+/// The name of a counter of `ProcessStats.Process`, and what its values are multiplied with.
+fn process_counter(id: u32) -> (Cow<'static, str>, f64) {
+    use process_stats::process::field;
+    let kilobytes = |name| (Cow::Borrowed(name), 1024.0);
+    match id {
+        field::OOM_SCORE_ADJ => ("oom_score_adj".into(), 1.0),
+        field::RUNTIME_USER_MODE => ("runtime.user_ns".into(), 1.0),
+        field::RUNTIME_KERNEL_MODE => ("runtime.kernel_ns".into(), 1.0),
+        field::VM_SIZE_KB => kilobytes("mem.virt"),
+        field::VM_RSS_KB => kilobytes("mem.rss"),
+        field::RSS_ANON_KB => kilobytes("mem.rss.anon"),
+        field::RSS_FILE_KB => kilobytes("mem.rss.file"),
+        field::RSS_SHMEM_KB => kilobytes("mem.rss.shmem"),
+        field::VM_SWAP_KB => kilobytes("mem.swap"),
+        field::VM_LOCKED_KB => kilobytes("mem.locked"),
+        field::VM_HWM_KB => kilobytes("mem.rss.watermark"),
+        field::SMR_RSS_KB => kilobytes("mem.smaps.rss"),
+        field::SMR_PSS_KB => kilobytes("mem.smaps.pss"),
+        field::SMR_PSS_ANON_KB => kilobytes("mem.smaps.pss.anon"),
+        field::SMR_PSS_FILE_KB => kilobytes("mem.smaps.pss.file"),
+        field::SMR_PSS_SHMEM_KB => kilobytes("mem.smaps.pss.smem"),
+        field::SMR_SWAP_PSS_KB => kilobytes("mem.smaps.swap.pss"),
+        other => (names::name(names::process_stats(), other).into(), 1.0),
+    }
+}
+
+/// The name that `/proc/meminfo` has for a counter.
+fn meminfo_name(key: MeminfoCounters) -> String {
+    match key {
+        MeminfoCounters::MEMINFO_ACTIVE_ANON => "Active(anon)".to_owned(),
+        MeminfoCounters::MEMINFO_INACTIVE_ANON => "Inactive(anon)".to_owned(),
+        MeminfoCounters::MEMINFO_ACTIVE_FILE => "Active(file)".to_owned(),
+        MeminfoCounters::MEMINFO_INACTIVE_FILE => "Inactive(file)".to_owned(),
+        MeminfoCounters::MEMINFO_SLAB_RECLAIMABLE => "SReclaimable".to_owned(),
+        MeminfoCounters::MEMINFO_SLAB_UNRECLAIMABLE => "SUnreclaim".to_owned(),
+        MeminfoCounters::MEMINFO_COMMITED_AS => "Committed_AS".to_owned(),
+        key => camel_case(key.name().unwrap_or("MEMINFO_UNKNOWN").trim_start_matches("MEMINFO_")),
     }
 }
 

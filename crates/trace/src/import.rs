@@ -380,8 +380,25 @@ impl Import {
                         widen(&mut self.sample_times, ts);
                     }
                 }
+                ftrace_event_bundle::field::COMPACT_SCHED => {
+                    let compact = ftrace_event_bundle::CompactSchedReader::new(f.as_bytes());
+                    self.add_deltas(compact.switch_timestamp());
+                    self.add_deltas(compact.waking_timestamp());
+                }
                 ftrace_event_bundle::field::LOST_EVENTS => self.ftrace_losses += u64::from(f.as_bool()),
                 _ => {}
+            }
+        }
+    }
+
+    /// Counts scheduler events of the compact form: the first timestamp is absolute, the others add up.
+    fn add_deltas(&mut self, timestamps: impl Iterator<Item = u64>) {
+        let mut ts = 0u64;
+        for delta in timestamps {
+            ts = ts.wrapping_add(delta);
+            self.ftrace_events += 1;
+            if let Ok(ts) = i64::try_from(ts) {
+                widen(&mut self.sample_times, ts);
             }
         }
     }
