@@ -32,6 +32,8 @@ mod sequence;
 mod write;
 
 #[cfg(test)]
+mod model_tests;
+#[cfg(test)]
 mod tests;
 
 pub use sequence::{HISTOGRAM_BUCKETS, HISTOGRAM_LIMITS};
