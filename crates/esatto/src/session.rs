@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use esatto_ipc::Address;
 use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig, trace_config};
@@ -148,9 +148,9 @@ impl Session {
         what: &'static str,
         mut wanted: impl FnMut(&mut SessionEvent) -> bool,
     ) -> Result<Option<SessionEvent>, Error> {
-        let deadline = Instant::now() + patience;
         loop {
-            let mut event = match self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            // Counts from the last sign of life: a large trace takes its time.
+            let mut event = match self.events.recv_timeout(patience) {
                 Ok(event) => event,
                 Err(RecvTimeoutError::Timeout) => return Err(Error::timed_out(what)),
                 Err(RecvTimeoutError::Disconnected) => return Err(Error::disconnected("it was closed".into())),

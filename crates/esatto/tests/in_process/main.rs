@@ -1,0 +1,61 @@
+//! Promises of the SDK, held against a service inside this process and our own reader. What Perfetto's programs say to the same
+//! is tested in `tests/`.
+
+use std::sync::LazyLock;
+
+use esatto::schema::data_source_config::BufferExhaustedPolicy;
+use esatto::schema::{DataSourceConfig, TraceConfig, TrackEventConfig, trace_config};
+use esatto::{Backend, Category, Session, Tracing};
+use esatto_trace::Trace;
+
+mod arguments_are_not_evaluated_while_a_category_is_off;
+mod events_can_be_read_again_after_a_loss;
+mod every_event_of_every_thread_is_in_the_trace;
+mod sessions_get_what_they_asked_for;
+mod values_arrive_as_they_were;
+
+/// Connected once for all tests of this program.
+static TRACING: LazyLock<Tracing> = LazyLock::new(|| Tracing::builder().in_process().start().expect("connects"));
+
+/// Records one category, and lets threads wait when the shared memory is full.
+fn record(category: &'static Category) -> Session {
+    record_with(category, |_| {})
+}
+
+fn record_with(category: &'static Category, change: impl FnOnce(&mut TrackEventConfig)) -> Session {
+    start(category, change, BufferExhaustedPolicy::BUFFER_EXHAUSTED_STALL_THEN_DROP)
+}
+
+fn start(
+    category: &'static Category,
+    change: impl FnOnce(&mut TrackEventConfig),
+    policy: BufferExhaustedPolicy,
+) -> Session {
+    LazyLock::force(&TRACING);
+    let mut events = TrackEventConfig {
+        enabled_categories: vec![category.name().into()],
+        disabled_categories: vec!["*".into()],
+        ..Default::default()
+    };
+    change(&mut events);
+    let source = DataSourceConfig {
+        name: Some("track_event".into()),
+        track_event_config: Some(Box::new(events)),
+        buffer_exhausted_policy: Some(policy),
+        ..Default::default()
+    };
+    let config = TraceConfig {
+        buffers: vec![trace_config::BufferConfig { size_kb: Some(16 * 1024), ..Default::default() }],
+        data_sources: vec![trace_config::DataSource { config: Some(Box::new(source)), ..Default::default() }],
+        ..Default::default()
+    };
+    let session = Session::start(Backend::InProcess, config).expect("starts");
+    assert!(TRACING.wait_until_enabled(category, std::time::Duration::from_secs(10)));
+    session
+}
+
+fn read(session: Session) -> Trace {
+    let trace = Trace::read(&session.stop().expect("stops")[..]);
+    assert!(trace.errors.is_empty(), "{:?}", trace.errors);
+    trace
+}
