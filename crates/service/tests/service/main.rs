@@ -6,4 +6,5 @@ mod files;
 mod hostile;
 mod reading;
 mod sessions;
+mod simulator;
 mod world;
