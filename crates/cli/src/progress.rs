@@ -66,8 +66,9 @@ impl Progress {
 
     fn line(&self, counts: &Counts) -> String {
         let elapsed_s = self.started.elapsed().as_secs_f64();
-        match self.limit {
-            Some(limit) => format!("recording {elapsed_s:.1} of {:.1} s · {counts}", limit.as_secs_f64()),
+        match self.limit.map(|limit| limit.as_secs_f64()) {
+            Some(limit_s) if elapsed_s > limit_s => format!("finishing {elapsed_s:.1} s · {counts}"),
+            Some(limit_s) => format!("recording {elapsed_s:.1} of {limit_s:.1} s · {counts}"),
             None => format!("recording {elapsed_s:.1} s · {counts}"),
         }
     }

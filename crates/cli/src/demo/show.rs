@@ -25,6 +25,8 @@ use crate::signals::StopSignal;
 const TICK: Duration = Duration::from_millis(100);
 /// What is under way when the time is over may take so much longer.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// The smallest a pipe can be.
+const PIPE_BYTES: usize = 4096;
 /// Folders that every Linux machine has; those that are missing are no problem.
 const DEFAULT_ROOTS: [&str; 4] = ["/usr/include", "/usr/share", "/usr/lib", "/etc"];
 
@@ -116,7 +118,12 @@ impl Pipeline {
             }
             service.announce_to(&mut command);
             let input = match pipeline.result.take() {
-                Some(previous) => Stdio::from(OwnedFd::from(previous)),
+                Some(previous) => {
+                    // What waits in a pipe is still worked on after the time is over: let it be little. If the
+                    // kernel has another opinion, the demo takes longer.
+                    let _ = rustix::pipe::fcntl_setpipe_size(&previous, PIPE_BYTES);
+                    Stdio::from(OwnedFd::from(previous))
+                }
                 None => Stdio::null(),
             };
             let child = command.stdin(input).stdout(Stdio::piped()).spawn();
