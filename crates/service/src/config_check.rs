@@ -8,6 +8,7 @@ use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::buffer_config::ExperimentalMode;
 
 use crate::buffer::MAX_SIZE_KB;
+use crate::name_pattern::NamePattern;
 
 const MAX_DURATION_MS: u32 = 7 * 24 * 3600 * 1000;
 const MAX_GUARDED_DURATION_MS: u32 = 24 * 3600 * 1000;
@@ -74,9 +75,6 @@ fn check_supported(config: &TraceConfig) -> Result<(), String> {
     }
     if config.priority_boost.is_some() {
         return refuse("priority_boost of the service");
-    }
-    if config.data_sources.iter().any(|source| !source.producer_name_regex_filter.is_empty()) {
-        return refuse("producer_name_regex_filter");
     }
     Ok(())
 }
@@ -169,6 +167,18 @@ fn check_targets(config: &TraceConfig) -> Result<(), String> {
         return Err("the config has data sources but no buffers".to_owned());
     }
     Ok(())
+}
+
+/// Compiles the `producer_name_regex_filter` of each data source.
+///
+/// # Errors
+///
+/// A text for the consumer.
+pub(crate) fn compile_patterns(config: &TraceConfig) -> Result<Vec<Vec<NamePattern>>, String> {
+    let compile = |pattern: &esatto_protozero::ProtoString| {
+        NamePattern::new(pattern).map_err(|error| format!("producer_name_regex_filter: {error}"))
+    };
+    config.data_sources.iter().map(|source| source.producer_name_regex_filter.iter().map(compile).collect()).collect()
 }
 
 /// Index of the buffer with this name.

@@ -11,6 +11,7 @@ use crate::config_check;
 use crate::consumer::reply_disabled;
 use crate::context::Context;
 use crate::ids::{BufferId, SessionId, next_free};
+use crate::name_pattern::NamePattern;
 use crate::registry::raw_source_configs;
 use crate::service::Service;
 use crate::session::{FlushStrategy, News, OutputFile, SequenceIds, Session, State};
@@ -70,6 +71,7 @@ impl Service {
             return Err("this consumer has a session already".to_owned());
         }
         config_check::check(config)?;
+        let patterns = config_check::compile_patterns(config)?;
         self.check_exclusive(config, cx)?;
         self.check_against_sessions(config, uid, cx)?;
 
@@ -89,7 +91,7 @@ impl Service {
             self.last.file += 1;
             FileId(self.last.file)
         });
-        let session = self.new_session(id, uid, buffers, request, file, !path.is_empty());
+        let session = self.new_session(id, uid, (buffers, patterns), request, file, !path.is_empty());
         let call = session.0;
         self.sessions.insert(id, session.1);
         if let Some(consumer) = self.consumers.get_mut(&call.client) {
@@ -115,7 +117,7 @@ impl Service {
         &mut self,
         id: SessionId,
         consumer_uid: i32,
-        buffers: Vec<BufferId>,
+        (buffers, patterns): (Vec<BufferId>, Vec<Vec<NamePattern>>),
         request: Request,
         file: Option<FileId>,
         is_opening: bool,
@@ -133,6 +135,8 @@ impl Service {
             source_configs: request.source_configs,
             uuid: if given == (0, 0) { self.random.uuid() } else { given },
             state: State::Disabled,
+            state_since_ns: 0,
+            patterns,
             buffers,
             instances: Vec::new(),
             flushes: Default::default(),
@@ -153,8 +157,9 @@ impl Service {
     /// All checks passed: data sources are set up, and started unless the start is deferred.
     pub(crate) fn configure(&mut self, id: SessionId, cx: &mut Context<'_>) {
         self.set_up_all(id, cx);
-        let Some(session) = self.sessions.get_mut(&id) else { return };
-        session.state = State::Configured;
+        self.enter(id, State::Configured, cx);
+        self.tell_of_others(id);
+        let Some(session) = self.sessions.get(&id) else { return };
         let (uid, buffers) = (session.consumer_uid, session.buffers.len());
         cx.info(format!("session {} of uid {uid} configured, {buffers} buffers", id.0));
         let ignores_flush_period = session.config.flush_period_ms.unwrap_or(0) != 0
@@ -201,18 +206,23 @@ impl Service {
         if !matches!(session.state, State::Configured | State::Started) {
             return cx.warn(format!("session {} is over, its config cannot change", id.0));
         }
-        if config.data_sources.iter().any(|source| !source.producer_name_regex_filter.is_empty()) {
-            return cx.warn("producer_name_regex_filter is not supported by this service".to_owned());
-        }
+        let patterns = match config_check::compile_patterns(&config) {
+            Ok(patterns) => patterns,
+            Err(error) => return cx.warn(error),
+        };
         let mut is_changed = false;
-        for source in &mut session.config.data_sources {
+        for (source, compiled) in session.config.data_sources.iter_mut().zip(&mut session.patterns) {
             let name = source.config.as_ref().and_then(|config| config.name.as_ref());
             let same_name = |other: &&esatto_schema::trace_config::DataSource| {
                 other.config.as_ref().and_then(|config| config.name.as_ref()) == name
             };
-            if let Some(new) = config.data_sources.iter().find(same_name) {
-                is_changed |= source.producer_name_filter != new.producer_name_filter;
+            let found = config.data_sources.iter().zip(&patterns).find(|(other, _)| same_name(other));
+            if let Some((new, patterns)) = found {
+                is_changed |= source.producer_name_filter != new.producer_name_filter
+                    || source.producer_name_regex_filter != new.producer_name_regex_filter;
                 source.producer_name_filter.clone_from(&new.producer_name_filter);
+                source.producer_name_regex_filter.clone_from(&new.producer_name_regex_filter);
+                compiled.clone_from(patterns);
             }
         }
         if !is_changed {

@@ -8,6 +8,7 @@
 pub mod api;
 pub mod buffer;
 mod commit;
+mod concurrent;
 mod config_check;
 mod consumer;
 mod context;
@@ -18,6 +19,7 @@ mod flush;
 pub mod fuzz;
 mod ids;
 mod lifecycle;
+mod name_pattern;
 mod packet_check;
 mod producer;
 mod producer_calls;

@@ -17,7 +17,8 @@ impl Service {
         if session.state != State::Configured {
             return cx.warn(format!("session {} is not configured, it cannot start", session_id.0));
         }
-        session.state = State::Started;
+        self.enter(session_id, State::Started, cx);
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
         if session.takes_snapshots() {
             session.news.initial_snapshot = Some(*cx.now);
         }
@@ -129,8 +130,8 @@ impl Service {
         if session.are_all_stopped() {
             return self.finish_stopping(session_id, cx);
         }
-        session.state = State::WaitingForStop;
         let timeout_ms = session.stop_timeout_ms();
+        self.enter(session_id, State::WaitingForStop, cx);
         self.set_timer(session_id, Purpose::StopTimeout, TimerClock::Monotonic, timeout_ms, cx);
     }
 
@@ -168,8 +169,8 @@ impl Service {
         }
         self.cancel_timers(session_id, |purpose| purpose == Purpose::StopTimeout, cx);
         self.scrape_session(session_id);
+        self.enter(session_id, State::Disabled, cx);
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
-        session.state = State::Disabled;
         session.record(Event::TracingDisabled, true, cx.now);
         cx.info(format!("session {} is disabled", session_id.0));
         if session.file.is_some() {

@@ -7,6 +7,7 @@ use crate::api::{MemoryKind, Output};
 use crate::config_check;
 use crate::context::Context;
 use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
+use crate::name_pattern::NamePattern;
 use crate::producer::{Memory, command};
 use crate::service::Service;
 use crate::session::{Instance, InstanceState, Session, State};
@@ -17,6 +18,9 @@ const MAX_DATA_SOURCES_PER_PRODUCER: usize = 1024;
 
 /// Bytes of descriptors one producer may register.
 const MAX_DESCRIPTOR_BYTES_PER_PRODUCER: usize = 8 * 1024 * 1024;
+
+/// Instances in one session, so that registrations cannot multiply a config without end.
+const MAX_INSTANCES_PER_SESSION: usize = 16_384;
 
 /// A data source that a producer offers.
 #[derive(Debug)]
@@ -162,7 +166,12 @@ impl Service {
             return None;
         }
         let source = session.config.data_sources.get(entry)?;
-        if !passes_filters(source, session.config.trace_all_machines.unwrap_or(false), producer) {
+        let patterns = session.patterns.get(entry).map_or(&[][..], Vec::as_slice);
+        if !passes_filters(source, patterns, session.config.trace_all_machines.unwrap_or(false), producer) {
+            return None;
+        }
+        if session.instances.len() >= MAX_INSTANCES_PER_SESSION {
+            cx.warn(format!("session {} has {MAX_INSTANCES_PER_SESSION} data source instances", session_id.0));
             return None;
         }
         let target = config_check::target_buffer(&session.config, source.config.as_ref()?);
@@ -246,6 +255,7 @@ fn instance_config(session: &Session, entry_config: &[u8], buffer: BufferId) -> 
 
 fn passes_filters(
     source: &esatto_schema::trace_config::DataSource,
+    patterns: &[NamePattern],
     all_machines: bool,
     producer: &crate::producer::Producer,
 ) -> bool {
@@ -257,7 +267,9 @@ fn passes_filters(
         is_host && source.machine_name_filter.iter().any(|name| name.as_bytes() == b"host")
     };
     let names = &source.producer_name_filter;
-    machine_matches && (names.is_empty() || names.iter().any(|name| name.as_bytes() == producer.name))
+    let is_unfiltered = names.is_empty() && patterns.is_empty();
+    let is_named = || names.iter().any(|name| name.as_bytes() == producer.name);
+    machine_matches && (is_unfiltered || is_named() || patterns.iter().any(|pattern| pattern.matches(&producer.name)))
 }
 
 fn wanted_sizes(config: &esatto_schema::TraceConfig, producer: &crate::producer::Producer) -> (usize, usize) {

@@ -66,6 +66,11 @@ impl Service {
             }
         }
         put_events(session, &mut emitter);
+        let mut concurrent = core::mem::take(&mut session.news.concurrent);
+        concurrent.sort_by_key(|&(boottime_ns, _)| boottime_ns);
+        for (boottime_ns, event) in concurrent {
+            emitter.put(|packet| packet.timestamp(boottime_ns).message().bytes(134, &event));
+        }
         !emitter.is_refused
     }
 

@@ -8,6 +8,7 @@ use esatto_schema::trace_stats::FinalFlushOutcome;
 
 use crate::api::{CallId, ClientId, FileId, Now};
 use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
+use crate::name_pattern::NamePattern;
 
 /// Clock snapshots kept between reads.
 const MAX_SNAPSHOTS: usize = 16;
@@ -172,8 +173,12 @@ pub(crate) struct Session {
     pub(crate) config_bytes: Vec<u8>,
     /// The same for each data source.
     pub(crate) source_configs: Vec<Vec<u8>>,
+    /// The compiled `producer_name_regex_filter` of each data source.
+    pub(crate) patterns: Vec<Vec<NamePattern>>,
     pub(crate) uuid: (i64, i64),
     pub(crate) state: State,
+    /// BOOTTIME at which the state was entered.
+    pub(crate) state_since_ns: u64,
     pub(crate) buffers: Vec<BufferId>,
     pub(crate) instances: Vec<Instance>,
     pub(crate) flush_strategy: FlushStrategy,
@@ -293,6 +298,8 @@ pub(crate) struct News {
     pub(crate) first_read_done: bool,
     /// When and what.
     pub(crate) events: Vec<(u64, Event)>,
+    /// When, and the encoded ConcurrentSessionEvent.
+    pub(crate) concurrent: Vec<(u64, Vec<u8>)>,
 }
 
 impl News {

@@ -561,3 +561,48 @@ fn calls_before_initialize_connection_are_rejected() {
     let commit = world.producer_call(client, producer_port::Method::CommitData, &[]);
     assert_eq!(world.rejected.last(), Some(&commit), "there is no memory yet");
 }
+
+#[test]
+fn a_session_can_watch_the_others() {
+    use esatto_schema::TracePacketReader;
+    let mut world = World::new();
+    let first = world.consumer();
+    world.enable(first, &TraceConfig { unique_session_name: Some("first".into()), ..config(&[]) });
+    let watcher = world.consumer();
+    let builtin = trace_config::BuiltinDataSource {
+        enable_concurrent_session_events: Some(true),
+        ..trace_config::BuiltinDataSource::default()
+    };
+    world.enable(watcher, &TraceConfig { builtin_data_sources: Some(builtin), ..config(&[]) });
+    let second = world.consumer();
+    world.enable(second, &config(&[]));
+    world.consumer_call(second, Method::DisableTracing, &[]);
+    let packets = world.read(watcher);
+    let seen: Vec<_> = packets
+        .iter()
+        .filter_map(|packet| TracePacketReader::new(packet).concurrent_session_event())
+        .map(|event| (event.session_id().unwrap(), event.state().unwrap().0))
+        .collect();
+    assert_eq!(seen, [(1, 3), (3, 2), (3, 3), (3, 1)]);
+    assert!(world.read(first).iter().all(|packet| TracePacketReader::new(packet).concurrent_session_event().is_none()));
+}
+
+#[test]
+fn regular_expressions_select_producers_or_are_refused() {
+    let mut world = World::new();
+    let chosen = world.producer("com.example.app");
+    let other = world.producer("org.example.app");
+    world.register(&chosen, "ds");
+    world.register(&other, "ds");
+    let consumer = world.consumer();
+    let mut config = config(&["ds"]);
+    config.data_sources[0].producer_name_regex_filter = vec!["com\\..*".into()];
+    let call = world.enable(consumer, &config);
+    if cfg!(feature = "regex") {
+        assert_eq!(world.ended(call), None);
+        assert_eq!(world.commands(&chosen).len(), 3);
+        assert!(world.commands(&other).is_empty());
+    } else {
+        assert!(world.ended(call).unwrap().contains("regex"));
+    }
+}
