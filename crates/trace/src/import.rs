@@ -183,7 +183,9 @@ impl Import {
             return;
         }
         let clock = envelope.clock.or(state.clock).map(|id| ClockKey::new(id, sequence));
-        let absolute = envelope.timestamp.map(|ticks| self.clocks.absolute(clock, ticks));
+        // A timestamp is signed for those who read it.
+        let ticks = envelope.timestamp.filter(|&ticks| i64::try_from(ticks).is_ok());
+        let absolute = ticks.map(|ticks| self.clocks.absolute(clock, ticks));
         let ts = absolute.filter(|&ns| ns >= 0).and_then(|ns| self.clocks.trace_time(clock, ns));
         if let Some(ts) = ts {
             widen(&mut self.packet_times, ts);

@@ -305,7 +305,7 @@ impl Summary {
 
     /// The time from the first event to the end of the last one, in nanoseconds.
     pub fn duration_ns(&self) -> Option<i64> {
-        self.bounds_ns.map(|(from, to)| to - from)
+        self.bounds_ns.map(|(from, to)| to.saturating_sub(from))
     }
 
     /// All threads, the main ones included.
@@ -365,7 +365,8 @@ impl Summary {
         let text = |symbol: Symbol| import.strings.owned(symbol);
         let (slices, categories) = slices(&import, timeline);
         let counters = counters(&import, timeline);
-        let bounds_ns = timeline.bounds.map(|(from, to)| if from == to { (from, to + 1) } else { (from, to) });
+        let bounds_ns =
+            timeline.bounds.map(|(from, to)| if from == to { (from, to.saturating_add(1)) } else { (from, to) });
         let interning = import.problems.iter().filter(|(problem, _)| problem.is_interning());
         Self {
             errors,

@@ -268,3 +268,12 @@ fn processes_of_a_process_tree() {
     assert_eq!(process.cmdline, ["a", "b"]);
     assert_eq!(process.threads[1].name.as_deref(), Some("t6"));
 }
+
+#[test]
+fn times_at_the_end_of_the_range() {
+    let last = u64::try_from(i64::MAX).expect("is positive");
+    let maker = Maker::default().named(5, "g", 0).instant(last, 5, "a");
+    assert_eq!(maker.summary().bounds_ns, Some((i64::MAX, i64::MAX)));
+    let beyond = Maker::default().named(5, "g", 0).instant(last + 1, 5, "a");
+    assert_eq!(beyond.summary().problems["events_without_timestamp"], 1, "such a time is negative");
+}
