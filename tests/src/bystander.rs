@@ -36,7 +36,7 @@ pub fn attack(attack: impl FnOnce(&Lab, &mut Program) -> Logged) -> Result<(), S
     }
 
     application.wait_ok();
-    let trace = recording.stop();
+    let trace = lab.stop(&mut recording);
     workload::assert_whole(&trace, &[Expected { pid: application.pid(), workload: WORKLOAD, details: false }]);
     assert!(!service.log().contains("panicked"), "the service panicked");
     // It still knows who is there.

@@ -144,6 +144,15 @@ impl Lab {
         Recording { program: self.start(&format!("record-{side}"), &mut command), trace }
     }
 
+    /// Ends a recording when all applications have gone.
+    ///
+    /// A service may ask one to flush that has just died but was not missed yet: then a flush fails,
+    /// rightly, and the trace says so.
+    pub fn stop(&self, recording: &mut Recording) -> PathBuf {
+        self.wait_for_producers(0);
+        recording.stop()
+    }
+
     /// A second recording of this lab is under way when the service says so: see [`wire::State`].
     pub fn wait_for_sessions(&self, count: usize) {
         wait_until(&format!("{count} sessions are started"), || (self.state().sessions_started == count).then_some(()));

@@ -26,7 +26,7 @@ pub(crate) fn run(tally: &mut Tally) -> Result<(), String> {
         shell::heading(&format!("loom models of {package}"));
         let mut tests = shell::cargo();
         // In a folder of their own: other flags would rebuild everything else.
-        tests.args(["test", "--release", "-p", &package, "--test", "loom*"]);
+        tests.args(["test", "-p", &package, "--test", "loom*"]);
         tests
             .env("RUSTFLAGS", rust_flags("--cfg esatto_loom"))
             .env("CARGO_TARGET_DIR", shell::target_dir().join("loom"));

@@ -1,6 +1,6 @@
 //! What CI checks before it tests.
 
-use crate::{layers, shell};
+use crate::{codegen, layers, shell};
 
 /// Runs all checks, also after one has failed.
 ///
@@ -17,6 +17,8 @@ pub(crate) fn run() -> Result<(), String> {
     };
     shell::heading("layers");
     check("layers", layers::run());
+    shell::heading("generated code");
+    check("codegen --check", codegen::check());
     shell::heading("rustfmt");
     check("rustfmt", shell::run(shell::cargo().args(["fmt", "--all", "--check"])));
     shell::heading("clippy");

@@ -1,63 +1,112 @@
 //! `cargo xtask soak`: what takes too long for every change.
 
 use crate::shell;
-use crate::test::{Run, libtest};
+use crate::test::{Run, Skip, Tally, libtest};
+use std::path::PathBuf;
+use std::time::Instant;
 
-/// Name, what it does, the arguments for `cargo`.
-const RUNS: &[(&str, &str, &[&str])] =
-    &[("ignored", "tests marked #[ignore = \"soak…\"]", &["test", "--workspace", "--no-fail-fast", "--", "--ignored"])];
+type Step = fn(&mut Tally) -> Result<(), String>;
 
-/// Runs those named in `args`, or all.
+/// Name, what it does.
+const STEPS: &[(&str, &str, Step)] = &[
+    ("ignored", "tests marked #[ignore = \"soak…\"]", ignored),
+    ("mutations", "a hundred times the mutations of `test` for every parser of foreign bytes", mutations),
+    ("fuzz", "libFuzzer with AddressSanitizer, ESATTO_FUZZ_SECONDS (60) for each target of fuzz/", fuzz),
+    ("msrv", "the crates build with the oldest supported compiler, which RUSTC_MSRV names", msrv),
+];
+
+/// Runs the steps named in `args`, or all.
 ///
 /// # Errors
 ///
-/// An unknown name, or something failed.
+/// An unknown name, or something failed; the summary says what.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     if args.iter().any(|arg| arg == "--list") {
-        for (name, what, _) in RUNS {
-            println!("{name:12} {what}");
-        }
-        println!("{:12} the workspace builds with the oldest supported compiler (RUSTC_MSRV)", "msrv");
+        STEPS.iter().for_each(|(name, what, _)| println!("{name:10} {what}"));
         return Ok(());
     }
-    let known = |name: &String| name == "msrv" || RUNS.iter().any(|(other, ..)| other == name);
-    if let Some(unknown) = args.iter().find(|name| !known(name)) {
+    if let Some(unknown) = args.iter().find(|arg| STEPS.iter().all(|(name, ..)| name != arg)) {
         return Err(format!("soak knows no '{unknown}' (see --list)"));
     }
-    let wanted = |name: &str| args.is_empty() || args.iter().any(|arg| arg == name);
-    let mut failed = Vec::new();
-    let mut skipped = Vec::new();
-    let mut passed = 0;
-    for (name, what, arguments) in RUNS {
-        if !wanted(name) {
-            continue;
-        }
-        shell::heading(what);
-        let mut cargo = shell::cargo();
-        cargo.args(*arguments).env("ESATTO_BIN", shell::target_dir().join("debug/esatto"));
-        let outcome = libtest::run(&mut cargo, Run::default())?;
-        passed += outcome.passed;
-        failed.extend(outcome.failed);
-    }
-    if wanted("msrv") {
-        match msrv() {
-            Ok(true) => passed += 1,
-            Ok(false) => skipped.push("msrv: RUSTC_MSRV names no compiler of the oldest supported version".to_owned()),
-            Err(message) => failed.push(message),
+    let start = Instant::now();
+    let mut tally = Tally::default();
+    for (name, what, step) in STEPS {
+        if args.is_empty() || args.iter().any(|arg| arg == name) {
+            shell::heading(what);
+            step(&mut tally)?;
         }
     }
-    shell::heading("summary");
-    skipped.iter().for_each(|reason| println!("SKIPPED {reason}"));
-    failed.iter().for_each(|name| println!("FAILED {name}"));
-    println!("{passed} passed, {} failed, {} skipped", failed.len(), skipped.len());
-    if failed.is_empty() { Ok(()) } else { Err(String::new()) }
+    tally.print(start.elapsed());
+    if tally.is_good() { Ok(()) } else { Err(String::new()) }
 }
 
-/// Checks the published crates with the compiler that `RUSTC_MSRV` names; false if it names none.
-fn msrv() -> Result<bool, String> {
-    let Some(rustc) = std::env::var_os("RUSTC_MSRV") else { return Ok(false) };
-    shell::heading("oldest supported compiler");
+fn ignored(tally: &mut Tally) -> Result<(), String> {
     let mut cargo = shell::cargo();
-    cargo.args(["check", "-p", "esatto"]).env("RUSTC", rustc).env("CARGO_TARGET_DIR", shell::target_dir().join("msrv"));
-    shell::run(&mut cargo).map(|()| true)
+    cargo.args(["test", "--workspace", "--no-fail-fast", "--", "--ignored"]);
+    cargo.env("ESATTO_BIN", shell::target_dir().join("debug/esatto"));
+    tally.add(libtest::run(&mut cargo, Run { label: "ignored" })?);
+    Ok(())
+}
+
+fn mutations(tally: &mut Tally) -> Result<(), String> {
+    let mut cargo = shell::cargo();
+    cargo.args(["test", "--release", "-p", "esatto-tests", "--test", "fuzz"]);
+    cargo.env("ESATTO_FUZZ_ROUNDS", "200000");
+    tally.add(libtest::run(&mut cargo, Run { label: "mutations" })?);
+    Ok(())
+}
+
+/// Builds the fuzzers as cargo-fuzz does (which need not be installed) and runs each for a while. What
+/// they find lies in `fuzz/artifacts`; move it to `fuzz/corpus/TARGET` when it is fixed.
+fn fuzz(tally: &mut Tally) -> Result<(), String> {
+    const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+        -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+        -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address -Cdebug-assertions -Ccodegen-units=1";
+    const HOST: &str = "x86_64-unknown-linux-gnu";
+    let fuzz = shell::root().join("fuzz");
+    let target_dir = fuzz.join("target");
+    let mut build = shell::cargo();
+    build.args(["build", "--release", "--bins", "--target", HOST, "--manifest-path"]).arg(fuzz.join("Cargo.toml"));
+    build.env("CARGO_TARGET_DIR", &target_dir).env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", FLAGS);
+    let built = shell::run(&mut build);
+    let failed = built.is_err();
+    tally.check("build of the fuzzers", built);
+    if failed {
+        return Ok(());
+    }
+    let seconds = std::env::var("ESATTO_FUZZ_SECONDS").unwrap_or_else(|_| "60".into());
+    for name in names(&fuzz.join("fuzz_targets"))? {
+        let corpus = fuzz.join("target/corpus").join(&name);
+        let artifacts = fuzz.join("artifacts").join(&name);
+        let own = fuzz.join("corpus").join(&name);
+        for folder in [&corpus, &artifacts, &own] {
+            std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        }
+        let mut fuzzer = std::process::Command::new(target_dir.join(HOST).join("release").join(&name));
+        fuzzer.arg(format!("-max_total_time={seconds}")).args(["-timeout=10", "-rss_limit_mb=2048", "-verbosity=0"]);
+        fuzzer.arg(format!("-artifact_prefix={}/", artifacts.display())).arg(&corpus).arg(&own);
+        tally.check(&format!("fuzzer {name}"), shell::run(&mut fuzzer));
+    }
+    Ok(())
+}
+
+/// The names of the `.rs` files in a folder.
+fn names(folder: &std::path::Path) -> Result<Vec<String>, String> {
+    let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| Some(PathBuf::from(entry.ok()?.file_name()).file_stem()?.to_str()?.to_owned()))
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+fn msrv(tally: &mut Tally) -> Result<(), String> {
+    let Some(rustc) = std::env::var_os("RUSTC_MSRV") else {
+        tally.skipped(vec![Skip::of_check("msrv", "RUSTC_MSRV names no compiler")]);
+        return Ok(());
+    };
+    let mut cargo = shell::cargo();
+    cargo.args(["check", "--workspace"]).env("RUSTC", rustc).env("CARGO_TARGET_DIR", shell::target_dir().join("msrv"));
+    tally.check("msrv", shell::run(&mut cargo));
+    Ok(())
 }

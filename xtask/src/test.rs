@@ -6,6 +6,7 @@ mod skips;
 mod tally;
 
 pub(crate) use libtest::Run;
+pub(crate) use skips::Skip;
 pub(crate) use tally::Tally;
 
 use crate::{checks, peers, shell};

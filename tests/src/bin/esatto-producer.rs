@@ -7,7 +7,7 @@
 
 #![forbid(unsafe_code)]
 
-use esatto::{CounterTrack, Flow, Track, Tracing, begin, counter, end, instant, slice};
+use esatto::{CounterTrack, Flow, Tracing, Track, begin, counter, end, instant, slice};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 

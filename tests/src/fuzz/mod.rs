@@ -11,6 +11,16 @@ pub use targets::{TARGETS, Target};
 
 use std::path::{Path, PathBuf};
 
+/// Gives one target its bytes.
+///
+/// # Panics
+///
+/// There is no such target, or something is wrong with the parser.
+pub fn run(target: &str, bytes: &[u8]) {
+    let target = TARGETS.iter().find(|other| other.name == target).expect("a target");
+    (target.run)(bytes);
+}
+
 /// The inputs that are checked in for a target, and real bytes to begin with.
 ///
 /// # Panics

@@ -59,7 +59,7 @@ fn it_listens_on_several_producer_sockets_and_abstract_ones() {
         one.wait_ok();
         other.wait_ok();
         let expected = [&one, &other].map(|program| Expected { pid: program.pid(), workload: SHORT, details: false });
-        workload::assert_whole(&recording.stop(), &expected);
+        workload::assert_whole(&lab.stop(&mut recording), &expected);
         Ok(())
     });
 }
@@ -77,7 +77,7 @@ fn five_recordings_at_a_time_are_whole() {
         application.wait_ok();
         for recording in &mut recordings {
             let expected = Expected { pid: application.pid(), workload: SHORT, details: false };
-            workload::assert_whole(&recording.stop(), &[expected]);
+            workload::assert_whole(&lab.stop(recording), &[expected]);
         }
         Ok(())
     });

@@ -19,13 +19,13 @@ fn scenario(trio: Trio) -> Result<(), Skip> {
     victim.program.kill();
     lab.wait_for_sessions(1);
     application.wait_ok();
-    let trace = survivor.stop();
+    let trace = lab.stop(&mut survivor);
     workload::assert_whole(&trace, &[Expected { pid: application.pid(), workload: WORKLOAD, details: false }]);
 
     let mut next = lab.record(trio.consumer, "next", CONFIG_WITHOUT_DEBUG);
     let mut application = lab.application(trio.producer, SHORT);
     application.wait_ok();
-    let trace = next.stop();
+    let trace = lab.stop(&mut next);
     workload::assert_whole(&trace, &[Expected { pid: application.pid(), workload: SHORT, details: false }]);
     Ok(())
 }

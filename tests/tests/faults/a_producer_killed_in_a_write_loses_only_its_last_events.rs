@@ -33,7 +33,7 @@ fn scenario(trio: Trio) -> Result<(), Skip> {
     });
     victim.signal(Signal::KILL);
     survivor.wait_ok();
-    let trace = Trace::load(&recording.stop());
+    let trace = Trace::load(&lab.stop(&mut recording));
     trace.assert_whole(&Expected { pid: survivor.pid(), workload: SURVIVOR, details: false });
     let rounds = trace.assert_beginning(&Expected { pid: victim.pid(), workload: VICTIM, details: false });
     assert!(rounds > 10, "the victim has only {rounds} rounds in the trace");

@@ -20,7 +20,7 @@ mod between_two_recordings {
         lab.wait_for_data_source("track_event");
         let mut recording = lab.record(trio.consumer, "trace", CONFIG_WITHOUT_DEBUG);
         application.wait_ok();
-        let trace = recording.stop();
+        let trace = lab.stop(&mut recording);
         workload::assert_whole(&trace, &[Expected { pid: application.pid(), workload: WORKLOAD, details: false }]);
         Ok(())
     }
@@ -49,7 +49,7 @@ mod while_it_is_recorded {
         assert!(application.is_running(), "the application has emitted all before the service was back");
         let mut recording = lab.record(trio.consumer, "trace", CONFIG_WITHOUT_DEBUG);
         application.wait_ok();
-        let trace = Trace::load(&recording.stop());
+        let trace = Trace::load(&lab.stop(&mut recording));
         let rounds = trace.assert_end(&Expected { pid: application.pid(), workload: WORKLOAD, details: false });
         assert!(rounds > 10, "only {rounds} rounds in the trace");
         trace.assert_clean();

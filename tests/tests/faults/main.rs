@@ -3,3 +3,4 @@
 mod a_consumer_that_vanishes_ends_only_its_own_session;
 mod a_producer_killed_in_a_write_loses_only_its_last_events;
 mod a_producer_outlives_its_service;
+mod a_producer_that_dies_does_not_hold_up_a_flush;

@@ -23,7 +23,7 @@ fn scenario(trio: Trio) -> Result<(), Skip> {
     let mut application = lab.application(trio.producer, WORKLOAD);
     let mut recording = lab.record(trio.consumer, "trace", CONFIG);
     application.wait_ok();
-    let trace = recording.stop();
+    let trace = lab.stop(&mut recording);
     workload::assert_whole(&trace, &[Expected { pid: application.pid(), workload: WORKLOAD, details: false }]);
     Ok(())
 }

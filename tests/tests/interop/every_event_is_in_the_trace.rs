@@ -14,7 +14,7 @@ fn record(trio: Trio, config: &str, details: bool) {
     let mut recording = lab.record(trio.consumer, "trace", config);
     large.wait_ok();
     small.wait_ok();
-    let trace = recording.stop();
+    let trace = lab.stop(&mut recording);
     workload::assert_whole(
         &trace,
         &[

@@ -13,7 +13,7 @@ fn it_opens_a_recorded_application() {
         let mut recording = lab.record(Side::under_test(), "trace", CONFIG);
         let mut application = lab.application(Side::under_test(), Workload { threads: 3, rounds: 50, pause_us: 1000 });
         application.wait_ok();
-        let shown = ui::open(&lab, &recording.stop(), &["--select", "frame"]);
+        let shown = ui::open(&lab, &lab.stop(&mut recording), &["--select", "frame"]);
         assert_eq!(shown.number("import_errors"), 0);
         assert_eq!(shown.number("slices"), 3 * (50 * 5 + 1));
         assert_eq!(shown.number("counters"), 3 * 50);

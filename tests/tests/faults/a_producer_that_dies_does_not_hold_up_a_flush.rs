@@ -1,0 +1,33 @@
+//! A producer is asked to flush and dies instead of answering: its part of the flush is done.
+
+use esatto_tests::wire::{self, Peer, Proto};
+use esatto_tests::{Lab, Peer as Installed, Side, Signal, skip, tp};
+
+const CONFIG: &str = r#"
+buffers { size_kb: 256 }
+data_sources { config { name: "mute" } }
+flush_timeout_ms: 600000
+"#;
+
+#[test]
+fn and_the_recording_is_not_told_of_a_failure() {
+    skip(|| {
+        Installed::TraceProcessor.require()?;
+        let lab = Lab::new();
+        let _service = lab.service(Side::under_test());
+        let mut mute = Peer::producer(&lab);
+        assert!(mute.call("InitializeConnection", &Proto::new().bytes(3, "mute")).success);
+        let (commands, frame) = mute.call_frame("GetAsyncCommand", &Proto::new());
+        mute.send(&frame);
+        let source = Proto::new().bytes(1, "mute").int(7, 1);
+        assert!(mute.call("RegisterDataSource", &Proto::new().message(1, &source)).success);
+        let mut recording = lab.record(Side::under_test(), "trace", CONFIG);
+        lab.wait_for_sessions(1);
+        recording.program.signal(Signal::INT);
+        while wire::last(&mute.reply_to(commands).body, 5).is_none() {}
+        // It will never answer.
+        drop(mute);
+        tp::assert_clean(&recording.finish());
+        Ok(())
+    });
+}
