@@ -251,7 +251,7 @@ impl Timeline {
         let closed = lane.open[place];
         for slice in lane.open.drain(place..) {
             let slice = &mut slices[slice as usize];
-            slice.duration = slice.duration.or(Some(event.ts.saturating_sub(slice.ts)));
+            slice.duration = slice.duration.or_else(|| Some(event.ts.saturating_sub(slice.ts)));
         }
         Some(closed)
     }
