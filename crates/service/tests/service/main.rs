@@ -5,6 +5,7 @@ mod faults;
 mod files;
 mod hostile;
 mod reading;
+mod replies;
 mod sessions;
 mod simulator;
 mod world;
