@@ -4,10 +4,13 @@ use crate::test::{Run, Tally, libtest};
 use crate::{codegen, shell};
 use serde_json::Value;
 
-/// Builds without default features that users may choose.
+/// Packages and features other than those that the build of the whole workspace unites.
 const FEATURES: &[&[&str]] = &[
-    &["check", "-p", "esatto", "--no-default-features"],
-    &["check", "-p", "esatto-protozero", "--no-default-features"],
+    &["-p", "esatto", "--no-default-features"],
+    &["-p", "esatto-protozero", "--no-default-features"],
+    &["-p", "esatto-service", "--no-default-features"],
+    &["-p", "esatto-service", "--all-features"],
+    &["-p", "esatto-schema", "--all-features"],
 ];
 
 /// Runs them all into `tally`.
@@ -20,8 +23,16 @@ pub(crate) fn run(tally: &mut Tally) -> Result<(), String> {
     tally.check("codegen --check", codegen::check());
     shell::heading("features");
     for args in FEATURES {
-        tally.check(&args.join(" "), shell::run(shell::cargo().args(*args).env("RUSTFLAGS", rust_flags(""))));
+        let mut clippy = shell::cargo();
+        clippy.arg("clippy").args(*args).args(["--", "-D", "warnings"]);
+        tally.check(&args.join(" "), shell::run(&mut clippy));
     }
+    shell::heading("fuzz corpora");
+    let mut replay = shell::cargo();
+    // A workspace of its own, for libFuzzer is C++: only the plain functions are built here.
+    replay.args(["test", "--manifest-path", "fuzz/Cargo.toml", "-p", "esatto-fuzz-targets"]);
+    replay.env("CARGO_TARGET_DIR", shell::target_dir());
+    tally.add(libtest::run(&mut replay, Run { label: "fuzz" })?);
     for package in packages_with_loom()? {
         shell::heading(&format!("loom models of {package}"));
         let mut tests = shell::cargo();

@@ -1,7 +1,7 @@
 //! Parsers of foreign bytes, each as a function that takes any bytes and must return.
 //!
-//! The same functions serve libFuzzer (`fuzz/`, `cargo xtask soak fuzz`), and the tests, which run what
-//! fuzzers have found (`fuzz/corpus/TARGET/*`) and a fixed number of mutations of real bytes.
+//! The tests give them a fixed number of mutations of what real programs wrote (`tests/captures`,
+//! `tests/traces`). libFuzzer, which has no such beginnings but far more patience, is in `fuzz/`.
 
 mod mutate;
 mod targets;
@@ -11,17 +11,7 @@ pub use targets::{TARGETS, Target};
 
 use std::path::{Path, PathBuf};
 
-/// Gives one target its bytes.
-///
-/// # Panics
-///
-/// There is no such target, or something is wrong with the parser.
-pub fn run(target: &str, bytes: &[u8]) {
-    let target = TARGETS.iter().find(|other| other.name == target).expect("a target");
-    (target.run)(bytes);
-}
-
-/// The inputs that are checked in for a target, and real bytes to begin with.
+/// Real bytes for a target to begin with.
 ///
 /// # Panics
 ///
@@ -29,11 +19,7 @@ pub fn run(target: &str, bytes: &[u8]) {
 #[must_use]
 pub fn corpus(target: &Target) -> Vec<(PathBuf, Vec<u8>)> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut found = Vec::new();
-    collect(&here.join("../fuzz/corpus").join(target.name), &mut found);
-    found.sort();
-    let mut inputs: Vec<_> = found.into_iter().map(|path| (path.clone(), read(&path))).collect();
-
+    let mut inputs = Vec::new();
     let mut seeds = Vec::new();
     collect(&here.join("captures"), &mut seeds);
     collect(&here.join("traces"), &mut seeds);

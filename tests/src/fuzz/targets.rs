@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 /// One parser.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// The folder of its corpus, and the name of its fuzzer.
+    /// What it is called.
     pub name: &'static str,
     /// Takes any bytes; panics if something is wrong with the parser.
     pub run: fn(&[u8]),

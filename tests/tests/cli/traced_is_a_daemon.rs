@@ -23,10 +23,9 @@ fn a_signal_ends_it_in_good_order() {
 #[test]
 fn it_says_where_it_listens() {
     let lab = Lab::new();
-    let service = lab.service(Side::Ours);
-    let log = service.log();
+    let mut service = lab.service(Side::Ours);
     for socket in [lab.producer_socket(), lab.consumer_socket()] {
-        assert!(log.contains(socket.to_str().expect("a path")), "{log}");
+        service.wait_for_log(socket.to_str().expect("a path"));
     }
 }
 

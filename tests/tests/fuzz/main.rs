@@ -1,5 +1,4 @@
-//! Parsers of foreign bytes: whatever a fuzzer has found stays fixed, and a fixed number of mutations
-//! of real bytes does no harm.
+//! Parsers of foreign bytes: real bytes and a fixed number of their mutations do no harm.
 
 use esatto_tests::bystander::Random;
 use esatto_tests::fuzz::{TARGETS, Target, corpus, mutate};
