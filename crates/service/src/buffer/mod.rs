@@ -304,6 +304,16 @@ impl CentralBuffer {
         while at < self.data.len() {
             saw_write |= at == self.write;
             let record = record::load(&self.data, at);
+            if let record::Record::Padding { size, run } = record {
+                let mut end = at + size;
+                while end < at + run {
+                    let next = record::load(&self.data, end);
+                    assert!(matches!(next, record::Record::Padding { .. }), "a run of padding has a chunk in it");
+                    end += next.size();
+                }
+                assert_eq!(end, at + run);
+                assert!(at >= self.write || end <= self.write, "a run of padding reaches over the write position");
+            }
             if let record::Record::Chunk(chunk) = record {
                 chunks += 1;
                 assert!(chunk.read <= chunk.available && chunk.available <= chunk.reserved);

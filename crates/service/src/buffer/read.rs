@@ -61,7 +61,7 @@ impl CentralBuffer {
         })
     }
 
-    /// The chunk at the cursor or the first one behind it. Padding on the way is joined, so that passes stay short.
+    /// The chunk at the cursor or the first one behind it. How far padding reaches is noted, so that passes stay short.
     fn next_record(&mut self) -> Option<ChunkRecord> {
         let mut cursor = self.cursor?;
         let found = loop {
@@ -75,18 +75,18 @@ impl CentralBuffer {
             }
             match record::load(&self.data, cursor.at) {
                 Record::Chunk(chunk) => break Some(chunk),
-                Record::Padding { size } => {
-                    let mut joined = size;
-                    while cursor.at + joined < end {
-                        match record::load(&self.data, cursor.at + joined) {
-                            Record::Padding { size } => joined += size,
+                Record::Padding { run: known, .. } => {
+                    let mut run = known;
+                    while cursor.at + run < end {
+                        match record::load(&self.data, cursor.at + run) {
+                            Record::Padding { run: more, .. } => run += more,
                             Record::Chunk(_) => break,
                         }
                     }
-                    if joined != size {
-                        record::store_padding(&mut self.data, cursor.at, joined);
+                    if run != known {
+                        record::store_run(&mut self.data, cursor.at, run);
                     }
-                    cursor.at += joined;
+                    cursor.at += run;
                 }
             }
         };

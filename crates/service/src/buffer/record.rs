@@ -3,7 +3,7 @@
 //! ```text
 //! offset  0         4          8          10         12       14      15
 //!         sequence  chunk id   reserved   available  read     flags   0        a chunk
-//!         size      –          –          –          –        0       0        padding
+//!         size      run        –          –          –        0       0        padding
 //! ```
 
 use super::fragment::{self, Broken, Fragment};
@@ -37,6 +37,10 @@ pub(super) enum Record {
     Padding {
         /// Bytes, header included.
         size: usize,
+        /// Bytes of this and the padding records that follow without a chunk between them, as far as a reader has
+        /// gone: it need not visit each of them again. Holds until the first of them is overwritten, because records
+        /// are overwritten in their order.
+        run: usize,
     },
     /// A chunk.
     Chunk(ChunkRecord),
@@ -111,7 +115,7 @@ impl ChunkRecord {
 impl Record {
     pub(super) fn size(&self) -> usize {
         match self {
-            Self::Padding { size } => *size,
+            Self::Padding { size, .. } => *size,
             Self::Chunk(chunk) => chunk.size(),
         }
     }
@@ -123,7 +127,8 @@ pub(super) fn load(data: &[u8], offset: usize) -> Record {
     let [a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, d0, d1, e0, e1, flags, _] = header;
     let first = u32::from_le_bytes([a0, a1, a2, a3]);
     if flags & CHUNK == 0 {
-        return Record::Padding { size: first as usize };
+        let run = u32::from_le_bytes([b0, b1, b2, b3]);
+        return Record::Padding { size: first as usize, run: run as usize };
     }
     Record::Chunk(ChunkRecord {
         slot: first,
@@ -161,4 +166,11 @@ pub(super) fn store_padding(data: &mut [u8], offset: usize, size: usize) {
     let header = &mut data[offset..offset + HEADER];
     header.fill(0);
     header[0..4].copy_from_slice(&size.to_le_bytes());
+    header[4..8].copy_from_slice(&size.to_le_bytes());
+}
+
+/// Notes in a padding record how far padding reaches.
+pub(super) fn store_run(data: &mut [u8], offset: usize, run: usize) {
+    let run = u32::try_from(run).expect("a buffer is smaller than 2^32 bytes");
+    data[offset + 4..offset + 8].copy_from_slice(&run.to_le_bytes());
 }

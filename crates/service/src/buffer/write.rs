@@ -255,7 +255,7 @@ impl CentralBuffer {
             let record = record::load(&self.data, at);
             match record {
                 Record::Chunk(chunk) => self.erase_through(chunk.slot, at),
-                Record::Padding { size } => self.stats.padding_bytes_cleared += size as u64,
+                Record::Padding { size, .. } => self.stats.padding_bytes_cleared += size as u64,
             }
             at += record.size();
         }
