@@ -1,0 +1,39 @@
+//! What the fuzzers call: one function per parser of foreign bytes.
+//!
+//! None of them may panic or grow without bound, whatever the bytes are. `tests/replay.rs` calls them with the files of
+//! `fuzz/corpus/`, so that seeds and findings stay tested without a fuzzer.
+
+mod buffer;
+mod protozero;
+mod script;
+mod service;
+mod text_format;
+
+pub use buffer::buffer;
+pub use esatto_ipc::frame::fuzz_decode as ipc_frames;
+pub use esatto_ipc::host::fuzz_host as ipc_host;
+pub use esatto_shm::fuzz_chunk_data as shm_chunk_data;
+pub use esatto_shm::fuzz_service_region as shm_region;
+pub use esatto_trace::fuzz_file as trace_file;
+pub use esatto_trace::fuzz_packet as trace_packet;
+pub use protozero::{protozero_fields, protozero_owned};
+pub use service::service;
+pub use text_format::text_format;
+
+/// A target by its name, which is also its folder in `fuzz/corpus/`.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets.
+pub const TARGETS: [Target; 11] = [
+    ("buffer", buffer),
+    ("ipc_frames", ipc_frames),
+    ("ipc_host", ipc_host),
+    ("protozero_fields", protozero_fields),
+    ("protozero_owned", protozero_owned),
+    ("service", service),
+    ("shm_chunk_data", shm_chunk_data),
+    ("shm_region", shm_region),
+    ("text_format", text_format),
+    ("trace_file", trace_file),
+    ("trace_packet", trace_packet),
+];

@@ -1,0 +1,43 @@
+//! Bytes as a script: small numbers and strings of bytes, as long as there are some.
+
+#[derive(Debug)]
+pub(crate) struct Script<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Script<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// The next byte; 0 at the end.
+    pub(crate) fn u8(&mut self) -> u8 {
+        self.bytes(1).first().copied().unwrap_or(0)
+    }
+
+    /// The next two bytes, little-endian.
+    pub(crate) fn u16(&mut self) -> u16 {
+        u16::from_le_bytes([self.u8(), self.u8()])
+    }
+
+    /// The next four bytes, little-endian.
+    pub(crate) fn u32(&mut self) -> u32 {
+        u32::from(self.u16()) | u32::from(self.u16()) << 16
+    }
+
+    /// So many bytes as the next two say, or what is left.
+    pub(crate) fn string(&mut self) -> &'a [u8] {
+        let len = self.u16();
+        self.bytes(len.into())
+    }
+
+    fn bytes(&mut self, len: usize) -> &'a [u8] {
+        let (now, later) = self.rest.split_at(len.min(self.rest.len()));
+        self.rest = later;
+        now
+    }
+}

@@ -1,0 +1,52 @@
+//! Every file of the corpora, without a fuzzer.
+
+use std::path::Path;
+
+use esatto_fuzz_targets::TARGETS;
+
+/// One test per target, or a new target would have no test.
+macro_rules! targets {
+    ($($name:ident)*) => {
+        $(#[test]
+        fn $name() {
+            replay(stringify!($name), esatto_fuzz_targets::$name);
+        })*
+
+        #[test]
+        fn every_target_is_replayed() {
+            let names: Vec<&str> = TARGETS.iter().map(|&(name, _)| name).collect();
+            assert_eq!(names, [$(stringify!($name)),*]);
+        }
+    };
+}
+
+targets! {
+    buffer
+    ipc_frames
+    ipc_host
+    protozero_fields
+    protozero_owned
+    service
+    shm_chunk_data
+    shm_region
+    text_format
+    trace_file
+    trace_packet
+}
+
+fn replay(name: &str, target: fn(&[u8])) {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(name);
+    let mut files: Vec<_> = std::fs::read_dir(&corpus)
+        .unwrap_or_else(|error| panic!("{}: {error}", corpus.display()))
+        .map(|entry| entry.expect("a folder that can be listed").path())
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "{} is empty", corpus.display());
+    for file in files {
+        // Captured when the test fails: the last line names the culprit.
+        println!("{}", file.display());
+        let bytes = std::fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        target(&bytes);
+    }
+    target(&[]);
+}
