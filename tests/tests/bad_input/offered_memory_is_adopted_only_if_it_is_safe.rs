@@ -68,7 +68,7 @@ fn everything_else_is_not() {
             refuse("a file of the system", 4096, Some(std::fs::File::open("/proc/self/stat").expect("proc").as_fd()));
             refuse("a device", 4096, Some(std::fs::File::open("/dev/zero").expect("a device").as_fd()));
             refuse("a folder", 4096, Some(std::fs::File::open("/").expect("a folder").as_fd()));
-            refuse("a pipe", 4096, Some(std::io::pipe().expect("a pipe").0.as_fd()));
+            refuse("a pipe", 4096, Some(rustix::pipe::pipe().expect("a pipe").0.as_fd()));
             let (socket, _other) = std::os::unix::net::UnixStream::pair().expect("sockets");
             refuse("a socket", 4096, Some(socket.as_fd()));
             Logged::Yes
