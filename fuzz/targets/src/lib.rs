@@ -3,15 +3,14 @@
 //! None of them may panic or grow without bound, whatever the bytes are. `tests/replay.rs` calls them with the files of
 //! `fuzz/corpus/`, so that seeds and findings stay tested without a fuzzer.
 
-mod buffer;
 mod protozero;
 mod script;
 mod service;
 mod text_format;
 
-pub use buffer::buffer;
 pub use esatto_ipc::frame::fuzz_decode as ipc_frames;
 pub use esatto_ipc::host::fuzz_host as ipc_host;
+pub use esatto_service::fuzz::{fuzz_buffer as buffer, fuzz_commit as service_commit};
 pub use esatto_shm::fuzz_chunk_data as shm_chunk_data;
 pub use esatto_shm::fuzz_service_region as shm_region;
 pub use esatto_trace::fuzz_file as trace_file;
@@ -24,13 +23,14 @@ pub use text_format::text_format;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     ("buffer", buffer),
     ("ipc_frames", ipc_frames),
     ("ipc_host", ipc_host),
     ("protozero_fields", protozero_fields),
     ("protozero_owned", protozero_owned),
     ("service", service),
+    ("service_commit", service_commit),
     ("shm_chunk_data", shm_chunk_data),
     ("shm_region", shm_region),
     ("text_format", text_format),

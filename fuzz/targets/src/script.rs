@@ -24,11 +24,6 @@ impl<'a> Script<'a> {
         u16::from_le_bytes([self.u8(), self.u8()])
     }
 
-    /// The next four bytes, little-endian.
-    pub(crate) fn u32(&mut self) -> u32 {
-        u32::from(self.u16()) | u32::from(self.u16()) << 16
-    }
-
     /// So many bytes as the next two say, or what is left.
     pub(crate) fn string(&mut self) -> &'a [u8] {
         let len = self.u16();

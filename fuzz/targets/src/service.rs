@@ -190,10 +190,8 @@ impl<'a> World<'a> {
                         self.service.handle(&self.now, Input::ConsumerDisconnected(client), &mut out);
                     }
                 }
-                Output::AwaitReady(client) => {
-                    if self.consumers.contains(&client) {
-                        self.service.handle(&self.now, Input::Ready(client), &mut out);
-                    }
+                Output::AwaitReady(client) if self.consumers.contains(&client) => {
+                    self.service.handle(&self.now, Input::Ready(client), &mut out);
                 }
                 Output::SetTimer { timer, at_ns, .. } => {
                     assert!(self.timers.insert(timer, at_ns).is_none(), "a timer's name is never used again");

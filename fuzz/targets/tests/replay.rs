@@ -27,6 +27,7 @@ targets! {
     protozero_fields
     protozero_owned
     service
+    service_commit
     shm_chunk_data
     shm_region
     text_format
