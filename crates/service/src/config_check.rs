@@ -9,6 +9,7 @@ use esatto_schema::trace_config::buffer_config::ExperimentalMode;
 
 use crate::buffer::MAX_SIZE_KB;
 use crate::name_pattern::NamePattern;
+use crate::triggers;
 
 const MAX_DURATION_MS: u32 = 7 * 24 * 3600 * 1000;
 const MAX_GUARDED_DURATION_MS: u32 = 24 * 3600 * 1000;
@@ -45,25 +46,13 @@ fn check_duration(config: &TraceConfig) -> Result<(), String> {
     };
     match config.duration_ms {
         Some(ms) if ms > max => Err(format!("duration_ms is {ms}, at most {max} is possible{guardrails}")),
-        _ => Ok(()),
+        _ => triggers::check(config, max),
     }
 }
 
 /// Names what this service does not do (yet): recording without it would not be what was asked for.
 fn check_supported(config: &TraceConfig) -> Result<(), String> {
     let refuse = |what: &str| Err(format!("{what} is not supported by this service"));
-    if let Some(triggers) = &config.trigger_config {
-        let mode = triggers.trigger_mode.map_or(0, |mode| mode.0);
-        if !(0..=4).contains(&mode) {
-            return Err(format!("trigger_config.trigger_mode is {mode}, which no version knows"));
-        }
-        if mode != 0 {
-            return refuse("trigger_config");
-        }
-        if triggers.use_clone_snapshot_if_available == Some(true) {
-            return Err("trigger_config.use_clone_snapshot_if_available needs trigger_mode STOP_TRACING".to_owned());
-        }
-    }
     if config.trace_filter.is_some() {
         return refuse("trace_filter");
     }

@@ -3,6 +3,7 @@
 use esatto_protozero::Owned;
 use esatto_schema::trace_config::LockdownModeOperation;
 use esatto_schema::trace_config::buffer_config::FillPolicy as ConfigFillPolicy;
+use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::{EnableTracingRequestReader, TraceConfig};
 
 use crate::api::{CallId, FileId, Output};
@@ -15,6 +16,7 @@ use crate::name_pattern::NamePattern;
 use crate::registry::raw_source_configs;
 use crate::service::Service;
 use crate::session::{FlushStrategy, News, OutputFile, SequenceIds, Session, State};
+use crate::triggers;
 
 const MAX_SESSIONS: usize = 15;
 const MAX_SESSIONS_PER_UID: usize = 5;
@@ -72,6 +74,7 @@ impl Service {
         }
         config_check::check(config)?;
         let patterns = config_check::compile_patterns(config)?;
+        let trigger_patterns = triggers::compile_patterns(config)?;
         self.check_exclusive(config, cx)?;
         self.check_against_sessions(config, uid, cx)?;
 
@@ -92,8 +95,9 @@ impl Service {
             FileId(self.last.file)
         });
         let session = self.new_session(id, uid, (buffers, patterns), request, file, !path.is_empty());
-        let call = session.0;
-        self.sessions.insert(id, session.1);
+        let (call, mut session) = session;
+        session.triggers.patterns = trigger_patterns;
+        self.sessions.insert(id, session);
         if let Some(consumer) = self.consumers.get_mut(&call.client) {
             consumer.session = Some(id);
         }
@@ -143,6 +147,7 @@ impl Service {
             file: file.map(|id| OutputFile { id, is_opening, bytes_written: 0, is_writing: false, pass: None }),
             end_error: None,
             all_started_reported: false,
+            triggers: triggers::Triggers::default(),
             news: News::default(),
             sequence_ids: SequenceIds::default(),
             invalid_packets: 0,
@@ -157,6 +162,7 @@ impl Service {
     /// All checks passed: data sources are set up, and started unless the start is deferred.
     pub(crate) fn configure(&mut self, id: SessionId, cx: &mut Context<'_>) {
         self.set_up_all(id, cx);
+        self.arm_triggers(id, cx);
         self.enter(id, State::Configured, cx);
         self.tell_of_others(id);
         let Some(session) = self.sessions.get(&id) else { return };
@@ -165,7 +171,8 @@ impl Service {
         let ignores_flush_period = session.config.flush_period_ms.unwrap_or(0) != 0
             && session.flush_strategy
                 != (FlushStrategy::Periodic { period_ms: session.config.flush_period_ms.unwrap_or(0) });
-        let is_deferred = session.config.deferred_start.unwrap_or(false);
+        let is_deferred = session.config.deferred_start.unwrap_or(false)
+            || triggers::mode_of(&session.config) == Some(TriggerMode::START_TRACING);
         if ignores_flush_period {
             cx.warn("flush_period_ms has no effect with write_into_file and this write_flush_mode".to_owned());
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::trace_stats::FinalFlushOutcome;
 
 use crate::api::{MemoryKind, TimerClock};
@@ -9,7 +10,8 @@ use crate::context::Context;
 use crate::ids::{InstanceId, ProducerId, SessionId};
 use crate::producer::command;
 use crate::service::{Purpose, Service};
-use crate::session::{AfterFlush, Event, FlushReason, FlushStrategy, InstanceState, PendingFlush, State};
+use crate::session::{AfterFlush, Event, FlushReason, FlushStrategy, InstanceState, PendingFlush, Session, State};
+use crate::triggers;
 
 /// Flushes of one session that may wait for answers; a further one is refused at this many.
 const MAX_PENDING_FLUSHES: usize = 1000;
@@ -134,6 +136,12 @@ impl Service {
 
     /// The duration of a session is over.
     pub(crate) fn duration_is_over(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let stops_by_trigger = |session: &Session| {
+            triggers::mode_of(&session.config) == Some(TriggerMode::STOP_TRACING) && session.triggers.is_hit
+        };
+        if self.sessions.get(&session_id).is_some_and(stops_by_trigger) {
+            return;
+        }
         self.flush(session_id, 0, FlushReason::TraceStop, AfterFlush::StopSession, cx);
     }
 

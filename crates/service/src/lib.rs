@@ -32,6 +32,7 @@ mod service_packets;
 mod session;
 pub mod shared_buffer;
 mod shm_adapter;
+mod triggers;
 
 pub use api::{
     Attachment, Body, CallId, ClientId, ConsumerCall, FileId, Input, LogLevel, MemoryKind, Now, Output, Outputs, Peer,

@@ -70,8 +70,10 @@ impl Service {
             ProducerCall::NotifyDataSourceStopped(request) => {
                 self.data_source_stopped(producer, InstanceId(request.data_source_id().unwrap_or(0)), cx);
             }
-            // No session with triggers is accepted, so none of them means anything.
-            ProducerCall::ActivateTriggers(_) | ProducerCall::Sync => {}
+            ProducerCall::ActivateTriggers(request) => {
+                self.activate_triggers(producer, request.trigger_names(), cx);
+            }
+            ProducerCall::Sync => {}
             ProducerCall::CommitData(_) | ProducerCall::GetAsyncCommand | ProducerCall::InitializeConnection { .. } => {
                 unreachable!("handled above")
             }

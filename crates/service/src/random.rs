@@ -37,4 +37,9 @@ impl Random {
         let lsb = self.next() >> 2 | 1 << 63;
         (msb as i64, lsb as i64)
     }
+
+    /// Uniform in [0, 1).
+    pub(crate) fn fraction(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
 }

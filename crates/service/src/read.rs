@@ -163,6 +163,9 @@ impl Service {
         sink: &mut impl PacketSink,
         now: &Now,
     ) -> bool {
+        if self.sessions.get(&id).is_some_and(crate::session::Session::is_hidden) {
+            return false;
+        }
         if !self.put_service_packets(id, sink, now) {
             return false;
         }

@@ -11,6 +11,7 @@ use crate::producer::{Producer, ProducerConnection};
 use crate::random::Random;
 use crate::registry::Registration;
 use crate::session::Session;
+use crate::triggers::History;
 
 /// The tracing service; see [`api`](crate::api) for how it is driven.
 #[derive(Debug)]
@@ -32,6 +33,7 @@ pub struct Service {
     pub(crate) is_locked_down: bool,
     /// When guarded sessions of a name began.
     pub(crate) guarded_starts: HashMap<Vec<u8>, u64>,
+    pub(crate) trigger_history: History,
     /// Consumers with events that were not sent yet.
     pub(crate) to_notify: BTreeSet<ClientId>,
     /// For chunks on their way from shared memory into a buffer.
@@ -78,6 +80,10 @@ pub(crate) enum Purpose {
     PeriodicFlush,
     ClearIncrementalState,
     FlushTimeout(u64),
+    /// No start trigger came.
+    TriggerTimeout,
+    /// The delay of a stop trigger is over.
+    TriggerStop,
 }
 
 impl Service {
@@ -99,6 +105,7 @@ impl Service {
             discarded: Discarded::default(),
             is_locked_down: false,
             guarded_starts: HashMap::new(),
+            trigger_history: History::default(),
             to_notify: BTreeSet::new(),
             scratch: Vec::new(),
         }
@@ -142,6 +149,8 @@ impl Service {
             Purpose::WriteFile => self.write_file_period(session, cx),
             Purpose::PeriodicFlush => self.periodic_flush(session, cx),
             Purpose::ClearIncrementalState => self.clear_incremental_state(session, cx),
+            Purpose::TriggerTimeout => self.trigger_timeout(session, cx),
+            Purpose::TriggerStop => self.trigger_stop(session, cx),
             Purpose::FlushTimeout(flush) => self.finish_flush(session, flush, false, cx),
         }
     }

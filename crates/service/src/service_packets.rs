@@ -51,10 +51,14 @@ impl Service {
                 packet.synchronization_marker(&SYNC_MARKER);
             });
         }
-        if !core::mem::replace(&mut session.news.first_read_done, true) {
-            if !session.builtin(|builtin| builtin.disable_trace_config) {
+        let is_first_read = !core::mem::replace(&mut session.news.first_read_done, true);
+        if !session.builtin(|builtin| builtin.disable_trace_config) {
+            if is_first_read {
                 emitter.put(|packet| packet.message().bytes(33, &session.config_bytes));
             }
+            put_triggers(session, &mut emitter);
+        }
+        if is_first_read {
             let (msb, lsb) = session.uuid;
             emitter.put(|packet| {
                 packet.trace_uuid().msb(msb).lsb(lsb);
@@ -113,6 +117,17 @@ fn put_snapshots(session: &mut Session, emitter: &mut Emitter<'_, impl PacketSin
                 put(9, tsc);
             }
             clocks.primary_trace_clock(primary);
+        });
+    }
+}
+
+fn put_triggers(session: &mut Session, emitter: &mut Emitter<'_, impl PacketSink>) {
+    for trigger in session.triggers.received.drain(..) {
+        emitter.put(|packet| {
+            packet.timestamp(trigger.boottime_ns);
+            let mut out = packet.trigger();
+            out.trigger_name(&trigger.name).producer_name(&trigger.producer_name);
+            out.trusted_producer_uid(trigger.producer_uid).stop_delay_ms(trigger.stop_delay_ms.into());
         });
     }
 }

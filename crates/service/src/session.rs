@@ -9,6 +9,7 @@ use esatto_schema::trace_stats::FinalFlushOutcome;
 use crate::api::{CallId, ClientId, FileId, Now};
 use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
 use crate::name_pattern::NamePattern;
+use crate::triggers::Triggers;
 
 /// Clock snapshots kept between reads.
 const MAX_SNAPSHOTS: usize = 16;
@@ -187,6 +188,7 @@ pub(crate) struct Session {
     /// The text of the "tracing disabled" that is owed to the consumer once the file is complete.
     pub(crate) end_error: Option<String>,
     pub(crate) all_started_reported: bool,
+    pub(crate) triggers: Triggers,
     /// What the next read has to say.
     pub(crate) news: News,
     pub(crate) sequence_ids: SequenceIds,

@@ -8,4 +8,5 @@ mod reading;
 mod replies;
 mod sessions;
 mod simulator;
+mod triggers;
 mod world;
