@@ -27,7 +27,10 @@ fn and_the_recording_is_not_told_of_a_failure() {
         while wire::last(&mute.reply_to(commands).body, 5).is_none() {}
         // It will never answer.
         drop(mute);
-        tp::assert_clean(&recording.finish());
+        let trace = recording.finish();
+        tp::assert_clean(&trace);
+        let succeeded = tp::rows(&trace, "select value from stats where name = 'traced_flushes_succeeded'");
+        assert_eq!(succeeded[0].int("value"), 1, "the flush is done as soon as nobody is left to wait for");
         Ok(())
     });
 }
