@@ -76,7 +76,7 @@ impl Lab {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(|error| format!("{}: {error}", program.get_program().display()))?;
+            .map_err(|error| format!("{}: {error}", Path::new(program.get_program()).display()))?;
         let mut stdout = child.stdout.take().expect("asked for");
         let mut results = String::new();
         // The last line ends with the number of events; stdout stays open as long as the process waits for us.
@@ -93,7 +93,7 @@ impl Lab {
         drop(child.stdin.take());
         let status = child.wait().map_err(|error| format!("wait: {error}"))?;
         if !status.success() {
-            return Err(format!("{}: {status}", program.get_program().display()));
+            return Err(format!("{}: {status}", Path::new(program.get_program()).display()));
         }
         let trace = std::fs::read(&trace).map_err(|error| format!("{}: {error}", trace.display()))?;
         Ok((results, trace))
@@ -109,7 +109,7 @@ impl Running {
             .stdout(file)
             .stderr(other)
             .spawn()
-            .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+            .map_err(|error| format!("{}: {error}", Path::new(command.get_program()).display()))?;
         Ok(Self { child, log })
     }
 
