@@ -275,7 +275,9 @@ impl Service {
         let mut response = vec![1 << 3 | 2];
         put_varint(&mut response, session.config_bytes.len() as u64);
         response.extend_from_slice(&session.config_bytes);
+        let session = session.id;
         cx.reply(call, response);
+        self.report_all_started(session, cx);
     }
 
     /// Registers for the end of the session attached before.

@@ -173,6 +173,9 @@ impl Service {
         if let Some(producer) = self.producers.remove(&id) {
             cx.info(format!("producer {} disconnected", producer.display_name()));
         }
+        for session in self.sessions.values_mut() {
+            session.sequence_ids.prune(|id| self.producers.contains_key(&id));
+        }
     }
 
     fn data_source_started(&mut self, producer: ProducerId, id: InstanceId, cx: &mut Context<'_>) {

@@ -20,6 +20,9 @@ const MAX_FLUSH_EVENTS: usize = 64;
 /// How far a clock must have drifted from BOOTTIME since the last snapshot for a new one to be kept.
 const SNAPSHOT_DRIFT_NS: u64 = 10_000_000;
 
+/// Packet sequences a session remembers before those of producers that are gone are forgotten.
+const MAX_SEQUENCE_IDS: usize = 1 << 17;
+
 const DEFAULT_FLUSH_TIMEOUT_MS: u32 = 5000;
 const DEFAULT_STOP_TIMEOUT_MS: u32 = 5000;
 const DEFAULT_FILE_WRITE_PERIOD_MS: u32 = 5000;
@@ -365,6 +368,22 @@ impl Default for SequenceIds {
 }
 
 impl SequenceIds {
+    /// Forgets the sequences of producers that are gone, when there are very many of them. What is left of such a
+    /// producer in a buffer becomes a sequence of its own.
+    pub(crate) fn prune(&mut self, is_connected: impl Fn(ProducerId) -> bool) {
+        if self.ids.len() <= MAX_SEQUENCE_IDS {
+            return;
+        }
+        let seen = &mut self.seen;
+        self.ids.retain(|&(_, producer, _), id| {
+            let is_kept = is_connected(ProducerId(producer));
+            if !is_kept {
+                seen.remove(id);
+            }
+            is_kept
+        });
+    }
+
     pub(crate) fn of(&mut self, machine_id: u32, producer: u16, writer: u16) -> u32 {
         *self.ids.entry((machine_id, producer, writer)).or_insert_with(|| {
             self.last = self.last.checked_add(1).unwrap_or(2);
@@ -442,5 +461,20 @@ mod tests {
         ] {
             assert_eq!(FlushStrategy::of(&config), expected);
         }
+    }
+
+    #[test]
+    fn sequences_of_producers_that_are_gone_are_forgotten_in_the_end() {
+        let mut ids = SequenceIds::default();
+        for producer in 1..=5 {
+            for writer in 1..=32767 {
+                let id = ids.of(0, producer, writer);
+                assert!(ids.is_first_packet(id));
+            }
+        }
+        ids.prune(|producer| producer == ProducerId(5));
+        assert_eq!((ids.ids.len(), ids.seen.len()), (32767, 32767));
+        assert_eq!(ids.of(0, 5, 32767), 5 * 32767 + 1, "those that stay keep their numbers");
+        assert_eq!(ids.of(0, 1, 1), 5 * 32767 + 2, "numbers are not used twice");
     }
 }
