@@ -30,12 +30,14 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Creates or empties `path`, readable for its owner only; `-` is standard output.
+    /// Creates `path`, readable for its owner only, or opens it as it is; `-` is standard output.
+    ///
+    /// What is there stays until [`begin`](Self::begin), so that an attempt that comes to nothing destroys nothing.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let opened = if path.as_os_str() == "-" {
             io::stdout().as_fd().try_clone_to_owned().map(File::from)
         } else {
-            OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
         };
         let file = opened.attempt(|| format!("cannot write {}", path.display()))?;
         Ok(Self {
@@ -49,7 +51,21 @@ impl Output {
         })
     }
 
-    /// Appends a packet, given in pieces.
+    /// Empties the file, now that there is something to record.
+    pub(crate) fn begin(&mut self) {
+        // Neither a pipe nor a device can be emptied, or has to be.
+        let _ = self.file.set_len(0);
+    }
+
+    /// Removes the file if it is empty, after an attempt that came to nothing.
+    pub(crate) fn give_up(self) {
+        if self.file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() == 0) && self.name.as_os_str() != "-" {
+            // Best effort: an empty file misleads nobody.
+            let _ = std::fs::remove_file(&self.name);
+        }
+    }
+
+    /// Appends a packet.
     pub(crate) fn packet(&mut self, packet: &[u8]) -> Result<(), Failure> {
         if self.failed {
             return Ok(());

@@ -37,7 +37,7 @@ pub(crate) struct Progress {
     started: Instant,
     limit: Option<Duration>,
     live: Option<ProgressBar>,
-    last_plain: Option<Instant>,
+    last_plain: Instant,
 }
 
 impl Progress {
@@ -50,7 +50,8 @@ impl Progress {
             );
             bar
         });
-        Self { started: Instant::now(), limit, live, last_plain: None }
+        let now = Instant::now();
+        Self { started: now, limit, live, last_plain: now }
     }
 
     /// Shows how far the recording is, as often as is good to read.
@@ -58,8 +59,8 @@ impl Progress {
         if let Some(bar) = &self.live {
             bar.set_message(self.line(counts));
             bar.tick();
-        } else if self.last_plain.is_none_or(|last| last.elapsed() >= PLAIN_PERIOD) {
-            self.last_plain = Some(Instant::now());
+        } else if self.last_plain.elapsed() >= PLAIN_PERIOD {
+            self.last_plain = Instant::now();
             eprintln!("{}", self.line(counts));
         }
     }

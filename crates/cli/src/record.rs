@@ -44,9 +44,12 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     };
     let mut recorder = Recorder::start(&address, config, transfer, output)?;
     // The session runs: whatever the command does from its first instruction on can be recorded.
-    let mut child = match &service {
-        Some(service) => Some(Program::start(&args.command, service).inspect_err(|_| remove_empty(args))?),
-        None => None,
+    let mut child = match service.as_ref().map(|service| Program::start(&args.command, service)).transpose() {
+        Ok(child) => child,
+        Err(failure) => {
+            recorder.give_up();
+            return Err(failure);
+        }
     };
 
     let mut progress = Progress::start(limit);
@@ -105,16 +108,6 @@ fn open_output(args: &args::Record, config: &TraceConfig) -> Result<Option<Outpu
         (None, false) => {
             Err(Failure::new("there is no file to write to", "neither -o nor output_path in the config names one")
                 .hint("add -o FILE"))
-        }
-    }
-}
-
-/// A recording that never began leaves no file.
-fn remove_empty(args: &args::Record) {
-    if let Some(path) = args.out.as_deref().filter(|path| path.as_os_str() != "-") {
-        if std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() == 0) {
-            // Best effort: an empty file misleads nobody.
-            let _ = std::fs::remove_file(path);
         }
     }
 }

@@ -97,15 +97,24 @@ impl Recorder {
         address: &Address,
         config: TraceConfig,
         transfer: Transfer,
-        output: Option<Output>,
+        mut output: Option<Output>,
     ) -> Result<Self, Failure> {
-        let mut client = BlockingClient::connect(address, consumer_port::SERVICE, CONNECT_TIMEOUT)
-            .attempt(|| format!("cannot reach a tracing service at {address}"))
-            .map_err(|failure| {
-                failure.hint(
+        let connected = BlockingClient::connect(address, consumer_port::SERVICE, CONNECT_TIMEOUT)
+            .attempt(|| format!("cannot reach a tracing service at {address}"));
+        let mut client = match connected {
+            Ok(client) => client,
+            Err(failure) => {
+                if let Some(output) = output {
+                    output.give_up();
+                }
+                return Err(failure.hint(
                     "start one with `esatto traced`, or record a single command: `esatto record -o FILE -- COMMAND`",
-                )
-            })?;
+                ));
+            }
+        };
+        if let Some(output) = output.as_mut().filter(|_| transfer == Transfer::ByService) {
+            output.begin();
+        }
         let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
         let file = match (&output, transfer) {
             (Some(output), Transfer::ByService) => {
@@ -129,8 +138,25 @@ impl Recorder {
             stats: Stats::default(),
             ended: None,
         };
-        this.await_start()?;
-        Ok(this)
+        match this.await_start() {
+            Ok(()) => {
+                if let Some(output) = this.output.as_mut().filter(|_| transfer != Transfer::ByService) {
+                    output.begin();
+                }
+                Ok(this)
+            }
+            Err(failure) => {
+                this.give_up();
+                Err(failure)
+            }
+        }
+    }
+
+    /// Ends it without a trace: nothing came of it.
+    pub(crate) fn give_up(self) {
+        if let Some(output) = self.output {
+            output.give_up();
+        }
     }
 
     /// Waits until the service has handled the config.

@@ -139,7 +139,11 @@ impl EventLoop {
     fn wait(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
         self.set_boot_timer();
         let now_ns = clocks::now().monotonic_ns;
-        let timeout = self.monotonic.next_ns().map(|at_ns| timespec(at_ns.saturating_sub(now_ns)));
+        let timeout = if self.dirty.is_empty() {
+            self.monotonic.next_ns().map(|at_ns| timespec(at_ns.saturating_sub(now_ns)))
+        } else {
+            Some(timespec(0))
+        };
         match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(e) => Err(Error::system("wait for events")(e)),
@@ -173,24 +177,45 @@ impl EventLoop {
     fn on_socket(&mut self, id: ClientId, flags: EventFlags) {
         // A client closed earlier in this round may still have an event.
         let Some(client) = self.clients.get_mut(&id) else { return };
-        let mut result = Ok(());
-        if flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR) {
-            result = client.connection.flush_writes();
+        if flags.intersects(EventFlags::HUP | EventFlags::ERR) {
+            return self.hang_up(id);
         }
-        if result.is_ok() && flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
-            result = client.connection.on_readable();
-        }
-        match result {
-            // What the peer sent before it closed its end is still handled, although it cannot be answered.
-            Ok(()) | Err(IpcError::Disconnected) => {
-                self.handle_frames(id);
-                if result.is_err() {
-                    self.close(id, None);
-                }
+        if flags.contains(EventFlags::OUT) {
+            if let Err(e) = client.connection.flush_writes() {
+                return self.write_failed(id, &e);
             }
-            Err(e) => self.close(id, Some(&e)),
         }
+        if flags.contains(EventFlags::IN) {
+            if let Err(e) = client.connection.on_readable() {
+                return self.close(id, Some(&e));
+            }
+        }
+        self.handle_frames(id);
         self.mark_dirty(id);
+    }
+
+    fn write_failed(&mut self, id: ClientId, error: &IpcError) {
+        match error {
+            IpcError::Disconnected => self.hang_up(id),
+            _ => self.close(id, Some(error)),
+        }
+    }
+
+    /// The other end is closed. What was sent before is handled all the same: the last commits of a process that ends
+    /// come like this. All of it at once, because whoever knows that the process has ended (its parent, a
+    /// consumer that flushes) counts on the service to know it, too.
+    fn hang_up(&mut self, id: ClientId) {
+        loop {
+            let Some(client) = self.clients.get_mut(&id) else { return };
+            // Nobody writes any more, so this comes to an end: at most what the kernel holds for us.
+            let before = client.connection.decoder().buffered();
+            let result = client.connection.on_readable();
+            let nothing_new = client.connection.decoder().buffered() == before;
+            self.handle_frames(id);
+            if result.is_err() || nothing_new {
+                return self.close(id, result.err().as_ref());
+            }
+        }
     }
 
     /// Handles the frames of a client that have arrived: at most what fits in its receive buffer.
@@ -217,19 +242,14 @@ impl EventLoop {
     /// Writes out what is queued, asks the service for more where there is room, and tells the kernel what to
     /// wait for.
     fn look_after_clients(&mut self) {
-        while let Some(id) = self.dirty.pop_front() {
+        // Each once: one that always has work must not keep the others, and the timers, waiting.
+        for _ in 0..self.dirty.len() {
+            let Some(id) = self.dirty.pop_front() else { return };
             let Some(client) = self.clients.get_mut(&id) else { continue };
             client.is_dirty = false;
-            match client.connection.flush_writes() {
-                Ok(()) => {}
-                Err(IpcError::Disconnected) => {
-                    self.close(id, None);
-                    continue;
-                }
-                Err(e) => {
-                    self.close(id, Some(&e));
-                    continue;
-                }
+            if let Err(e) = client.connection.flush_writes() {
+                self.write_failed(id, &e);
+                continue;
             }
             if client.is_ready() {
                 client.awaits_ready = false;

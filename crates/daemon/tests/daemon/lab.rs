@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use esatto_daemon::{Daemon, DaemonHandle};
-use esatto_ipc::{Address, BlockingClient};
+use esatto_ipc::{Address, BlockingClient, RequestId};
 use esatto_protozero::{HeapBuffer, Owned as _};
 use esatto_schema::trace_config::{BufferConfig, DataSource};
 use esatto_schema::{
@@ -103,7 +103,7 @@ pub(crate) fn slices(body: &[u8]) -> Vec<Vec<u8>> {
 /// A producer made of raw calls.
 pub(crate) struct Producer {
     pub(crate) client: BlockingClient,
-    commands: esatto_ipc::RequestId,
+    commands: RequestId,
     pub(crate) emulated: bool,
     arbiter: Option<Arc<Arbiter>>,
     writer: TraceWriter,
@@ -182,15 +182,23 @@ impl Producer {
 
     /// Writes a packet and waits until the service has it.
     pub(crate) fn commit(&mut self, packet: &[u8]) {
+        for request in self.send(packet) {
+            assert!(self.client.wait_reply(request, Some(DEADLINE)).unwrap().success);
+        }
+    }
+
+    /// Writes a packet and sends the commit.
+    pub(crate) fn send(&mut self, packet: &[u8]) -> Vec<RequestId> {
         self.writer.new_packet().message().raw(packet);
         self.writer.flush();
         self.arbiter.as_ref().expect("started").flush_pending(None);
-        for request in self.sink.0.lock().unwrap().drain(..) {
+        let requests: Vec<CommitRequest> = self.sink.0.lock().unwrap().drain(..).collect();
+        let encoded = requests.iter().map(|request| {
             let mut buffer = HeapBuffer::new();
             request.write_to(&mut buffer.message());
-            let reply = self.client.call("CommitData", &buffer.to_vec(), Some(DEADLINE)).unwrap();
-            assert!(reply.success);
-        }
+            buffer.to_vec()
+        });
+        encoded.map(|bytes| self.client.send("CommitData", &bytes, None).unwrap()).collect()
     }
 }
 
