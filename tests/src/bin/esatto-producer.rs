@@ -1,4 +1,4 @@
-//! esatto-producer THREADS ROUNDS PAUSE_US [WAIT_S]
+//! `esatto-producer THREADS ROUNDS PAUSE_US [WAIT_S]`
 //!
 //! The counterpart of `official-producer` (`xtask/peers/producer`) on our SDK: connects to the tracing
 //! service (`PERFETTO_PRODUCER_SOCK_NAME`), waits up to WAIT_S seconds (default 10) until its category

@@ -1,5 +1,7 @@
 //! protoc plugin: `protoc --esatto_out=src/protos --esatto_opt=root=crate::protos shop.proto`.
 
+#![forbid(unsafe_code)]
+
 use std::io::{Read as _, Write as _};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
