@@ -165,6 +165,8 @@ impl Service {
     pub(crate) fn producer_disconnected(&mut self, client: ClientId, cx: &mut Context<'_>) {
         let Some(id) = self.connections.remove(&client).and_then(|connection| connection.producer) else { return };
         self.scrape_producer(id);
+        // Upstream lets flushes wait for the dead until they time out; there is nothing left to come.
+        self.acknowledge_flush(id, u64::MAX, cx);
         let sessions: Vec<_> = self.sessions.keys().copied().collect();
         for session in sessions {
             self.drop_instances(session, id, None, cx);
