@@ -30,7 +30,8 @@ pub(crate) fn check<'a>(slices: impl Iterator<Item = &'a [u8]>) -> Option<Found>
         let tag = bytes.varint_from(first)?;
         // The low 32 bits count.
         let field = (tag >> 3) as u32;
-        if RESERVED_FIELDS.contains(&field) {
+        // Field 0 is no protobuf: upstream lets it through, and its trace processor then refuses the whole trace.
+        if field == 0 || RESERVED_FIELDS.contains(&field) {
             return None;
         }
         match tag & 7 {
@@ -156,7 +157,8 @@ mod tests {
 
     #[test]
     fn case_121_malformed_packets_are_dropped() {
-        let malformed: [&[u8]; 9] = [
+        let malformed: [&[u8]; 10] = [
+            &[0x00, 1],
             &[0x88],
             &[0x08, 0x80],
             &[0x0a, 5, b'a'],
