@@ -44,6 +44,17 @@ pub(crate) enum Place {
     Here,
 }
 
+impl Place {
+    /// The address of the socket, if it is one.
+    pub(crate) const fn address(&self) -> Option<&esatto_ipc::Address> {
+        match self {
+            Self::Socket(address) => Some(address),
+            #[cfg(feature = "in-process")]
+            Self::Here => None,
+        }
+    }
+}
+
 /// Names a session on the control thread.
 pub(crate) type SessionId = u64;
 

@@ -183,9 +183,7 @@ impl ProducerLink {
             service.disconnect(link);
         }
         self.link = None;
-        if let Place::Socket(address) = &self.place {
-            self.watch = watch_directory(address);
-        }
+        self.watch = self.place.address().and_then(watch_directory);
         self.producer.disconnected();
         if self.ready && now.saturating_duration_since(self.connected_at) >= WORKED {
             self.delay = Duration::ZERO;
