@@ -70,12 +70,11 @@ impl Category {
     #[must_use]
     pub fn is_enabled(&'static self) -> bool {
         let state = self.state.load(Ordering::Relaxed);
-        state != 0 && self.is_enabled_slow(state)
-    }
-
-    #[inline]
-    fn is_enabled_slow(&'static self, state: u32) -> bool {
-        if state & UNREGISTERED == 0 { true } else { self.register() }
+        if state == 0 {
+            return false;
+        }
+        unlikely();
+        state & UNREGISTERED == 0 || self.register()
     }
 
     #[cold]
@@ -101,6 +100,11 @@ impl Category {
         &self.name
     }
 }
+
+/// Tells the compiler that this way is rarely taken, so that the code of an enabled trace point lies outside of its
+/// surroundings.
+#[cold]
+const fn unlikely() {}
 
 /// Declares categories as statics, and a list of them all.
 ///
