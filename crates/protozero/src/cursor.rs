@@ -18,10 +18,14 @@
 //!    it was opened at tells that a guard in between was leaked; the stream is then *poisoned*, and whoever owns
 //!    it drops what was written since the root message began.
 
+#[cfg(feature = "alloc")]
+pub(crate) mod heap;
+pub(crate) mod slice;
+
 use core::ptr::NonNull;
 
 use crate::message::Message;
-use crate::wire::{self, LENGTH_FIELD_SIZE, MAX_ONE_BYTE_LENGTH, MAX_VARINT_SIZE};
+use crate::wire::{self, LENGTH_FIELD_SIZE, MAX_ONE_BYTE_LENGTH, MAX_SIMPLE_FIELD_SIZE, MAX_TAG_SIZE, MAX_VARINT_SIZE};
 
 /// Nesting depth up to which open messages are tracked without allocation.
 ///
@@ -257,6 +261,63 @@ impl Stream {
             let n = wire::encode_varint(v, &mut buffer);
             self.write(&buffer[..n]);
         }
+    }
+
+    /// Appends a tag and a varint.
+    #[inline]
+    pub(crate) fn write_varint_field(&mut self, tag: u32, v: u64) {
+        if self.available() >= MAX_SIMPLE_FIELD_SIZE {
+            // SAFETY: there is room for the longest tag and the longest varint.
+            unsafe { self.write_varint_unchecked(u64::from(tag)) };
+            // SAFETY: as above.
+            unsafe { self.write_varint_unchecked(v) };
+        } else {
+            self.write_varint_field_slow(tag, v);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn write_varint_field_slow(&mut self, tag: u32, v: u64) {
+        self.write_varint(u64::from(tag));
+        self.write_varint(v);
+    }
+
+    /// Appends a tag and a value of fixed size.
+    #[inline]
+    pub(crate) fn write_fixed_field<const N: usize>(&mut self, tag: u32, bytes: [u8; N]) {
+        if self.available() >= MAX_TAG_SIZE + N {
+            // SAFETY: there is room for the longest tag and the value.
+            unsafe { self.write_varint_unchecked(u64::from(tag)) };
+            // SAFETY: as above.
+            unsafe { self.write_unchecked(&bytes) };
+        } else {
+            self.write_varint(u64::from(tag));
+            self.write(&bytes);
+        }
+    }
+
+    /// Appends a tag, a length and as many bytes.
+    #[inline]
+    pub(crate) fn write_bytes_field(&mut self, tag: u32, v: &[u8]) {
+        if self.available() >= MAX_SIMPLE_FIELD_SIZE && self.available() - MAX_SIMPLE_FIELD_SIZE >= v.len() {
+            // SAFETY: there is room for the longest tag, the longest varint and the value.
+            unsafe { self.write_varint_unchecked(u64::from(tag)) };
+            // SAFETY: as above.
+            unsafe { self.write_varint_unchecked(v.len() as u64) };
+            // SAFETY: as above.
+            unsafe { self.write_unchecked(v) };
+        } else {
+            self.write_bytes_field_slow(tag, v);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn write_bytes_field_slow(&mut self, tag: u32, v: &[u8]) {
+        self.write_varint(u64::from(tag));
+        self.write_varint(v.len() as u64);
+        self.write(v);
     }
 
     /// Appends one byte without looking for room.

@@ -39,6 +39,7 @@
 //! short and lies in one range, else four (`docs/spec/protozero.md` §4).
 
 #![no_std]
+#![deny(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "alloc")]
@@ -46,22 +47,20 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+#[allow(unsafe_code, reason = "the raw cursor, and the sinks that hand it memory")]
 pub mod cursor;
 mod decode;
-#[cfg(feature = "alloc")]
-mod heap;
 mod message;
 #[cfg(feature = "alloc")]
 mod owned;
 mod repeated;
-mod slice;
 pub mod wire;
 
-pub use decode::{DecodeError, Field, Fields, Value};
 #[cfg(feature = "alloc")]
-pub use heap::HeapBuffer;
+pub use cursor::heap::HeapBuffer;
+pub use cursor::slice::{BufferFull, encode_into};
+pub use decode::{DecodeError, Field, Fields, Value};
 pub use message::Message;
 #[cfg(feature = "alloc")]
 pub use owned::*;
 pub use repeated::*;
-pub use slice::{BufferFull, encode_into};

@@ -1,7 +1,7 @@
 //! The append-only message writer.
 
 use crate::cursor::Stream;
-use crate::wire::{self, MAX_SIMPLE_FIELD_SIZE, MAX_TAG_SIZE, MAX_VARINT_SIZE, WireType};
+use crate::wire::{self, WireType};
 
 /// An open message: appends fields in the order of the calls.
 ///
@@ -38,23 +38,7 @@ impl<'w> Message<'w> {
     /// Appends an unsigned integer (`uint32`, `uint64`) as varint.
     #[inline]
     pub fn varint(&mut self, field: u32, v: u64) {
-        if self.stream.available() >= MAX_SIMPLE_FIELD_SIZE {
-            // SAFETY: there is room for the longest tag and the longest varint.
-            unsafe {
-                self.stream.write_varint_unchecked(u64::from(wire::tag(field, WireType::Varint)));
-            }
-            // SAFETY: as above.
-            unsafe { self.stream.write_varint_unchecked(v) };
-        } else {
-            self.varint_slow(field, v);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn varint_slow(&mut self, field: u32, v: u64) {
-        self.stream.write_varint(u64::from(wire::tag(field, WireType::Varint)));
-        self.stream.write_varint(v);
+        self.stream.write_varint_field(wire::tag(field, WireType::Varint), v);
     }
 
     /// Appends a signed integer (`int32`, `int64`, enums) as varint; negative ones take ten bytes.
@@ -78,13 +62,13 @@ impl<'w> Message<'w> {
     /// Appends four bytes (`fixed32`, `sfixed32`).
     #[inline]
     pub fn fixed32(&mut self, field: u32, v: u32) {
-        self.fixed(wire::tag(field, WireType::Fixed32), v.to_le_bytes());
+        self.stream.write_fixed_field(wire::tag(field, WireType::Fixed32), v.to_le_bytes());
     }
 
     /// Appends eight bytes (`fixed64`, `sfixed64`).
     #[inline]
     pub fn fixed64(&mut self, field: u32, v: u64) {
-        self.fixed(wire::tag(field, WireType::Fixed64), v.to_le_bytes());
+        self.stream.write_fixed_field(wire::tag(field, WireType::Fixed64), v.to_le_bytes());
     }
 
     /// Appends a `float`.
@@ -99,44 +83,10 @@ impl<'w> Message<'w> {
         self.fixed64(field, v.to_bits());
     }
 
-    #[inline]
-    fn fixed<const N: usize>(&mut self, tag: u32, bytes: [u8; N]) {
-        const { assert!(N <= MAX_VARINT_SIZE) }
-        if self.stream.available() >= MAX_TAG_SIZE + N {
-            // SAFETY: there is room for the longest tag and the value.
-            unsafe { self.stream.write_varint_unchecked(u64::from(tag)) };
-            // SAFETY: as above.
-            unsafe { self.stream.write_unchecked(&bytes) };
-        } else {
-            self.stream.write_varint(u64::from(tag));
-            self.stream.write(&bytes);
-        }
-    }
-
     /// Appends a `bytes` field; an empty one is written too.
     #[inline]
     pub fn bytes(&mut self, field: u32, v: &[u8]) {
-        let tag = u64::from(wire::tag(field, WireType::LengthDelimited));
-        if self.stream.available() >= MAX_SIMPLE_FIELD_SIZE
-            && self.stream.available() - MAX_SIMPLE_FIELD_SIZE >= v.len()
-        {
-            // SAFETY: there is room for the longest tag, the longest varint and the value.
-            unsafe { self.stream.write_varint_unchecked(tag) };
-            // SAFETY: as above.
-            unsafe { self.stream.write_varint_unchecked(v.len() as u64) };
-            // SAFETY: as above.
-            unsafe { self.stream.write_unchecked(v) };
-        } else {
-            self.bytes_slow(tag, v);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn bytes_slow(&mut self, tag: u64, v: &[u8]) {
-        self.stream.write_varint(tag);
-        self.stream.write_varint(v.len() as u64);
-        self.stream.write(v);
+        self.stream.write_bytes_field(wire::tag(field, WireType::LengthDelimited), v);
     }
 
     /// Appends a `string` field.
