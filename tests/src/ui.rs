@@ -4,6 +4,7 @@ use crate::{Lab, peers};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 /// What the UI says it shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +22,9 @@ impl Shown {
     }
 }
 
+/// The exit status of `ui-check` when the browser does not answer: the trace is not to blame, at first.
+const BROWSER_HANGS: i32 = 3;
+
 /// Opens a trace in the UI. `ESATTO_SCREENSHOTS` names a folder to keep the pictures in.
 ///
 /// # Panics
@@ -33,13 +37,19 @@ pub fn open(lab: &Lab, trace: &Path, options: &[&str]) -> Shown {
         Some(folder) => Path::new(&folder).join(name),
         None => lab.path(name),
     };
-    let output = Command::new(peers::script("ui-check"))
-        .args(["--timeout", "120"])
-        .args(options)
-        .arg(trace)
-        .arg(&picture)
-        .output()
-        .expect("ui-check starts");
+    // One browser at a time: it takes all there is of memory and processors.
+    static BROWSER: Mutex<()> = Mutex::new(());
+    let _turn = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
+    let check = || {
+        let mut command = Command::new(peers::script("ui-check"));
+        command.args(["--timeout", "60"]).args(options).arg(trace).arg(&picture);
+        command.output().expect("ui-check starts")
+    };
+    let mut output = check();
+    if output.status.code() == Some(BROWSER_HANGS) {
+        eprintln!("{}", String::from_utf8_lossy(&output.stderr));
+        output = check();
+    }
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "ui-check: {}\n{text}{}", output.status, String::from_utf8_lossy(&output.stderr));
     assert!(std::fs::metadata(&picture).is_ok_and(|file| file.len() > 10_000), "a picture");
