@@ -88,9 +88,10 @@ mod kernel_events_arrive {
         lab.wait_for_data_source("linux.ftrace");
         let mut recording = lab.record(service, "trace", FTRACE);
         lab.wait_for_sessions(1);
-        let mut child = lab.start("sleep", lab.command("sleep").arg("0.3"));
-        child.wait_ok();
+        // Runs to the end of the recording: a session counts as started before the kernel's events are on.
+        let mut child = lab.start("sh", lab.command("sh").args(["-c", "while :; do sleep 0.05; done"]));
         let trace = recording.finish();
+        child.kill();
         let all = tp::query(
             &trace,
             &format!(
