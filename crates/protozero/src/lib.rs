@@ -55,12 +55,14 @@ mod message;
 mod owned;
 mod repeated;
 pub mod wire;
+mod writer;
 
 #[cfg(feature = "alloc")]
-pub use cursor::heap::HeapBuffer;
+pub use cursor::heap::{HeapBuffer, append_to};
 pub use cursor::slice::{BufferFull, encode_into};
 pub use decode::{DecodeError, Field, Fields, Value};
 pub use message::Message;
 #[cfg(feature = "alloc")]
 pub use owned::*;
 pub use repeated::*;
+pub use writer::Writer;
