@@ -48,8 +48,9 @@
 mod core;
 #[cfg(feature = "alloc")]
 pub(crate) mod heap;
+pub(crate) mod fixed;
 mod position;
-pub(crate) mod slice;
+pub(crate) mod scattered;
 mod stream;
 mod varint;
 

@@ -57,6 +57,12 @@ impl HeapBuffer {
     pub fn new() -> Self {
         Self::default()
     }
+
+    /// Makes an empty buffer for untyped messages that takes `capacity` bytes without allocating again.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self::over(Vec::with_capacity(capacity))
+    }
 }
 
 impl<M: Writer> HeapBuffer<M> {
@@ -71,10 +77,18 @@ impl<M: Writer> HeapBuffer<M> {
 }
 
 impl<M> HeapBuffer<M> {
-    /// Makes an empty buffer that takes `capacity` bytes without allocating again.
+    /// Makes a buffer that goes on behind what is in `vec`, in its memory.
     #[must_use]
-    pub fn with_capacity(capacity: usize) -> Self {
-        Self::from(Vec::with_capacity(capacity))
+    pub fn over(vec: Vec<u8>) -> Self {
+        let len = vec.len();
+        let mut vec = ManuallyDrop::new(vec);
+        let capacity = vec.capacity();
+        // SAFETY: pointer and capacity are those of a vector of the same layout. Bytes up to the capacity may be uninitialised.
+        let memory = unsafe { Vec::from_raw_parts(vec.as_mut_ptr().cast::<MaybeUninit<u8>>(), capacity, capacity) };
+        // SAFETY: a delegate that is not called: the stream is told the right one before it is used.
+        let mut stream = unsafe { Stream::new(NonNull::<Sink>::dangling()) };
+        stream.set_position(len);
+        Self { stream, sink: Sink { memory, base: len }, mark: len, dropped: 0, message: PhantomData }
     }
 
     /// Bytes written.
@@ -154,18 +168,15 @@ impl<M> HeapBuffer<M> {
     }
 }
 
-impl<M> From<Vec<u8>> for HeapBuffer<M> {
-    /// A buffer that goes on behind what is in `vec`, in its memory.
+impl From<Vec<u8>> for HeapBuffer {
     fn from(vec: Vec<u8>) -> Self {
-        let len = vec.len();
-        let mut vec = ManuallyDrop::new(vec);
-        // SAFETY: pointer and capacity are those of a vector of the same layout. Bytes up to the capacity may be uninitialised.
-        let memory =
-            unsafe { Vec::from_raw_parts(vec.as_mut_ptr().cast::<MaybeUninit<u8>>(), vec.capacity(), vec.capacity()) };
-        // SAFETY: a delegate that is not called: the stream is told the right one before it is used.
-        let mut stream = unsafe { Stream::new(NonNull::<Sink>::dangling()) };
-        stream.set_position(len);
-        Self { stream, sink: Sink { memory, base: len }, mark: len, dropped: 0, message: PhantomData }
+        Self::over(vec)
+    }
+}
+
+impl<M> From<HeapBuffer<M>> for Vec<u8> {
+    fn from(buffer: HeapBuffer<M>) -> Self {
+        buffer.into_vec()
     }
 }
 
@@ -201,7 +212,7 @@ pub fn append_to(vec: &mut Vec<u8>, write: impl FnOnce(&mut Message<'_>)) {
 
 impl<M> Default for HeapBuffer<M> {
     fn default() -> Self {
-        Self::from(Vec::new())
+        Self::over(Vec::new())
     }
 }
 

@@ -23,8 +23,9 @@ impl Stream {
     /// `delegate` is valid, and accessed by nobody else during any call on this stream or on a message of it, for as
     /// long as the stream is used, or until [`attach`](Self::attach) names another.
     #[must_use]
-    pub const unsafe fn new(delegate: NonNull<dyn RawDelegate>) -> Self {
-        let core = Core::new(delegate);
+    pub unsafe fn new(delegate: NonNull<dyn RawDelegate + '_>) -> Self {
+        // SAFETY: the caller's promise.
+        let core = Core::new(unsafe { erase(delegate) });
         Self { position: Position { ptr: core.begin, end: core.end }, core }
     }
 
@@ -34,8 +35,9 @@ impl Stream {
     ///
     /// As [`new`](Self::new).
     #[inline]
-    pub unsafe fn attach(&mut self, delegate: NonNull<dyn RawDelegate>) {
-        self.core.delegate = delegate;
+    pub unsafe fn attach(&mut self, delegate: NonNull<dyn RawDelegate + '_>) {
+        // SAFETY: the caller's promise.
+        self.core.delegate = unsafe { erase(delegate) };
     }
 
     /// Begins a root message, which has no length of its own.
@@ -75,7 +77,6 @@ impl Stream {
     }
 
     /// Sets what [`position`](Self::position) counts from. Only for a stream without open messages.
-    #[cfg(feature = "alloc")]
     pub(crate) fn set_position(&mut self, position: usize) {
         self.core.bias = position.wrapping_sub(self.ptr().addr());
     }
@@ -170,6 +171,16 @@ impl Stream {
     fn here(&self) -> Position {
         if self.position.is_taken() { self.core.void_begin(0) } else { self.position }
     }
+}
+
+/// Forgets how long the delegate lives.
+///
+/// # Safety
+///
+/// It is not used longer.
+unsafe fn erase<'d>(delegate: NonNull<dyn RawDelegate + 'd>) -> NonNull<dyn RawDelegate> {
+    // SAFETY: the types differ in a lifetime that the caller answers for.
+    unsafe { core::mem::transmute::<NonNull<dyn RawDelegate + 'd>, NonNull<dyn RawDelegate>>(delegate) }
 }
 
 /// An open message: the position, if no nested message has it, and where it goes in the end.
