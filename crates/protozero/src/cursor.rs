@@ -46,9 +46,9 @@
 //!    latter before the end of the range. So there is always room to widen them.
 
 mod core;
+pub(crate) mod fixed;
 #[cfg(feature = "alloc")]
 pub(crate) mod heap;
-pub(crate) mod fixed;
 mod position;
 pub(crate) mod scattered;
 mod stream;

@@ -59,9 +59,9 @@ mod scattered_buffer;
 pub mod wire;
 mod writer;
 
+pub use cursor::fixed::{BufferFull, SliceBuffer, StaticBuffer, encode_into};
 #[cfg(feature = "alloc")]
 pub use cursor::heap::{HeapBuffer, append_to};
-pub use cursor::fixed::{BufferFull, SliceBuffer, StaticBuffer, encode_into};
 pub use cursor::scattered::{Delegate, Filled, ScatteredWriter};
 pub use decode::{DecodeError, Field, Fields, Value};
 pub use message::Message;

@@ -53,7 +53,14 @@ impl<M> ScatteredBuffer<M> {
     #[must_use]
     pub fn typed_with_slices(first: usize, largest: usize) -> Self {
         let next = first.max(SHORTEST_SLICE);
-        let slices = Slices { filled: Vec::new(), lengths: Vec::new(), unfinished: None, spare: None, next, largest: largest.max(next) };
+        let slices = Slices {
+            filled: Vec::new(),
+            lengths: Vec::new(),
+            unfinished: None,
+            spare: None,
+            next,
+            largest: largest.max(next),
+        };
         Self { writer: ScatteredWriter::typed(slices) }
     }
 

@@ -195,11 +195,9 @@ impl<D: Delegate, M> ScatteredWriter<D, M> {
     /// Gives the buffer that is being filled to the delegate. The next message begins in another.
     pub fn flush(&mut self) {
         self.settle();
-        // SAFETY: nothing can be written to no bytes; no message is open.
-        unsafe { self.stream.reset(Range::EMPTY) };
         if let Some(buffer) = self.buffer.take() {
             let filled = Filled { used: self.mark, unfinished: None };
-            self.mark = 0;
+            (self.mark, self.link.skipped) = (0, 0);
             self.delegate_mut().release(buffer, filled);
         }
     }

@@ -15,7 +15,7 @@ enum Op {
     Scattered(u32, Vec<Vec<u8>>),
     Packed(u32, Vec<u64>),
     Raw(Vec<u8>),
-    Nested(u32, Vec<Op>),
+    Nested(u32, Vec<Self>),
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -66,21 +66,24 @@ struct Model {
     deferred: Vec<(usize, usize)>,
     open: Vec<(usize, usize)>,
     written: usize,
+    /// The last chunk was given away before it was full.
+    flushed: bool,
 }
 
 impl Model {
     fn new(size: usize) -> Self {
-        Self { chunks: vec![], size, deferred: vec![], open: vec![], written: 0 }
+        Self { chunks: vec![], size, deferred: vec![], open: vec![], written: 0, flushed: false }
     }
 
     fn left(&self) -> usize {
-        self.chunks.last().map_or(0, |chunk| self.size - chunk.len())
+        self.chunks.last().filter(|_| !self.flushed).map_or(0, |chunk| self.size - chunk.len())
     }
 
     fn next(&mut self) {
         let full = self.chunks.len().wrapping_sub(1);
         self.deferred.extend(self.open.iter().filter(|(chunk, _)| *chunk == full));
         self.chunks.push(vec![]);
+        self.flushed = false;
     }
 
     fn put(&mut self, bytes: &[u8]) {
@@ -165,12 +168,16 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn chunks_are_those_of_the_model(size in prop_oneof![9..40usize, 40..400usize], messages in prop::collection::vec(ops(), 1..6)) {
+    fn chunks_are_those_of_the_model(size in prop_oneof![9..40usize, 40..400usize], messages in prop::collection::vec((ops(), any::<bool>()), 1..6)) {
         let mut writer = ScatteredWriter::new(Chunks::of(size));
         let mut model = Model::new(size);
-        for ops in &messages {
+        for (ops, flush) in &messages {
             write(&mut writer.message(), ops);
             model.write(ops);
+            if *flush {
+                writer.flush();
+                model.flushed = true;
+            }
         }
         prop_assert_eq!(writer.dropped(), 0);
         let chunks = writer.into_delegate();
