@@ -4,20 +4,42 @@ use std::path::Path;
 
 use serde::Serialize;
 
-/// One line of the table. Of both values the smaller one is better, and the ratio is ours to the peer's.
+/// One line of the table: ours, the same of peers and of a floor. Of all values the smaller one is better, and ratios are ours to theirs.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Row {
     group: &'static str,
     case: String,
     unit: &'static str,
     value: f64,
-    peer: Option<&'static str>,
+    /// The best of the peers.
+    peer: Option<String>,
     peer_value: Option<f64>,
+    /// To the best of the peers.
     ratio: Option<f64>,
-    /// The ratio that an issue asks for; none so far.
+    /// All of them, in the order of the table; without a value where it could not be measured.
+    peers: Vec<Peer>,
+    /// What nothing can be faster than.
+    floor: Option<f64>,
+    floor_ratio: Option<f64>,
+    /// The ratio that an issue asks for, and of which one.
     reach: Option<f64>,
-    /// Whether it is reached.
+    reach_of: Option<Of>,
+    /// Whether it is reached. One to a floor asks for no peer being better, too.
     holds: Option<bool>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Peer {
+    name: String,
+    value: Option<f64>,
+}
+
+/// What a ratio is to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Of {
+    Floor,
+    Peer,
 }
 
 impl Row {
@@ -31,17 +53,59 @@ impl Row {
             peer: None,
             peer_value: None,
             ratio: None,
+            peers: Vec::new(),
+            floor: None,
+            floor_ratio: None,
             reach: None,
+            reach_of: None,
             holds: None,
         }
     }
 
     /// The same of a peer; `None`: the peer could not be measured.
-    pub(crate) fn beside(mut self, peer: &'static str, value: Option<f64>) -> Self {
-        self.peer = Some(peer);
-        self.peer_value = value.map(round);
-        self.ratio = value.filter(|&value| value > 0.0).map(|value| round(self.value / value));
+    pub(crate) fn beside(mut self, peer: &str, value: Option<f64>) -> Self {
+        let value = value.map(round);
+        if self.peer.is_none() || value.is_some_and(|value| self.peer_value.is_none_or(|best| value < best)) {
+            self.peer = Some(peer.to_owned());
+            self.peer_value = value;
+            self.ratio = self.over(value);
+        }
+        self.peers.push(Peer { name: peer.to_owned(), value });
         self
+    }
+
+    /// The same of a floor.
+    pub(crate) fn above(mut self, floor: f64) -> Self {
+        self.floor = Some(round(floor));
+        self.floor_ratio = self.over(self.floor);
+        self
+    }
+
+    /// What is asked for; after the values.
+    pub(crate) fn reach(mut self, of: Of, at_most: f64) -> Self {
+        self.reach = Some(at_most);
+        self.reach_of = Some(of);
+        self.holds = match of {
+            Of::Floor => self.floor_ratio.map(|ratio| ratio <= at_most && self.ratio.is_none_or(|ratio| ratio < 1.0)),
+            Of::Peer => self.ratio.map(|ratio| ratio <= at_most),
+        };
+        self
+    }
+
+    fn over(&self, value: Option<f64>) -> Option<f64> {
+        value.filter(|&value| value > 0.0).map(|value| round(self.value / value))
+    }
+
+    fn value_of(&self, peer: &str) -> Option<f64> {
+        self.peers.iter().find(|found| found.name == peer).and_then(|found| found.value)
+    }
+
+    fn reach_text(&self) -> String {
+        match (self.reach, self.reach_of) {
+            (Some(reach), Some(Of::Floor)) => format!("{reach:.2} floor"),
+            (Some(reach), _) => format!("{reach:.2} peer"),
+            (None, _) => "-".to_owned(),
+        }
     }
 }
 
@@ -50,22 +114,61 @@ fn round(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
 
-/// Prints the rows of one group.
+/// A column: its heading, and the text of a row.
+type Column<'a> = (String, Box<dyn Fn(&Row) -> String + 'a>);
+
+/// Prints the rows of one group; without the columns that none of them fills.
 pub(crate) fn print(group: &str, rows: &[Row]) {
-    let width = rows.iter().map(|row| row.case.chars().count()).max().unwrap_or(0).max(group.len());
-    println!("\n{group:width$}  {:>10}  {:>10}  {:>6}  {:13} peer", "esatto", "peer", "ratio", "unit");
-    for row in rows {
-        let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
-        println!(
-            "{:width$}  {:>10.2}  {:>10}  {:>6}  {:13} {}",
-            row.case,
-            row.value,
-            number(row.peer_value),
-            number(row.ratio),
-            row.unit,
-            row.peer.unwrap_or("-"),
-        );
+    let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
+    let mut columns: Vec<Column<'_>> = vec![
+        (group.to_owned(), Box::new(|row| row.case.clone())),
+        ("unit".to_owned(), Box::new(|row| row.unit.to_owned())),
+        ("esatto".to_owned(), Box::new(move |row| number(Some(row.value)))),
+    ];
+    for name in names(rows) {
+        columns.push((name.to_owned(), Box::new(move |row| number(row.value_of(name)))));
     }
+    if rows.iter().any(|row| row.peer.is_some()) {
+        columns.push(("/peer".to_owned(), Box::new(move |row| number(row.ratio))));
+    }
+    if rows.iter().any(|row| row.floor.is_some()) {
+        columns.push(("floor".to_owned(), Box::new(move |row| number(row.floor))));
+        columns.push(("/floor".to_owned(), Box::new(move |row| number(row.floor_ratio))));
+    }
+    if rows.iter().any(|row| row.reach.is_some()) {
+        let yes_or_no = |holds| if holds { "yes" } else { "NO" };
+        columns.push(("reach".to_owned(), Box::new(Row::reach_text)));
+        columns.push(("holds".to_owned(), Box::new(move |row| row.holds.map_or("-", yes_or_no).to_owned())));
+    }
+    println!();
+    let widths: Vec<usize> = columns
+        .iter()
+        .map(|(heading, text)| {
+            rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0).max(heading.chars().count())
+        })
+        .collect();
+    let line = |cells: Vec<String>| {
+        let padded = cells.iter().zip(&widths).enumerate().map(|(index, (cell, &width))| {
+            // Words to the left, numbers to the right.
+            if index < 2 { format!("{cell:width$}") } else { format!("{cell:>width$}") }
+        });
+        println!("{}", padded.collect::<Vec<_>>().join("  ").trim_end());
+    };
+    line(columns.iter().map(|(heading, _)| heading.clone()).collect());
+    for row in rows {
+        line(columns.iter().map(|(_, text)| text(row)).collect());
+    }
+}
+
+/// The peers of all rows, in the order in which they come.
+fn names(rows: &[Row]) -> Vec<&str> {
+    let mut names = Vec::<&str>::new();
+    for peer in rows.iter().flat_map(|row| &row.peers) {
+        if !names.contains(&peer.name.as_str()) {
+            names.push(&peer.name);
+        }
+    }
+    names
 }
 
 /// Writes the rows as a JSON array.

@@ -1,0 +1,75 @@
+//! All sides write the same message, or comparing them says nothing.
+
+use std::fmt::Debug;
+
+use prost::Message;
+
+use crate::encode::{Encode, Flat, Kind, Nested, Packet, Prebuilt};
+use crate::floor::Floor;
+use crate::ours::Ours;
+use crate::peers::prost::Prost;
+use crate::peers::prost::proto::{EveryField, Trace};
+use crate::ring::SLOT;
+
+/// What prost reads each of them as.
+trait Decoded: Kind {
+    type Message: Message + Default + PartialEq + Debug;
+}
+
+impl Decoded for Flat {
+    type Message = EveryField;
+}
+
+impl Decoded for Nested {
+    type Message = EveryField;
+}
+
+impl Decoded for Packet {
+    type Message = Trace;
+}
+
+/// # Panics
+///
+/// If a side writes something else.
+pub(crate) fn all() {
+    macro_rules! check {
+        ($kind:ty: $($side:ty)*, built: $($built:ty)*) => {
+            $(check::<$kind, $side>();)*
+            $(built::<$kind, $built>();)*
+        };
+    }
+    check!(Flat: Ours Floor, built: Prost);
+    check!(Nested: Ours Floor, built: Prost);
+    check!(Packet: Ours, built: Prost);
+}
+
+fn check<M: Decoded, E: Encode<M>>()
+where
+    Prost: Encode<M>,
+{
+    let expected = decode::<M>(Prost::default().encode(M::VALUES));
+    let mut encoder = E::default();
+    // Twice: what is kept from the first message must not show in the second.
+    for _ in 0..2 {
+        let read = decode::<M>(encoder.encode(M::VALUES));
+        assert_eq!(read, expected, "{}, {}: the same message", M::NAME, E::NAME);
+        let mut slot = [0xff; SLOT];
+        let len = encoder.encode_into(M::VALUES, &mut slot);
+        assert_eq!(decode::<M>(&slot[..len]), expected, "{}, {}: the same message in a slot", M::NAME, E::NAME);
+    }
+}
+
+fn built<M: Decoded, E: Prebuilt<M>>()
+where
+    Prost: Encode<M>,
+{
+    let mut encoder = E::default();
+    encoder.build(M::VALUES);
+    let expected = decode::<M>(Prost::default().encode(M::VALUES));
+    assert_eq!(decode::<M>(encoder.encode_built()), expected, "{}, {}: built before", M::NAME, E::NAME);
+    check::<M, E>();
+}
+
+fn decode<M: Decoded>(bytes: &[u8]) -> M::Message {
+    M::Message::decode(bytes).expect("well formed")
+}

@@ -1,0 +1,124 @@
+//! Timing: batches of each side in turn, so that what disturbs the machine disturbs all of them.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use crate::encode::{Encode, Flat, Kind, Nested, Packet, Prebuilt};
+use crate::floor::Floor;
+use crate::ours::Ours;
+use crate::peers::prost::Prost;
+use crate::ring::Ring;
+
+/// Operations per batch.
+const OPS: u32 = 2000;
+/// Timed batches of a side per round.
+const BATCHES: usize = 100;
+/// Batches of a side before the timed ones.
+const WARM_UP: usize = 3;
+
+pub(crate) fn all(rounds: usize) {
+    let mut ring = Ring::new();
+    let mut cases = Vec::new();
+    macro_rules! case {
+        ($name:expr, $($batch:ident: $kind:ty, $($side:ty)*);*) => {
+            cases.push(Case {
+                name: $name,
+                sides: vec![$($(Side::new(<$side as Encode<$kind>>::NAME, $batch::<$kind, $side>()),)*)*],
+            });
+        };
+    }
+    case!("flat, reused buffer", reused: Flat, Ours Floor Prost);
+    case!("flat, 64 MiB working set", cyclic: Flat, Ours Floor Prost);
+    case!("flat, encode only, reused buffer", reused: Flat, Ours; prebuilt: Flat, Prost);
+    case!("nested, reused buffer", reused: Nested, Ours Floor Prost);
+    case!("nested, 64 MiB working set", cyclic: Nested, Ours Floor Prost);
+    case!("nested, encode only, reused buffer", reused: Nested, Ours; prebuilt: Nested, Prost);
+    case!("packet, reused buffer", reused: Packet, Ours Prost);
+    case!("packet, encode only, reused buffer", reused: Packet, Ours; prebuilt: Packet, Prost);
+    for round in 1..=rounds {
+        eprintln!("bench: protozero, round {round} of {rounds}");
+        for case in &mut cases {
+            case.round(&mut ring);
+        }
+    }
+    for case in &cases {
+        for side in &case.sides {
+            let ns: Vec<String> = side.ns.iter().map(|ns| format!("{ns:.2}")).collect();
+            println!("{{\"case\": \"{}\", \"side\": \"{}\", \"ns\": [{}]}}", case.name, side.name, ns.join(","));
+        }
+    }
+}
+
+struct Case {
+    name: &'static str,
+    sides: Vec<Side>,
+}
+
+struct Side {
+    name: &'static str,
+    /// Does so many operations.
+    batch: Box<dyn FnMut(u32, &mut Ring)>,
+    /// Per operation, one number per batch.
+    ns: Vec<f64>,
+}
+
+impl Case {
+    fn round(&mut self, ring: &mut Ring) {
+        for batch in 0..WARM_UP + BATCHES {
+            for side in &mut self.sides {
+                let start = Instant::now();
+                (side.batch)(OPS, ring);
+                let ns = start.elapsed().as_nanos() as f64 / f64::from(OPS);
+                if batch >= WARM_UP {
+                    side.ns.push(ns);
+                }
+            }
+        }
+    }
+}
+
+impl Side {
+    fn new(name: &'static str, batch: Box<dyn FnMut(u32, &mut Ring)>) -> Self {
+        Self { name, batch, ns: Vec::new() }
+    }
+}
+
+fn reused<M: Kind, E: Encode<M> + 'static>() -> Box<dyn FnMut(u32, &mut Ring)> {
+    #[inline(never)]
+    fn operation<M: Kind, E: Encode<M>>(encoder: &mut E, values: &M::Values) {
+        black_box(encoder.encode(values));
+    }
+    let mut encoder = E::default();
+    Box::new(move |n, _| {
+        for _ in 0..n {
+            operation::<M, E>(black_box(&mut encoder), black_box(M::VALUES));
+        }
+    })
+}
+
+fn cyclic<M: Kind, E: Encode<M> + 'static>() -> Box<dyn FnMut(u32, &mut Ring)> {
+    #[inline(never)]
+    fn operation<M: Kind, E: Encode<M>>(encoder: &mut E, values: &M::Values, slot: &mut [u8]) -> usize {
+        encoder.encode_into(values, slot)
+    }
+    let mut encoder = E::default();
+    Box::new(move |n, ring| {
+        for _ in 0..n {
+            ring.turn(|slot| operation::<M, E>(black_box(&mut encoder), black_box(M::VALUES), slot));
+        }
+    })
+}
+
+fn prebuilt<M: Kind, E: Prebuilt<M> + 'static>() -> Box<dyn FnMut(u32, &mut Ring)> {
+    #[inline(never)]
+    fn operation<M: Kind, E: Prebuilt<M>>(encoder: &mut E) {
+        black_box(encoder.encode_built());
+    }
+    let mut encoder = E::default();
+    encoder.build(M::VALUES);
+    Box::new(move |n, _| {
+        for _ in 0..n {
+            operation::<M, E>(black_box(&mut encoder));
+        }
+    })
+}

@@ -1,0 +1,3 @@
+//! The encoders beside Esatto.
+
+pub(crate) mod prost;
