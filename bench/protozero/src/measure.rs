@@ -6,7 +6,12 @@ use std::time::Instant;
 use crate::encode::{Encode, Flat, Kind, Nested, Packet, Prebuilt};
 use crate::floor::Floor;
 use crate::ours::Ours;
+use crate::peers::Kept;
+use crate::peers::buffa::Buffa;
+use crate::peers::micropb::Micropb;
 use crate::peers::prost::Prost;
+use crate::peers::quick_protobuf::QuickProtobuf;
+use crate::peers::rust_protobuf::RustProtobuf;
 use crate::ring::Ring;
 
 /// Operations per batch.
@@ -27,14 +32,14 @@ pub(crate) fn all(rounds: usize) {
             });
         };
     }
-    case!("flat, reused buffer", reused: Flat, Ours Floor Prost);
-    case!("flat, 64 MiB working set", cyclic: Flat, Ours Floor Prost);
-    case!("flat, encode only, reused buffer", reused: Flat, Ours; prebuilt: Flat, Prost);
-    case!("nested, reused buffer", reused: Nested, Ours Floor Prost);
-    case!("nested, 64 MiB working set", cyclic: Nested, Ours Floor Prost);
-    case!("nested, encode only, reused buffer", reused: Nested, Ours; prebuilt: Nested, Prost);
-    case!("packet, reused buffer", reused: Packet, Ours Prost);
-    case!("packet, encode only, reused buffer", reused: Packet, Ours; prebuilt: Packet, Prost);
+    case!("flat, reused buffer", reused: Flat, Ours Floor Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
+    case!("flat, 64 MiB working set", cyclic: Flat, Ours Floor Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
+    case!("flat, encode only, reused buffer", reused: Flat, Ours; prebuilt: Flat, Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
+    case!("nested, reused buffer", reused: Nested, Ours Floor Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
+    case!("nested, 64 MiB working set", cyclic: Nested, Ours Floor Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
+    case!("nested, encode only, reused buffer", reused: Nested, Ours; prebuilt: Nested, Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
+    case!("packet, reused buffer", reused: Packet, Ours Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
+    case!("packet, encode only, reused buffer", reused: Packet, Ours; prebuilt: Packet, Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
     for round in 1..=rounds {
         eprintln!("bench: protozero, round {round} of {rounds}");
         for case in &mut cases {

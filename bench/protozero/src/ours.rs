@@ -12,7 +12,7 @@ mod slot;
 use slot::SlotSink;
 
 /// Generated from `proto/`.
-#[allow(dead_code, missing_docs, unreachable_pub)]
+#[allow(warnings, clippy::all)]
 pub(crate) mod proto {
     include!(concat!(env!("OUT_DIR"), "/ours.rs"));
 }
