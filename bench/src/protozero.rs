@@ -12,15 +12,16 @@ use crate::{cargo, stats};
 const GROUP: &str = "protozero";
 
 /// The order of the table, and how far above the floor a case may be.
-const TIMED: [(&str, Option<f64>); 8] = [
-    ("flat, 64 MiB working set", Some(1.3)),
+const TIMED: [(&str, Option<(Of, f64)>); 9] = [
+    ("flat, 64 MiB working set", Some((Of::Floor, 1.3))),
     ("flat, reused buffer", None),
     ("flat, encode only, reused buffer", None),
-    ("nested, 64 MiB working set", Some(1.6)),
+    ("nested, 64 MiB working set", Some((Of::Floor, 1.6))),
     ("nested, reused buffer", None),
     ("nested, encode only, reused buffer", None),
     ("packet, reused buffer", None),
     ("packet, encode only, reused buffer", None),
+    ("packet, 4 KiB chunks with patches", Some((Of::Peer, 1.1))),
 ];
 
 /// A line that the measured program prints.
@@ -40,13 +41,13 @@ struct Case {
 }
 
 pub(crate) fn run(options: &Options) -> Result<Vec<Row>, String> {
-    eprintln!("bench: building bench-protozero");
-    let program = cargo::build("bench-protozero")?;
+    eprintln!("bench: building bench-protozero-encode");
+    let program = cargo::build("bench-protozero-encode")?;
     let cases = measure(Command::new(program).arg(options.rounds.to_string()))?;
     let mut rows = Vec::new();
     for (statistic, of) in [("median", stats::median as fn(&[f64]) -> f64), ("min", stats::min)] {
         for (name, reach) in TIMED {
-            let case = cases.get(name).ok_or_else(|| format!("bench-protozero did not measure '{name}'"))?;
+            let case = cases.get(name).ok_or_else(|| format!("bench-protozero-encode did not measure '{name}'"))?;
             let mut row = Row::new(GROUP, format!("{name}, {statistic}"), "ns/op", of(&case.ours));
             for (peer, samples) in &case.peers {
                 row = row.beside(peer, Some(of(samples)));
@@ -54,8 +55,8 @@ pub(crate) fn run(options: &Options) -> Result<Vec<Row>, String> {
             if let Some(floor) = &case.floor {
                 row = row.above(of(floor));
             }
-            if let Some(reach) = reach {
-                row = row.reach(Of::Floor, reach);
+            if let Some((of, reach)) = reach {
+                row = row.reach(of, reach);
             }
             rows.push(row);
         }

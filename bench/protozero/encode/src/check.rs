@@ -6,7 +6,7 @@ use prost::Message;
 
 use crate::encode::{Encode, Flat, Kind, Nested, Packet, Prebuilt};
 use crate::floor::Floor;
-use crate::ours::Ours;
+use crate::ours::{self, Chunks, Ours};
 use crate::peers::Kept;
 use crate::peers::buffa::Buffa;
 use crate::peers::micropb::Micropb;
@@ -33,6 +33,9 @@ impl Decoded for Packet {
     type Message = Trace;
 }
 
+/// Packets that fit into the memory of [`Chunks`].
+const PACKETS: usize = 2000;
+
 /// # Panics
 ///
 /// If a side writes something else.
@@ -46,6 +49,24 @@ pub(crate) fn all() {
     check!(Flat: Ours Floor, built: Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
     check!(Nested: Ours Floor, built: Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
     check!(Packet: Ours, built: Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
+    chunks();
+}
+
+/// # Panics
+///
+/// If patches do not make whole messages of what is in chunks.
+fn chunks() {
+    let one = decode::<Packet>(Encode::<Packet>::encode(&mut Kept::<Prost>::default(), Packet::VALUES));
+    for (size, patches) in [(4096, true), (256 << 10, false)] {
+        let mut chunks = Chunks::new(size);
+        for _ in 0..PACKETS {
+            ours::packet_into(&mut chunks, Packet::VALUES);
+        }
+        assert_eq!(chunks.patched() > 0, patches, "messages cross the ends of chunks");
+        let all = decode::<Packet>(&chunks.read());
+        assert_eq!(all.packet.len(), PACKETS, "all packets");
+        assert!(all.packet.iter().all(|packet| *packet == one.packet[0]), "all packets are as they were written");
+    }
 }
 
 fn check<M: Decoded, E: Encode<M>>()

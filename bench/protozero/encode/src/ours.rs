@@ -7,8 +7,10 @@ use esatto_protozero::HeapBuffer;
 use crate::encode::{Encode, Flat, Nested, Packet};
 use crate::values::{self, LEVELS};
 
+mod chunks;
 mod slot;
 
+pub(crate) use chunks::Chunks;
 use slot::SlotSink;
 
 /// Generated from `proto/`.
@@ -46,6 +48,12 @@ macro_rules! encode {
 encode!(Flat, values::Flat, flat);
 encode!(Nested, values::Flat, nested);
 encode!(Packet, values::Packet, packet);
+
+/// Appends a packet to what the chunks hold.
+#[inline(always)]
+pub(crate) fn packet_into(chunks: &mut Chunks, values: &values::Packet) {
+    chunks.write(|message| packet(message.into(), values));
+}
 
 #[inline(always)]
 fn flat(mut message: EveryFieldWriter<'_>, values: &values::Flat) {

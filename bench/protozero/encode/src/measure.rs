@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::encode::{Encode, Flat, Kind, Nested, Packet, Prebuilt};
 use crate::floor::Floor;
-use crate::ours::Ours;
+use crate::ours::{self, Chunks, Ours};
 use crate::peers::Kept;
 use crate::peers::buffa::Buffa;
 use crate::peers::micropb::Micropb;
@@ -13,6 +13,7 @@ use crate::peers::prost::Prost;
 use crate::peers::quick_protobuf::QuickProtobuf;
 use crate::peers::rust_protobuf::RustProtobuf;
 use crate::ring::Ring;
+use crate::values;
 
 /// Operations per batch.
 const OPS: u32 = 2000;
@@ -40,6 +41,13 @@ pub(crate) fn all(rounds: usize) {
     case!("nested, encode only, reused buffer", reused: Nested, Ours; prebuilt: Nested, Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
     case!("packet, reused buffer", reused: Packet, Ours Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
     case!("packet, encode only, reused buffer", reused: Packet, Ours; prebuilt: Packet, Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
+    cases.push(Case {
+        name: "packet, 4 KiB chunks with patches",
+        sides: vec![
+            Side::new(<Ours as Encode<Packet>>::NAME, chunked(4 << 10)),
+            Side::new("one range", chunked(256 << 10)),
+        ],
+    });
     for round in 1..=rounds {
         eprintln!("bench: protozero, round {round} of {rounds}");
         for case in &mut cases {
@@ -110,6 +118,19 @@ fn cyclic<M: Kind, E: Encode<M> + 'static>() -> Box<dyn FnMut(u32, &mut Ring)> {
     Box::new(move |n, ring| {
         for _ in 0..n {
             ring.turn(|slot| operation::<M, E>(black_box(&mut encoder), black_box(M::VALUES), slot));
+        }
+    })
+}
+
+fn chunked(size: usize) -> Box<dyn FnMut(u32, &mut Ring)> {
+    #[inline(never)]
+    fn operation(chunks: &mut Chunks, values: &values::Packet) {
+        ours::packet_into(chunks, values);
+    }
+    let mut chunks = Chunks::new(size);
+    Box::new(move |n, _| {
+        for _ in 0..n {
+            operation(black_box(&mut chunks), black_box(Packet::VALUES));
         }
     })
 }
