@@ -4,12 +4,14 @@ use std::path::Path;
 
 use serde::Serialize;
 
-/// One line of the table: ours, the same of peers and of a floor. Of all values the smaller one is better, and ratios are ours to theirs.
+/// One line of the table: ours, the same of peers and of a floor. Ratios are ours to theirs.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Row {
     group: &'static str,
     case: String,
     unit: &'static str,
+    /// Of values the smaller one is better, but of throughput.
+    more_is_better: bool,
     value: f64,
     /// The best of the peers.
     peer: Option<String>,
@@ -21,7 +23,7 @@ pub(crate) struct Row {
     /// What nothing can be faster than.
     floor: Option<f64>,
     floor_ratio: Option<f64>,
-    /// The ratio that an issue asks for, and of which one.
+    /// What an issue asks for, and of which.
     reach: Option<f64>,
     reach_of: Option<Of>,
     /// Whether it is reached. One to a floor asks for no peer being better, too.
@@ -34,12 +36,16 @@ struct Peer {
     value: Option<f64>,
 }
 
-/// What a ratio is to.
+/// What is to be at most as large (or, where more is better, at least).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Of {
+    /// The ratio to the floor.
     Floor,
+    /// The ratio to the best peer.
     Peer,
+    /// The value itself.
+    Value,
 }
 
 impl Row {
@@ -49,6 +55,7 @@ impl Row {
             group,
             case: case.into(),
             unit,
+            more_is_better: false,
             value: round(value),
             peer: None,
             peer_value: None,
@@ -62,10 +69,18 @@ impl Row {
         }
     }
 
+    /// Says so; before anything is compared.
+    pub(crate) fn more_is_better(mut self) -> Self {
+        self.more_is_better = true;
+        self
+    }
+
     /// The same of a peer; `None`: the peer could not be measured.
     pub(crate) fn beside(mut self, peer: &str, value: Option<f64>) -> Self {
         let value = value.map(round);
-        if self.peer.is_none() || value.is_some_and(|value| self.peer_value.is_none_or(|best| value < best)) {
+        if self.peer.is_none()
+            || value.is_some_and(|value| self.peer_value.is_none_or(|best| self.is_better(value, best)))
+        {
             self.peer = Some(peer.to_owned());
             self.peer_value = value;
             self.ratio = self.over(value);
@@ -82,14 +97,23 @@ impl Row {
     }
 
     /// What is asked for; after the values.
-    pub(crate) fn reach(mut self, of: Of, at_most: f64) -> Self {
-        self.reach = Some(at_most);
+    pub(crate) fn reach(mut self, of: Of, reach: f64) -> Self {
+        self.reach = Some(reach);
         self.reach_of = Some(of);
+        let reached = |value: Option<f64>| value.map(|value| value == reach || self.is_better(value, reach));
         self.holds = match of {
-            Of::Floor => self.floor_ratio.map(|ratio| ratio <= at_most && self.ratio.is_none_or(|ratio| ratio < 1.0)),
-            Of::Peer => self.ratio.map(|ratio| ratio <= at_most),
+            Of::Floor => {
+                let beats_all = self.ratio.is_none_or(|ratio| self.is_better(ratio, 1.0));
+                reached(self.floor_ratio).map(|reached| reached && beats_all)
+            }
+            Of::Peer => reached(self.ratio),
+            Of::Value => reached(Some(self.value)),
         };
         self
+    }
+
+    fn is_better(&self, value: f64, than: f64) -> bool {
+        if self.more_is_better { value > than } else { value < than }
     }
 
     fn over(&self, value: Option<f64>) -> Option<f64> {
@@ -103,7 +127,8 @@ impl Row {
     fn reach_text(&self) -> String {
         match (self.reach, self.reach_of) {
             (Some(reach), Some(Of::Floor)) => format!("{reach:.2} floor"),
-            (Some(reach), _) => format!("{reach:.2} peer"),
+            (Some(reach), Some(Of::Peer)) => format!("{reach:.2} peer"),
+            (Some(reach), _) => format!("{reach:.2}"),
             (None, _) => "-".to_owned(),
         }
     }
@@ -117,15 +142,22 @@ fn round(value: f64) -> f64 {
 /// A column: its heading, and the text of a row.
 type Column<'a> = (String, Box<dyn Fn(&Row) -> String + 'a>);
 
-/// Prints the rows of one group; without the columns that none of them fills.
+/// Prints the rows of one group: a table for each run of rows with the same peers.
 pub(crate) fn print(group: &str, rows: &[Row]) {
+    for rows in rows.chunk_by(|a, b| names(a) == names(b)) {
+        print_table(group, rows);
+    }
+}
+
+/// Without the columns that no row fills.
+fn print_table(group: &str, rows: &[Row]) {
     let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
     let mut columns: Vec<Column<'_>> = vec![
         (group.to_owned(), Box::new(|row| row.case.clone())),
         ("unit".to_owned(), Box::new(|row| row.unit.to_owned())),
         ("esatto".to_owned(), Box::new(move |row| number(Some(row.value)))),
     ];
-    for name in names(rows) {
+    for name in rows.first().map(names).unwrap_or_default() {
         columns.push((name.to_owned(), Box::new(move |row| number(row.value_of(name)))));
     }
     if rows.iter().any(|row| row.peer.is_some()) {
@@ -160,15 +192,9 @@ pub(crate) fn print(group: &str, rows: &[Row]) {
     }
 }
 
-/// The peers of all rows, in the order in which they come.
-fn names(rows: &[Row]) -> Vec<&str> {
-    let mut names = Vec::<&str>::new();
-    for peer in rows.iter().flat_map(|row| &row.peers) {
-        if !names.contains(&peer.name.as_str()) {
-            names.push(&peer.name);
-        }
-    }
-    names
+/// The peers of a row.
+fn names(row: &Row) -> Vec<&str> {
+    row.peers.iter().map(|peer| peer.name.as_str()).collect()
 }
 
 /// Writes the rows as a JSON array.
