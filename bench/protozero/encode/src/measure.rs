@@ -67,10 +67,12 @@ struct Case {
     sides: Vec<Side>,
 }
 
+/// Does so many operations.
+type Batch = Box<dyn FnMut(u32, &mut Ring)>;
+
 struct Side {
     name: &'static str,
-    /// Does so many operations.
-    batch: Box<dyn FnMut(u32, &mut Ring)>,
+    batch: Batch,
     /// Per operation, one number per batch.
     ns: Vec<f64>,
 }
@@ -91,12 +93,12 @@ impl Case {
 }
 
 impl Side {
-    fn new(name: &'static str, batch: Box<dyn FnMut(u32, &mut Ring)>) -> Self {
+    fn new(name: &'static str, batch: Batch) -> Self {
         Self { name, batch, ns: Vec::new() }
     }
 }
 
-fn reused<M: Kind, E: Encode<M> + 'static>() -> Box<dyn FnMut(u32, &mut Ring)> {
+fn reused<M: Kind, E: Encode<M> + 'static>() -> Batch {
     #[inline(never)]
     fn operation<M: Kind, E: Encode<M>>(encoder: &mut E, values: &M::Values) {
         black_box(encoder.encode(values));
@@ -109,7 +111,7 @@ fn reused<M: Kind, E: Encode<M> + 'static>() -> Box<dyn FnMut(u32, &mut Ring)> {
     })
 }
 
-fn cyclic<M: Kind, E: Encode<M> + 'static>() -> Box<dyn FnMut(u32, &mut Ring)> {
+fn cyclic<M: Kind, E: Encode<M> + 'static>() -> Batch {
     #[inline(never)]
     fn operation<M: Kind, E: Encode<M>>(encoder: &mut E, values: &M::Values, slot: &mut [u8]) -> usize {
         encoder.encode_into(values, slot)
@@ -122,7 +124,7 @@ fn cyclic<M: Kind, E: Encode<M> + 'static>() -> Box<dyn FnMut(u32, &mut Ring)> {
     })
 }
 
-fn chunked(size: usize) -> Box<dyn FnMut(u32, &mut Ring)> {
+fn chunked(size: usize) -> Batch {
     #[inline(never)]
     fn operation(chunks: &mut Chunks, values: &values::Packet) {
         ours::packet_into(chunks, values);
@@ -135,7 +137,7 @@ fn chunked(size: usize) -> Box<dyn FnMut(u32, &mut Ring)> {
     })
 }
 
-fn prebuilt<M: Kind, E: Prebuilt<M> + 'static>() -> Box<dyn FnMut(u32, &mut Ring)> {
+fn prebuilt<M: Kind, E: Prebuilt<M> + 'static>() -> Batch {
     #[inline(never)]
     fn operation<M: Kind, E: Prebuilt<M>>(encoder: &mut E) {
         black_box(encoder.encode_built());
