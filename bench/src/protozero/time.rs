@@ -49,6 +49,8 @@ struct Line {
 struct Case {
     ours: Vec<f64>,
     floor: Option<Vec<f64>>,
+    /// Others, by what distinguishes them.
+    floors: Vec<(String, Vec<f64>)>,
     peers: Vec<(String, Vec<f64>)>,
 }
 
@@ -56,21 +58,31 @@ pub(crate) fn rows(options: &Options) -> Result<Vec<Row>, String> {
     let rounds = options.rounds.to_string();
     let encoding = measure("bench-protozero-encode", |command| command.arg(&rounds))?;
     let decoding = measure("bench-protozero-decode", |command| command.arg(&rounds).args(traces()))?;
-    let mut rows = Vec::new();
+    let (mut rows, mut above) = (Vec::new(), Vec::new());
     for (name, reach) in ENCODING {
+        let case = encoding.get(name).ok_or_else(|| unmeasured(name))?;
         for (statistic, of) in [("median", stats::median as fn(&[f64]) -> f64), ("min", stats::min)] {
             let row = |ours| Row::new(GROUP, format!("{name}, {statistic}"), "ns/op", ours);
-            rows.push(encoding.get(name).ok_or(name)?.row(row, of, reach));
+            rows.push(case.row(row, of, reach));
+            above.extend(case.floors.iter().map(|(floor, samples)| {
+                Row::new(GROUP, format!("above {floor}: {name}, {statistic}"), "ns/op", of(&case.ours))
+                    .above(of(samples))
+            }));
         }
     }
+    rows.extend(above);
     for (name, reach) in DECODING {
         // The fewest nanoseconds per byte are the highest throughput.
         for (statistic, of) in [("median", stats::median as fn(&[f64]) -> f64), ("max", stats::min)] {
             let row = |ours| Row::new(GROUP, format!("decode: {name}, {statistic}"), "GB/s", ours).more_is_better();
-            rows.push(decoding.get(name).ok_or(name)?.row(row, |ns| 1.0 / of(ns), reach));
+            rows.push(decoding.get(name).ok_or_else(|| unmeasured(name))?.row(row, |ns| 1.0 / of(ns), reach));
         }
     }
     Ok(rows)
+}
+
+fn unmeasured(case: &str) -> String {
+    format!("no figures of '{case}'")
 }
 
 impl Case {
@@ -113,7 +125,10 @@ fn measure(
         match line.side.as_str() {
             "esatto" => case.ours = line.ns,
             "floor" => case.floor = Some(line.ns),
-            _ => case.peers.push((line.side, line.ns)),
+            side => match side.strip_prefix("floor: ") {
+                Some(floor) => case.floors.push((floor.to_owned(), line.ns)),
+                None => case.peers.push((line.side, line.ns)),
+            },
         }
     }
     Ok(cases)

@@ -6,6 +6,7 @@ use prost::Message;
 
 use crate::encode::{Encode, Flat, Kind, Nested, Packet, Prebuilt};
 use crate::floor::Floor;
+use crate::floor::unknown::Unknown;
 use crate::ours::{self, Chunks, Ours};
 use crate::peers::Kept;
 use crate::peers::buffa::Buffa;
@@ -46,8 +47,8 @@ pub(crate) fn all() {
             $(built::<$kind, $built>();)*
         };
     }
-    check!(Flat: Ours Floor, built: Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
-    check!(Nested: Ours Floor, built: Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
+    check!(Flat: Ours Floor Unknown, built: Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
+    check!(Nested: Ours Floor Unknown, built: Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
     check!(Packet: Ours, built: Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
     chunks();
 }

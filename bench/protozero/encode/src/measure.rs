@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use crate::encode::{Encode, Flat, Kind, Nested, Packet, Prebuilt};
 use crate::floor::Floor;
+use crate::floor::unknown::Unknown;
+use crate::floor::words::Words;
 use crate::ours::{self, Chunks, Ours};
 use crate::peers::Kept;
 use crate::peers::buffa::Buffa;
@@ -33,11 +35,11 @@ pub(crate) fn all(rounds: usize) {
             });
         };
     }
-    case!("flat, reused buffer", reused: Flat, Ours Floor Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
-    case!("flat, 64 MiB working set", cyclic: Flat, Ours Floor Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
+    case!("flat, reused buffer", reused: Flat, Ours Floor Unknown Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
+    case!("flat, 64 MiB working set", cyclic: Flat, Ours Floor Unknown Words Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
     case!("flat, encode only, reused buffer", reused: Flat, Ours; prebuilt: Flat, Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
-    case!("nested, reused buffer", reused: Nested, Ours Floor Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
-    case!("nested, 64 MiB working set", cyclic: Nested, Ours Floor Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
+    case!("nested, reused buffer", reused: Nested, Ours Floor Unknown Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
+    case!("nested, 64 MiB working set", cyclic: Nested, Ours Floor Unknown Words Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
     case!("nested, encode only, reused buffer", reused: Nested, Ours; prebuilt: Nested, Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
     case!("packet, reused buffer", reused: Packet, Ours Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
     case!("packet, encode only, reused buffer", reused: Packet, Ours; prebuilt: Packet, Kept<Prost> Kept<QuickProtobuf> Kept<Micropb> Kept<Buffa> Kept<RustProtobuf>);
