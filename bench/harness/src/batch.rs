@@ -100,7 +100,7 @@ fn on_thread(case: &Case, plan: Plan, index: usize, barrier: &Barrier) -> Sample
 }
 
 /// Keeps this thread on one CPU, counted from the last. Without effect where that is not allowed.
-fn pin(index: usize) {
+pub fn pin(index: usize) {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let mut set = CpuSet::new();
     set.set(cpus - 1 - index % cpus);
