@@ -29,13 +29,24 @@ pub(super) unsafe fn put_varint(ptr: *mut u8, v: u64) -> *mut u8 {
 #[inline(always)]
 unsafe fn put_long_varint(ptr: *mut u8, v: u64) -> *mut u8 {
     let highest = v.ilog2() as usize;
-    if highest < 56 {
-        let word = spread(v) | CONTINUE[highest];
+    if highest >= 56 {
         // SAFETY: the caller promises ten bytes.
-        unsafe { ptr.cast::<[u8; 8]>().write(word.to_le_bytes()) };
-        // SAFETY: as above.
-        return unsafe { ptr.add(SIZE[highest] as usize) };
+        return unsafe { put_longest_varint(ptr, v) };
     }
+    let word = spread(v) | CONTINUE[highest];
+    // SAFETY: as above.
+    unsafe { ptr.cast::<[u8; 8]>().write(word.to_le_bytes()) };
+    // SAFETY: as above.
+    unsafe { ptr.add(SIZE[highest] as usize) }
+}
+
+/// Writes a varint of nine or ten bytes.
+///
+/// # Safety
+///
+/// As [`put_varint`]; `v` has more than 56 bits.
+#[inline(always)]
+unsafe fn put_longest_varint(ptr: *mut u8, v: u64) -> *mut u8 {
     let low = spread(v & ((1 << 56) - 1)) | ALL;
     // SAFETY: the caller promises ten bytes.
     unsafe { ptr.cast::<[u8; 8]>().write(low.to_le_bytes()) };
@@ -73,12 +84,14 @@ static SIZE: [u8; 56] = {
     table
 };
 
-/// Puts each group of seven bits of a 56-bit number into a byte of its own.
-#[inline]
+/// Puts each group of seven bits of a 56-bit number into a byte of its own: halves move apart, then quarters, then eighths.
+///
+/// Where `high` are the bits to move, `v + high * (2^n - 1)` moves them by `n`.
+#[inline(always)]
 const fn spread(v: u64) -> u64 {
-    let v = (v & 0x0000_0000_0fff_ffff) | ((v & 0x00ff_ffff_f000_0000) << 4);
-    let v = (v & 0x0000_3fff_0000_3fff) | ((v & 0x0fff_c000_0fff_c000) << 2);
-    (v & 0x007f_007f_007f_007f) | ((v & 0x3f80_3f80_3f80_3f80) << 1)
+    let v = v + (v & 0x00ff_ffff_f000_0000) * 15;
+    let v = v + (v & 0x0fff_c000_0fff_c000) * 3;
+    v + (v & 0x3f80_3f80_3f80_3f80)
 }
 
 #[cfg(test)]
