@@ -22,13 +22,15 @@ impl<'w> Message<'w> {
     }
 
     /// Begins a nested message in field `field`.
-    #[inline]
+    #[cfg_attr(feature = "compact", inline(never))]
+    #[cfg_attr(not(feature = "compact"), inline)]
     pub fn begin(&mut self, field: u32) -> Message<'_> {
         Message(self.0.begin(field))
     }
 
     /// Appends an unsigned integer (`uint32`, `uint64`) as varint.
-    #[inline]
+    #[cfg_attr(feature = "compact", inline(never))]
+    #[cfg_attr(not(feature = "compact"), inline)]
     pub fn varint(&mut self, field: u32, v: u64) {
         self.0.varint_field(wire::tag(field, WireType::Varint), v);
     }
@@ -52,13 +54,15 @@ impl<'w> Message<'w> {
     }
 
     /// Appends four bytes (`fixed32`, `sfixed32`).
-    #[inline]
+    #[cfg_attr(feature = "compact", inline(never))]
+    #[cfg_attr(not(feature = "compact"), inline)]
     pub fn fixed32(&mut self, field: u32, v: u32) {
         self.0.fixed_field(wire::tag(field, WireType::Fixed32), v.to_le_bytes());
     }
 
     /// Appends eight bytes (`fixed64`, `sfixed64`).
-    #[inline]
+    #[cfg_attr(feature = "compact", inline(never))]
+    #[cfg_attr(not(feature = "compact"), inline)]
     pub fn fixed64(&mut self, field: u32, v: u64) {
         self.0.fixed_field(wire::tag(field, WireType::Fixed64), v.to_le_bytes());
     }
@@ -76,7 +80,8 @@ impl<'w> Message<'w> {
     }
 
     /// Appends a `bytes` field; an empty one is written too.
-    #[inline]
+    #[cfg_attr(feature = "compact", inline(never))]
+    #[cfg_attr(not(feature = "compact"), inline)]
     pub fn bytes(&mut self, field: u32, v: &[u8]) {
         self.0.bytes_field(wire::tag(field, WireType::LengthDelimited), v);
     }
@@ -127,7 +132,8 @@ impl<'w> Message<'w> {
     }
 
     /// Appends encoded fields verbatim. The caller guarantees that they are whole.
-    #[inline]
+    #[cfg_attr(feature = "compact", inline(never))]
+    #[cfg_attr(not(feature = "compact"), inline)]
     pub fn raw(&mut self, fields: &[u8]) {
         self.0.write(fields);
     }

@@ -272,7 +272,8 @@ impl Frame<'_> {
 
 impl Drop for Frame<'_> {
     // One short path, or the compiler would not inline it; all else is one call.
-    #[inline(always)]
+    #[cfg_attr(feature = "compact", inline(never))]
+    #[cfg_attr(not(feature = "compact"), inline(always))]
     fn drop(&mut self) {
         let at = self.position;
         // SAFETY: a slot that is not wide is in the current range, and so is the position unless it is taken.
