@@ -26,8 +26,8 @@ impl core::error::Error for DecodeError {}
 /// [`MAX_FIELD_ID`] and values longer than [`MAX_MESSAGE_LENGTH`] are passed over.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a> {
+    rest: &'a [u8],
     input: &'a [u8],
-    offset: usize,
 }
 
 impl<'a> Fields<'a> {
@@ -35,28 +35,28 @@ impl<'a> Fields<'a> {
     #[inline]
     #[must_use]
     pub const fn new(input: &'a [u8]) -> Self {
-        Self { input, offset: 0 }
+        Self { rest: input, input }
     }
 
     /// Bytes consumed so far: where the next field begins, or where the malformed one does.
     #[inline]
     #[must_use]
     pub const fn offset(&self) -> usize {
-        self.offset
+        self.input.len() - self.rest.len()
     }
 
     /// What has not been consumed.
     #[inline]
     #[must_use]
-    pub fn rest(&self) -> &'a [u8] {
-        &self.input[self.offset..]
+    pub const fn rest(&self) -> &'a [u8] {
+        self.rest
     }
 
     /// After the last field: true if input is left that is not a field.
     #[inline]
     #[must_use]
     pub const fn is_malformed(&self) -> bool {
-        self.offset < self.input.len()
+        !self.rest.is_empty()
     }
 
     /// Consumes all fields and tells whether they are well-formed.
@@ -66,20 +66,15 @@ impl<'a> Fields<'a> {
     /// With the offset of the first field that is not.
     pub fn check(mut self) -> Result<(), DecodeError> {
         while self.next().is_some() {}
-        if self.is_malformed() { Err(DecodeError { offset: self.offset }) } else { Ok(()) }
+        if self.is_malformed() { Err(DecodeError { offset: self.offset() }) } else { Ok(()) }
     }
 
     /// The next field and the bytes it takes, tag included.
     #[inline]
     pub fn next_with_bytes(&mut self) -> Option<(Field<'a>, &'a [u8])> {
-        loop {
-            let (field, len) = decode_field(&self.input[self.offset..])?;
-            let bytes = &self.input[self.offset..self.offset + len];
-            self.offset += len;
-            if let Some(field) = field {
-                return Some((field, bytes));
-            }
-        }
+        let before = self.rest;
+        let field = self.next()?;
+        Some((field, &before[..before.len() - self.rest.len()]))
     }
 }
 
@@ -88,7 +83,55 @@ impl<'a> Iterator for Fields<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Field<'a>> {
-        self.next_with_bytes().map(|(field, _)| field)
+        let (tag, rest) = match self.rest {
+            [tag @ 0..=0x7f, rest @ ..] => (u32::from(*tag), rest),
+            [low, high @ 0..=0x7f, rest @ ..] => (u32::from(*low & 0x7f) | u32::from(*high) << 7, rest),
+            [] => return None,
+            _ => return self.next_rare(),
+        };
+        if tag < 8 {
+            return None;
+        }
+        let (value, rest) = if tag & 5 == 0 {
+            let (v, size) = wire::read_varint(rest);
+            if size == 0 {
+                return None;
+            }
+            let rest = rest.get(size..)?;
+            if tag & 2 == 0 {
+                (Value::Varint(v), rest)
+            } else {
+                if v > MAX_MESSAGE_LENGTH as u64 {
+                    return self.next_rare();
+                }
+                let (bytes, rest) = rest.split_at_checked(v as usize)?;
+                (Value::Bytes(bytes), rest)
+            }
+        } else if tag & 7 == 1 {
+            let (bytes, rest) = rest.split_first_chunk()?;
+            (Value::Fixed64(u64::from_le_bytes(*bytes)), rest)
+        } else if tag & 7 == 5 {
+            let (bytes, rest) = rest.split_first_chunk()?;
+            (Value::Fixed32(u32::from_le_bytes(*bytes)), rest)
+        } else {
+            return None;
+        };
+        self.rest = rest;
+        Some(Field { id: tag >> 3, value })
+    }
+}
+
+impl<'a> Fields<'a> {
+    #[cold]
+    #[inline(never)]
+    fn next_rare(&mut self) -> Option<Field<'a>> {
+        loop {
+            let (field, len) = decode_field(self.rest)?;
+            self.rest = &self.rest[len..];
+            if field.is_some() {
+                return field;
+            }
+        }
     }
 }
 
