@@ -50,17 +50,23 @@ extern crate std;
 #[allow(unsafe_code, reason = "the raw cursor, and the sinks that hand it memory")]
 pub mod cursor;
 mod decode;
+mod index;
 mod message;
 #[cfg(feature = "alloc")]
 mod owned;
 mod repeated;
+mod view;
 pub mod wire;
 
 #[cfg(feature = "alloc")]
 pub use cursor::heap::HeapBuffer;
 pub use cursor::slice::{BufferFull, encode_into};
 pub use decode::{DecodeError, Field, Fields, Value};
+pub use index::{Index, MAX_INDEXED_ID, MAX_SLOTS, Schema};
+#[doc(hidden)]
+pub use index::{Slot, slots, table, table_len};
 pub use message::Message;
 #[cfg(feature = "alloc")]
 pub use owned::*;
 pub use repeated::*;
+pub use view::{Lookup, Scan, UnknownFields, View};

@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use crate::wire::{WireType, decode_varint, unzigzag, zigzag};
+use crate::wire::{WireType, read_varint, unzigzag, zigzag};
 use crate::{Message, Value};
 
 /// A field type: what Rust type its values have and how they come off the wire.
@@ -28,22 +28,29 @@ pub trait Scalar: for<'a> Kind<'a, Value = Self::Native> {
     fn write_packed(message: &mut Message<'_>, id: u32, values: impl Iterator<Item = Self::Native> + Clone);
 }
 
-/// Takes the next element off a packed payload; a malformed rest is dropped.
+/// Takes the next element off a packed payload, or nothing if it is malformed.
+#[inline]
 pub(crate) fn next_packed<'a>(packed: &mut &'a [u8], layout: Option<WireType>) -> Option<Value<'a>> {
-    if packed.is_empty() {
-        return None;
-    }
-    let rest = core::mem::take(packed);
-    let (value, size) = match layout? {
-        WireType::Varint => decode_varint(rest).map(|(v, n)| (Value::Varint(v), n))?,
-        WireType::Fixed32 => (Value::Fixed32(u32::from_le_bytes(*rest.first_chunk()?)), 4),
-        WireType::Fixed64 => (Value::Fixed64(u64::from_le_bytes(*rest.first_chunk()?)), 8),
+    let (value, rest) = match layout? {
+        WireType::Varint => match read_varint(packed) {
+            (_, 0) => return None,
+            (v, size) => (Value::Varint(v), packed.get(size..)?),
+        },
+        WireType::Fixed32 => {
+            let (bytes, rest) = packed.split_first_chunk()?;
+            (Value::Fixed32(u32::from_le_bytes(*bytes)), rest)
+        }
+        WireType::Fixed64 => {
+            let (bytes, rest) = packed.split_first_chunk()?;
+            (Value::Fixed64(u64::from_le_bytes(*bytes)), rest)
+        }
         WireType::LengthDelimited => return None,
     };
-    *packed = &rest[size..];
+    *packed = rest;
     Some(value)
 }
 
+#[inline]
 fn wide(value: Value<'_>) -> Option<u64> {
     match value {
         Value::Varint(v) | Value::Fixed64(v) => Some(v),
@@ -52,6 +59,7 @@ fn wide(value: Value<'_>) -> Option<u64> {
     }
 }
 
+#[inline]
 fn narrow(value: Value<'_>) -> Option<u32> {
     match value {
         Value::Varint(v) => Some(v as u32),
@@ -60,11 +68,17 @@ fn narrow(value: Value<'_>) -> Option<u32> {
     }
 }
 
+#[inline]
 fn varint(value: Value<'_>) -> Option<u64> {
     match value {
         Value::Varint(v) => Some(v),
         _ => None,
     }
+}
+
+#[inline]
+fn narrow_varint(value: Value<'_>) -> Option<u32> {
+    varint(value).map(|v| v as u32)
 }
 
 /// One kind a line: name, its Rust type, packed layout, reading, writing, element and method of packing.
@@ -109,7 +123,7 @@ scalars! {
     /// `uint64`.
     Uint64: u64, Varint, wide, varint(u64::from), packed_varints(u64::from);
     /// `sint32`.
-    Sint32: i32, Varint, |v| varint(v).map(|v| unzigzag(v) as i32), sint(i64::from), packed_varints(|v| zigzag(i64::from(v)));
+    Sint32: i32, Varint, |v| narrow_varint(v).map(|v| unzigzag(u64::from(v)) as i32), sint(i64::from), packed_varints(|v| zigzag(i64::from(v)));
     /// `sint64`.
     Sint64: i64, Varint, |v| varint(v).map(unzigzag), sint(i64::from), packed_varints(zigzag);
     /// `fixed32`.

@@ -1,0 +1,247 @@
+//! Where the fields of one message are, found in one pass (`docs/spec/protozero.md` §8.2).
+//!
+//! An index has a slot for each field of the schema. A slot does not hold a value, but where the first and the last
+//! occurrence begin, in eight bytes: that is all that a getter needs, be it for a singular field (the last one wins), for
+//! a repeated one (walk from the first to the last), or for a oneof (whose last comes last?). However often a field is
+//! repeated, nothing spills over, and an index has no pointers: it can be moved.
+//!
+//! From field numbers to slots leads a table of constants. Its users are the one pass, where it is looked up, and the
+//! getters, where the compiler has folded it into the number of a slot. Everything else is shared by all messages.
+//!
+//! Fields with large numbers ([`MAX_INDEXED_ID`]) or of a message with very many of them ([`MAX_SLOTS`]) have no slot.
+//! Neither have extensions. They are found by scanning, as without an index.
+
+use core::fmt;
+
+use crate::kind::Kind;
+use crate::view::{Lookup, Scan, sealed};
+use crate::{DecodeError, Field, Fields};
+
+/// The largest field number that an [`Index`] has a slot for.
+pub const MAX_INDEXED_ID: u32 = 999;
+
+/// The largest number of slots of an [`Index`], which bounds its size to 2 KiB.
+pub const MAX_SLOTS: usize = 255;
+
+/// The table's word for a field without a slot.
+const NO_SLOT: u8 = u8::MAX;
+
+/// What the generator knows of a message. Implemented by [`message!`](crate::message) for the message's reader.
+pub trait Schema {
+    /// The numbers of its fields, ascending.
+    const FIELDS: &'static [u32];
+
+    /// The slot of each field number; shorter than the largest number.
+    #[doc(hidden)]
+    const TABLE: &'static [u8];
+
+    /// An array of as many slots as needed.
+    #[doc(hidden)]
+    type Slots: Slots;
+}
+
+/// Where the fields of a message of schema `M` are.
+///
+/// Takes eight bytes for each of up to [`MAX_SLOTS`] fields; one pass over the message fills it. Messages of 4 GiB and
+/// more (which cannot be nested in any other) are not indexed, but scanned.
+#[derive(Clone)]
+pub struct Index<M: Schema> {
+    slots: M::Slots,
+    /// How many bytes at the end are not a field.
+    unread: usize,
+}
+
+impl<M: Schema> Index<M> {
+    #[inline]
+    pub(crate) fn new(input: &[u8]) -> Self {
+        let mut slots = M::Slots::EMPTY;
+        let unread = fill(input, M::TABLE, slots.as_mut());
+        Self { slots, unread }
+    }
+
+    /// The slot of a field, if the schema has one for it.
+    #[inline]
+    fn slot(&self, id: u32) -> Option<Slot> {
+        let slot = *M::TABLE.get(id as usize)?;
+        self.slots.as_ref().get(usize::from(slot)).copied()
+    }
+}
+
+impl<M: Schema> fmt::Debug for Index<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let present = M::FIELDS.iter().filter(|id| self.slot(**id).is_some_and(|slot| slot.last != 0));
+        f.write_str("Index ")?;
+        f.debug_set().entries(present).finish()
+    }
+}
+
+impl<M: Schema> sealed::Sealed for Index<M> {}
+
+impl<M: Schema> Lookup for Index<M> {
+    #[inline]
+    fn last<'a, K: Kind<'a>>(&self, input: &'a [u8], id: u32) -> Option<K::Value> {
+        let Some(slot) = self.slot(id) else { return Scan.last::<K>(input, id) };
+        if slot.last == 0 {
+            return None;
+        }
+        match slot.last_field(input).and_then(|field| K::read(field.value)) {
+            Some(value) => Some(value),
+            None => last_of_kind::<K>(input, slot, id),
+        }
+    }
+
+    #[inline]
+    fn span<'a>(&self, input: &'a [u8], id: u32) -> &'a [u8] {
+        match self.slot(id) {
+            Some(slot) if slot.last == 0 => &[],
+            Some(slot) => slot.span(input),
+            None => input,
+        }
+    }
+
+    fn last_of<'a>(&self, input: &'a [u8], ids: &[u32]) -> Option<Field<'a>> {
+        let mut least = Slot::EMPTY;
+        for id in ids {
+            match self.slot(*id) {
+                Some(slot) if slot.last == 0 => {}
+                Some(slot) if slot.last != UNKNOWN => {
+                    if least.last == 0 || slot.last < least.last {
+                        least = slot;
+                    }
+                }
+                _ => return Scan.last_of(input, ids),
+            }
+        }
+        if least.last == 0 { None } else { least.last_field(input) }
+    }
+
+    #[inline]
+    fn check(&self, input: &[u8]) -> Result<(), DecodeError> {
+        if self.unread == 0 { Ok(()) } else { Err(DecodeError { offset: input.len() - self.unread }) }
+    }
+}
+
+/// The rest of [`Index::last`]: the last occurrence has the wire type of something else, another one may not.
+#[cold]
+#[inline(never)]
+fn last_of_kind<'a, K: Kind<'a>>(input: &'a [u8], slot: Slot, id: u32) -> Option<K::Value> {
+    Scan.last::<K>(slot.span(input), id)
+}
+
+/// Where the first and the last occurrence of a field begin, in bytes from the end of the message.
+///
+/// From the end, because that is never 0: 0 means that there is none.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    first: u32,
+    last: u32,
+}
+
+/// A place that does not fit: the field may be anywhere.
+const UNKNOWN: u32 = u32::MAX;
+
+impl Slot {
+    const EMPTY: Self = Self { first: 0, last: 0 };
+
+    /// The last occurrence. The slot is not empty.
+    #[inline(never)]
+    fn last_field(self, input: &[u8]) -> Option<Field<'_>> {
+        // If the place is not known, this is a field like any other, which is no answer.
+        if self.last == UNKNOWN { None } else { Fields::new(last_bytes(input, self.last)).next() }
+    }
+
+    /// From the first to the end of the last occurrence. The slot is not empty.
+    #[inline(never)]
+    fn span(self, input: &[u8]) -> &[u8] {
+        if self.last == UNKNOWN {
+            return input;
+        }
+        let mut last = Fields::new(last_bytes(input, self.last));
+        last.next();
+        let end = input.len() - last.rest().len();
+        let start = input.len() - last_bytes(input, self.first).len();
+        input.get(start..end).unwrap_or_default()
+    }
+}
+
+/// The last `n` bytes, or all if there are not as many.
+#[inline]
+fn last_bytes(input: &[u8], n: u32) -> &[u8] {
+    &input[input.len().saturating_sub(n as usize)..]
+}
+
+/// The one pass. Returns how many bytes could not be read.
+#[inline(never)]
+fn fill(input: &[u8], table: &[u8], slots: &mut [Slot]) -> usize {
+    if input.len() >= UNKNOWN as usize {
+        return fill_unknown(input, slots);
+    }
+    let mut fields = Fields::new(input);
+    loop {
+        let place = fields.rest().len() as u32;
+        let Some(field) = fields.next() else { return fields.rest().len() };
+        let Some(slot) = table.get(field.id as usize).and_then(|slot| slots.get_mut(usize::from(*slot))) else {
+            continue;
+        };
+        if slot.first == 0 {
+            slot.first = place;
+        }
+        slot.last = place;
+    }
+}
+
+#[cold]
+fn fill_unknown(input: &[u8], slots: &mut [Slot]) -> usize {
+    slots.fill(Slot { first: UNKNOWN, last: UNKNOWN });
+    let mut fields = Fields::new(input);
+    fields.by_ref().for_each(drop);
+    fields.rest().len()
+}
+
+/// An array of slots.
+#[doc(hidden)]
+pub trait Slots: Copy + AsRef<[Slot]> + AsMut<[Slot]> {
+    /// All of them empty.
+    const EMPTY: Self;
+}
+
+impl<const N: usize> Slots for [Slot; N] {
+    const EMPTY: Self = [Slot::EMPTY; N];
+}
+
+/// How many slots an index of these fields, in ascending order, has.
+#[doc(hidden)]
+#[must_use]
+pub const fn slots(fields: &[u32]) -> usize {
+    let mut n = 0;
+    while n < fields.len() && n < MAX_SLOTS && fields[n] <= MAX_INDEXED_ID {
+        assert!(n == 0 || fields[n - 1] < fields[n], "field numbers are in ascending order");
+        n += 1;
+    }
+    n
+}
+
+/// How long the table of these fields is.
+#[doc(hidden)]
+#[must_use]
+pub const fn table_len(fields: &[u32]) -> usize {
+    match slots(fields) {
+        0 => 0,
+        n => fields[n - 1] as usize + 1,
+    }
+}
+
+/// The slot of each field by its number.
+#[doc(hidden)]
+#[must_use]
+pub const fn table<const N: usize>(fields: &[u32]) -> [u8; N] {
+    let mut table = [NO_SLOT; N];
+    let n = slots(fields);
+    let mut slot = 0;
+    while slot < n {
+        table[fields[slot] as usize] = slot as u8;
+        slot += 1;
+    }
+    table
+}
