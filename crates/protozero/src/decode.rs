@@ -134,9 +134,10 @@ impl<'a> Fields<'a> {
 impl<'a> Iterator for Fields<'a> {
     type Item = Field<'a>;
 
-    // Inlined into the loops of users, where the `Option`, the field and the value dissolve into registers: that makes
-    // it twice as fast. It has to be small for that, so one reading of a varint serves numbers and lengths.
-    #[inline]
+    // Always inlined into the loops of users, where the `Option`, the field and the value dissolve into registers: that
+    // makes it twice as fast (1.7 instead of 3.6 ns for each field of a real trace). In return it is small: one reading of
+    // a varint serves numbers (wire type 0) and lengths (2), and what is rare is called.
+    #[inline(always)]
     fn next(&mut self) -> Option<Field<'a>> {
         let (tag, rest) = match self.rest {
             [tag @ 0..=0x7f, rest @ ..] => (u32::from(*tag), rest),
@@ -240,20 +241,22 @@ pub enum Value<'a> {
     Fixed32(u32),
 }
 
-/// Accessors convert what the wire type can carry; a value of another kind reads as 0 or as empty.
-impl<'a> Field<'a> {
+impl Value<'_> {
     /// How the value is laid out.
     #[inline]
     #[must_use]
     pub const fn wire_type(&self) -> WireType {
-        match self.value {
+        match self {
             Value::Varint(_) => WireType::Varint,
             Value::Fixed64(_) => WireType::Fixed64,
             Value::Bytes(_) => WireType::LengthDelimited,
             Value::Fixed32(_) => WireType::Fixed32,
         }
     }
+}
 
+/// Accessors convert what the wire type can carry; a value of another kind reads as 0 or as empty.
+impl<'a> Field<'a> {
     /// As `uint64` or `fixed64`; `fixed32` fits, too.
     #[inline]
     #[must_use]

@@ -13,9 +13,9 @@
 
 use core::fmt;
 
-use crate::kind::Kind;
+use crate::kind::WireTypes;
 use crate::view::{Lookup, Scan, sealed};
-use crate::{DecodeError, Field, Fields};
+use crate::{DecodeError, Field, Fields, Value};
 
 /// The largest field number that an [`Index`] has a slot for.
 pub const MAX_INDEXED_ID: u32 = 999;
@@ -79,14 +79,11 @@ impl<M: Schema> sealed::Sealed for Index<M> {}
 
 impl<M: Schema> Lookup for Index<M> {
     #[inline]
-    fn last<'a, K: Kind<'a>>(&self, input: &'a [u8], id: u32) -> Option<K::Value> {
-        let Some(slot) = self.slot(id) else { return Scan.last::<K>(input, id) };
-        if slot.last == 0 {
-            return None;
-        }
-        match slot.last_field(input).and_then(|field| K::read(field.value)) {
-            Some(value) => Some(value),
-            None => last_of_kind::<K>(input, slot, id),
+    fn last<'a>(&self, input: &'a [u8], id: u32, wire_types: WireTypes) -> Option<Value<'a>> {
+        match self.slot(id) {
+            Some(slot) if slot.last == 0 => None,
+            Some(slot) => slot.last(input, id, wire_types),
+            None => Scan.last(input, id, wire_types),
         }
     }
 
@@ -121,13 +118,6 @@ impl<M: Schema> Lookup for Index<M> {
     }
 }
 
-/// The rest of [`Index::last`]: the last occurrence has the wire type of something else, another one may not.
-#[cold]
-#[inline(never)]
-fn last_of_kind<'a, K: Kind<'a>>(input: &'a [u8], slot: Slot, id: u32) -> Option<K::Value> {
-    Scan.last::<K>(slot.span(input), id)
-}
-
 /// Where the first and the last occurrence of a field begin, in bytes from the end of the message.
 ///
 /// From the end, because that is never 0: 0 means that there is none.
@@ -144,10 +134,26 @@ const UNKNOWN: u32 = u32::MAX;
 impl Slot {
     const EMPTY: Self = Self { first: 0, last: 0 };
 
-    /// The last occurrence. The slot is not empty.
+    /// The last occurrence that has one of the wire types. The slot is not empty.
     #[inline(never)]
+    fn last(self, input: &[u8], id: u32, wire_types: WireTypes) -> Option<Value<'_>> {
+        match self.last_field(input) {
+            Some(field) if wire_types.contain(field.value) => Some(field.value),
+            _ => self.last_but(input, id, wire_types),
+        }
+    }
+
+    /// The same if the very last one has none of them.
+    #[cold]
+    #[inline(never)]
+    fn last_but(self, input: &[u8], id: u32, wire_types: WireTypes) -> Option<Value<'_>> {
+        Scan.last(self.span(input), id, wire_types)
+    }
+
+    /// The last occurrence. The slot is not empty.
+    #[inline]
     fn last_field(self, input: &[u8]) -> Option<Field<'_>> {
-        // If the place is not known, this is a field like any other, which is no answer.
+        // If the place is not known, the field there is any.
         if self.last == UNKNOWN { None } else { Fields::new(last_bytes(input, self.last)).next() }
     }
 

@@ -62,8 +62,8 @@ use core::fmt;
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
 
-use crate::kind::{self, Kind};
-use crate::{DecodeError, Field, Fields, Index, Messages, Repeated, Schema};
+use crate::kind::{self, Kind, WireTypes};
+use crate::{DecodeError, Field, Fields, Index, Messages, Repeated, Schema, Value};
 
 /// An encoded message whose fields are found by their numbers.
 ///
@@ -115,7 +115,7 @@ impl<'a, I: Lookup> View<'a, I> {
     #[inline]
     #[must_use]
     pub fn last<K: Kind<'a>>(&self, id: u32) -> Option<K::Value> {
-        self.index.last::<K>(self.input, id)
+        self.index.last(self.input, id, K::WIRE_TYPES).and_then(K::read)
     }
 
     /// Like [`last`](Self::last) for a nested message, whose reader is made from its bytes.
@@ -167,8 +167,9 @@ impl<I: fmt::Debug> fmt::Debug for View<'_, I> {
 
 /// How a [`View`] finds fields: [`Scan`] or [`Index`].
 pub trait Lookup: sealed::Sealed {
+    /// The value of the last occurrence of a field that has one of the wire types.
     #[doc(hidden)]
-    fn last<'a, K: Kind<'a>>(&self, input: &'a [u8], id: u32) -> Option<K::Value>;
+    fn last<'a>(&self, input: &'a [u8], id: u32, wire_types: WireTypes) -> Option<Value<'a>>;
 
     /// A part of the input with all occurrences of a field in it.
     #[doc(hidden)]
@@ -192,11 +193,13 @@ pub struct Scan;
 impl sealed::Sealed for Scan {}
 
 impl Lookup for Scan {
-    fn last<'a, K: Kind<'a>>(&self, input: &'a [u8], id: u32) -> Option<K::Value> {
+    // Neither generic nor inlined: one loop for all getters of all messages.
+    #[inline(never)]
+    fn last<'a>(&self, input: &'a [u8], id: u32, wire_types: WireTypes) -> Option<Value<'a>> {
         let mut found = None;
         for field in Fields::new(input) {
-            if field.id == id {
-                found = K::read(field.value).or(found);
+            if field.id == id && wire_types.contain(field.value) {
+                found = Some(field.value);
             }
         }
         found
@@ -207,6 +210,7 @@ impl Lookup for Scan {
         input
     }
 
+    #[inline(never)]
     fn last_of<'a>(&self, input: &'a [u8], ids: &[u32]) -> Option<Field<'a>> {
         Fields::new(input).filter(|field| ids.binary_search(&field.id).is_ok()).last()
     }
