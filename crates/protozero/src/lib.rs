@@ -50,6 +50,8 @@ extern crate std;
 #[allow(unsafe_code, reason = "the raw cursor, and the sinks that hand it memory")]
 pub mod cursor;
 mod decode;
+#[cfg(feature = "alloc")]
+pub mod framing;
 mod index;
 mod message;
 #[cfg(feature = "alloc")]

@@ -122,8 +122,8 @@ impl<'a, K: Kind<'a>> Iterator for Repeated<'a, K> {
     fn size_hint(&self) -> (usize, Option<usize>) {
         let (rest, packed) = (self.fields.rest().len(), self.packed.len());
         match K::PACKED {
-            Some(WireType::Fixed32) => (packed / 4, Some(packed / 4 + rest / 4)),
-            Some(WireType::Fixed64) => (packed / 8, Some(packed / 8 + rest / 8)),
+            Some(WireType::Fixed32) => (packed / 4, Some(packed / 4 + rest / 2)),
+            Some(WireType::Fixed64) => (packed / 8, Some(packed / 8 + rest / 2)),
             Some(WireType::Varint) => (0, packed.checked_add(rest)),
             Some(WireType::LengthDelimited) | None => (0, Some(rest / 2)),
         }
