@@ -60,7 +60,6 @@ impl<'a> Fields<'a> {
     /// The first field numbered `id`, wherever this iterator is, which stays there.
     ///
     /// Protobuf wants the last occurrence of a singular field to win: this is for messages that are known to have one.
-    #[inline]
     #[must_use]
     pub fn first(&self, id: u32) -> Option<Field<'a>> {
         Self::new(self.input).find(|field| field.id == id)

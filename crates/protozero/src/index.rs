@@ -26,7 +26,7 @@ pub const MAX_SLOTS: usize = 255;
 /// The table's word for a field without a slot.
 const NO_SLOT: u8 = u8::MAX;
 
-/// What the generator knows of a message. Implemented by [`message!`](crate::message) for the message's reader.
+/// What the generator knows of a message. Implemented by generated code for a message's reader.
 pub trait Schema {
     /// The numbers of its fields, ascending.
     const FIELDS: &'static [u32];

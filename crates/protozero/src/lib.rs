@@ -57,7 +57,7 @@ mod message;
 #[cfg(feature = "alloc")]
 mod owned;
 mod repeated;
-mod view;
+pub mod view;
 pub mod wire;
 
 #[cfg(feature = "alloc")]

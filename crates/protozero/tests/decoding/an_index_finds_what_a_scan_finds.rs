@@ -89,8 +89,8 @@ fn a_oneof_tells_which_member_came_last() {
         let (reader, decoder) = (SampleReader::new(&bytes), SampleDecoder::decode(&bytes));
         assert_eq!(reader.choice(), decoder.choice());
         assert_eq!(reader.far_choice(), decoder.far_choice());
-        let ids = (decoder.choice().map(|field| field.id), decoder.far_choice().map(|field| field.id));
-        ids
+        let (choice, far_choice) = (decoder.choice(), decoder.far_choice());
+        (choice.map(|field| field.id), far_choice.map(|field| field.id))
     };
     assert_eq!(choice(""), (None, None));
     assert_eq!(choice("1001"), (None, None));
