@@ -1,6 +1,8 @@
+use std::sync::LazyLock;
+
 use esatto_protozero::{HeapBuffer, Message};
 use proptest::prelude::*;
-use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, ReflectMessage as _, Value};
+use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, Value};
 
 use crate::fixture::{EverythingDecoder, EverythingReader};
 use crate::pool;
@@ -16,9 +18,11 @@ fn occurrences() -> impl Strategy<Value = Vec<Occurrence>> {
 
 /// Messages are left out: of several occurrences the last one counts here, and prost merges them.
 fn fields() -> Vec<FieldDescriptor> {
-    let message = pool().get_message_by_name("fixture.Everything").unwrap();
-    message.fields().filter(|field| !matches!(field.kind(), Kind::Message(_))).collect()
+    EVERYTHING.fields().filter(|field| !matches!(field.kind(), Kind::Message(_))).collect()
 }
+
+static EVERYTHING: LazyLock<MessageDescriptor> =
+    LazyLock::new(|| pool().get_message_by_name("fixture.Everything").unwrap());
 
 fn write(message: &mut Message<'_>, field: &FieldDescriptor, values: &[u64], packed: bool) {
     let id = field.number();
@@ -69,8 +73,7 @@ proptest! {
     #[test]
     fn readers_and_decoders_return_what_was_decoded_by_prost_reflect(occurrences in occurrences()) {
         let bytes = encode(&occurrences);
-        let message = pool().get_message_by_name("fixture.Everything").unwrap();
-        let decoded = DynamicMessage::decode(message, &bytes[..]).unwrap();
+        let decoded = DynamicMessage::decode(EVERYTHING.clone(), &bytes[..]).unwrap();
         let get = |name: &str| match decoded.get_field_by_name(name).unwrap().into_owned() {
             Value::List(values) => values,
             value if decoded.has_field_by_name(name) => vec![value],
@@ -125,7 +128,7 @@ proptest! {
         prop_assert_eq!((reader.far_away(), decoder.far_away()), (None, None));
         // Of the members of a oneof prost keeps the last; here all can be read, and the reader says which it is.
         let chosen = ["chosen_text", "chosen_number"].into_iter().find(|name| decoded.has_field_by_name(name));
-        let number = chosen.map(|name| decoded.descriptor().get_field_by_name(name).unwrap().number());
+        let number = chosen.map(|name| EVERYTHING.get_field_by_name(name).unwrap().number());
         prop_assert_eq!(reader.choice().map(|field| field.id), number);
         prop_assert_eq!(decoder.choice().map(|field| field.id), number);
         prop_assert_eq!(decoder.unknown_fields().count(), 0);
