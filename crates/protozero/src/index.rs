@@ -31,7 +31,7 @@ pub trait Schema {
     /// The numbers of its fields, ascending.
     const FIELDS: &'static [u32];
 
-    /// The slot of each field number; shorter than the largest number.
+    /// The slot of each field number, up to the largest that has one.
     #[doc(hidden)]
     const TABLE: &'static [u8];
 
@@ -250,4 +250,51 @@ pub const fn table<const N: usize>(fields: &[u32]) -> [u8; N] {
         slot += 1;
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+    use crate::kind::{Bytes, Int32, Kind as _};
+    use crate::view::View;
+
+    struct Sample;
+
+    impl Schema for Sample {
+        const FIELDS: &'static [u32] = &[2, 3, 999, 1000];
+        const TABLE: &'static [u8] = &table::<{ table_len(Self::FIELDS) }>(Self::FIELDS);
+        type Slots = [Slot; slots(Self::FIELDS)];
+    }
+
+    #[test]
+    fn the_table_leads_to_the_slots() {
+        let small = Sample::TABLE;
+        assert_eq!(small.len(), 1000);
+        assert_eq!((small[2], small[3], small[999]), (0, 1, 2));
+        assert!(small.iter().filter(|slot| **slot != NO_SLOT).count() == 3);
+        assert_eq!(size_of::<<Sample as Schema>::Slots>(), 3 * size_of::<Slot>());
+
+        let many: Vec<u32> = (1..=300).collect();
+        assert_eq!((slots(&many), table_len(&many)), (MAX_SLOTS, MAX_SLOTS + 1));
+        let large = table::<256>(&many);
+        assert_eq!((large[0], large[1], large[255]), (NO_SLOT, 0, 254));
+        assert_eq!((slots(&[]), table_len(&[]), slots(&[1000]), table_len(&[1000])), (0, 0, 0, 0));
+    }
+
+    #[test]
+    fn a_message_that_is_too_long_for_an_index_is_scanned() {
+        let input = b"\x10\x01\x1a\x01x\x10\x02\x12\x02\x03\x04\x08";
+        let mut slots = [Slot::EMPTY; 3];
+        let unread = fill_unknown(input, &mut slots);
+        let index = Index::<Sample> { slots, unread };
+        assert_eq!(index.check(input), View::new(input).check());
+        let int = |value| Int32::read(value);
+        assert_eq!(index.last(input, 2, Int32::WIRE_TYPES).and_then(int), Some(2));
+        assert_eq!(index.last(input, 3, Bytes::WIRE_TYPES).and_then(Bytes::read), Some(&b"x"[..]));
+        assert_eq!(index.last(input, 999, Int32::WIRE_TYPES), None);
+        assert_eq!(index.span(input, 2), input);
+        assert_eq!(index.last_of(input, &[2, 3]), Scan.last_of(input, &[2, 3]));
+    }
 }
