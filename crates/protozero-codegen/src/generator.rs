@@ -296,6 +296,7 @@ impl<'c> Generator<'c> {
             let (scope, proto) = (scope(message.parent_message()), message.full_name());
             add(&scope, format!("{}Writer", message.name()), proto)?;
             add(&scope, format!("{}Reader", message.name()), proto)?;
+            add(&scope, format!("{}Decoder", message.name()), proto)?;
             add(&scope, names::module(message.name()), proto)?;
             if self.owned.contains(proto) {
                 add(&scope, message.name().to_owned(), proto)?;

@@ -1,8 +1,8 @@
 //! Generates Rust from `.proto` files: zero-copy writers and readers, owned types, service stubs.
 //!
 //! For a message `Foo` there is a `FooWriter` (fields appended in place), a `FooReader` (a view over
-//! encoded bytes) and, where asked for, a value type `Foo`; nested types and the numbers of its fields
-//! live in a module `foo`. Enumerations are newtypes around their number, so that values unknown to
+//! encoded bytes; `FooDecoder` is the same with an index, for reading many fields) and, where asked
+//! for, a value type `Foo`; nested types and the numbers of its fields live in a module `foo`. Enumerations are newtypes around their number, so that values unknown to
 //! the schema pass through. A service becomes a module with its name and an enumeration of its methods.
 //! All of it leans on `esatto-protozero` and nothing else. Generated text is formatted as rustfmt would
 //! (with `max_width = 120` and `use_small_heuristics = "Max"`), so it can be checked in.

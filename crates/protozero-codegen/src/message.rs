@@ -10,7 +10,8 @@ use crate::print::Printer;
 /// What every writer has besides the methods of its fields.
 const WRITER_METHODS: &[&str] = &["message", "from", "into"];
 /// What every reader has besides the methods of its fields.
-const READER_METHODS: &[&str] = &["new", "parse", "as_bytes", "fields", "from", "into"];
+const READER_METHODS: &[&str] =
+    &["new", "parse", "decode", "decoder", "as_bytes", "fields", "unknown_fields", "check", "from", "into"];
 
 pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &MessageDescriptor) {
     let fields = generator.fields(message);
@@ -23,6 +24,10 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &Messag
         p.doc(&format!("The fields of an encoded `{}`.", message.full_name()));
         p.remark(generator.comment(&file, message.path()));
         p.line(format!("reader {}Reader;", message.name()));
+        p.line(format!("decoder {}Decoder;", message.name()));
+        let mut numbers: Vec<u32> = fields.iter().map(|field| field.number).collect();
+        numbers.sort_unstable();
+        p.fill("fields ", &numbers.iter().map(u32::to_string).collect::<Vec<_>>(), ";");
     });
     p.gap();
     if fields.is_empty() {
@@ -39,7 +44,7 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &Messag
         }
     });
     p.gap();
-    p.block(format!("impl<'a> {}Reader<'a>", message.name()), |p| {
+    p.block(format!("impl<'a, I: pz::Lookup> {}Reader<'a, I>", message.name()), |p| {
         for field in &fields {
             let getter = Getter::of(generator, field, READER_METHODS);
             let args = ["&self".to_owned()];
@@ -47,6 +52,19 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &Messag
             generator.cfg_for(p, &file, field);
             p.line("#[inline]");
             p.function(&format!("pub fn {}", getter.name), &args, &getter.returns, &getter.body("self.0"));
+            p.gap();
+        }
+        for oneof in message.oneofs().filter(|oneof| !oneof.is_synthetic()) {
+            let mut numbers: Vec<u32> = oneof.fields().map(|field| field.number()).collect();
+            numbers.sort_unstable();
+            p.doc(&format!("The member of `oneof {}` that counts, which is the one that comes last.", oneof.name()));
+            p.line("#[inline]");
+            p.block(
+                format!("pub fn {}(&self) -> Option<pz::Field<'a>>", names::method(oneof.name(), READER_METHODS)),
+                |p| {
+                    p.fill("self.0.last_of(&[", &numbers.iter().map(u32::to_string).collect::<Vec<_>>(), "])");
+                },
+            );
             p.gap();
         }
     });
@@ -135,26 +153,25 @@ impl Getter {
         let element = element_type(generator, field);
         let (function, returns) = match (&field.kind, field.repeated) {
             (Kind::Message(_), true) => ("messages".to_owned(), format!("pz::Messages<'a, {element}>")),
-            (Kind::Message(_), false) => ("last_message".to_owned(), format!("Option<{element}>")),
-            (kind, repeated) => {
-                let inferred = field.scalar_kind().unwrap_or("Bytes");
-                let spelled = match kind {
+            (Kind::Message(_), false) => ("message".to_owned(), format!("Option<{element}>")),
+            (kind, true) => {
+                let kind = match kind {
                     Kind::Enum(_) => format!("Enum<{element}>"),
-                    _ => inferred.to_owned(),
+                    _ => field.scalar_kind().unwrap_or("Bytes").to_owned(),
                 };
-                if repeated {
-                    (format!("repeated::<pz::kind::{inferred}>"), format!("pz::Repeated<'a, pz::kind::{spelled}>"))
-                } else {
-                    (format!("last::<pz::kind::{inferred}>"), format!("Option<{element}>"))
-                }
+                ("repeated".to_owned(), format!("pz::Repeated<'a, pz::kind::{kind}>"))
+            }
+            (_, false) => {
+                let kind = field.scalar_kind().unwrap_or("Bytes");
+                (format!("last::<pz::kind::{kind}>"), format!("Option<{element}>"))
             }
         };
         Self { name: names::method(&field.name, taken), returns: format!(" -> {returns}"), function, id: field.number }
     }
 
-    /// The lines of the method's body, for a message whose encoding is reached by `bytes`.
-    pub(crate) fn body(&self, bytes: &str) -> Vec<String> {
-        vec![format!("pz::{}({bytes}, {})", self.function, self.id)]
+    /// The lines of the method's body, for a message that is reached by `view`.
+    pub(crate) fn body(&self, view: &str) -> Vec<String> {
+        vec![format!("{view}.{}({})", self.function, self.id)]
     }
 }
 

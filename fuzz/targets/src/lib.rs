@@ -15,7 +15,7 @@ pub use esatto_shm::fuzz_chunk_data as shm_chunk_data;
 pub use esatto_shm::fuzz_service_region as shm_region;
 pub use esatto_trace::fuzz_file as trace_file;
 pub use esatto_trace::fuzz_packet as trace_packet;
-pub use protozero::{protozero_fields, protozero_owned};
+pub use protozero::{protozero_fields, protozero_framing, protozero_index, protozero_owned};
 pub use service::service;
 pub use text_format::text_format;
 
@@ -23,11 +23,13 @@ pub use text_format::text_format;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 14] = [
     ("buffer", buffer),
     ("ipc_frames", ipc_frames),
     ("ipc_host", ipc_host),
     ("protozero_fields", protozero_fields),
+    ("protozero_framing", protozero_framing),
+    ("protozero_index", protozero_index),
     ("protozero_owned", protozero_owned),
     ("service", service),
     ("service_commit", service_commit),

@@ -6,6 +6,7 @@ mod fixture;
 
 mod both_directions_agree_with_prost_reflect;
 mod checked_in_code_is_what_is_generated;
+mod decoders_agree_with_prost_reflect_on_any_message;
 mod extensions_are_methods_of_the_extended_message;
 mod owned_values_keep_what_they_do_not_know;
 mod services_number_their_methods;
