@@ -134,11 +134,7 @@ impl<'a> Loader<'a> {
             return Err(Error::NoSuchMessage { message: MessageId(self.last_message), messages: self.messages.len() });
         }
         self.messages.push(self.start());
-        Ok(Program {
-            messages: self.messages.into(),
-            actions: self.actions.into(),
-            ranges: self.ranges.into(),
-        })
+        Ok(Program { messages: self.messages.into(), actions: self.actions.into(), ranges: self.ranges.into() })
     }
 
     /// A message that begins here and allows nothing yet.

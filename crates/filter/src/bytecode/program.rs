@@ -162,7 +162,9 @@ impl fmt::Display for Program {
                     Action::Pass => writeln!(f)?,
                     Action::Enter(message) => writeln!(f, " is {message}")?,
                     Action::FilterString(SemanticType(0)) => writeln!(f, " is a filtered string")?,
-                    Action::FilterString(SemanticType(number)) => writeln!(f, " is a filtered string of type {number}")?,
+                    Action::FilterString(SemanticType(number)) => {
+                        writeln!(f, " is a filtered string of type {number}")?
+                    }
                 }
             }
         }

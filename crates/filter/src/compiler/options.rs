@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use esatto_protozero::Fields;
-use prost::Message as _;
-use prost_reflect::{FieldDescriptor, Kind};
+use prost_reflect::{DynamicMessage, FieldDescriptor, Kind};
 
 use crate::bytecode::StringField;
 use crate::{Error, SemanticType};
@@ -137,29 +135,27 @@ const PASSTHROUGH: u32 = 73_400_002;
 impl Annotation {
     fn of(field: &FieldDescriptor) -> Self {
         let mut annotation = Self::default();
-        let mut string = StringField::default();
-        let mut filtered = false;
-        for option in Fields::new(&field.options().encode_to_vec()) {
-            match option.id {
-                PASSTHROUGH => annotation.pass = option.as_bool(),
-                // A message that comes in several pieces is merged.
-                PROTO_FILTER => {
-                    for option in Fields::new(option.as_bytes()) {
-                        match option.id {
-                            SEMANTIC_TYPE => string.semantic_type = SemanticType(option.as_u32()),
-                            FILTER_STRING => filtered = option.as_bool(),
-                            ALLOW_V2_WITH_SEMANTIC_TYPE => string.untyped_in_v2 = option.as_bool(),
-                            ALLOW_V1_WITH_FILTER_STRING => string.pass_in_v1 = option.as_bool(),
-                            _ => {}
-                        }
-                    }
-                }
+        for (extension, value) in field.options().extensions() {
+            match (extension.number(), value.as_message()) {
+                (PASSTHROUGH, _) => annotation.pass = value.as_bool() == Some(true),
+                (PROTO_FILTER, Some(options)) => annotation.string = string_field(options),
                 _ => {}
             }
         }
-        if filtered || string.semantic_type != SemanticType(0) {
-            annotation.string = Some(string);
-        }
         annotation
     }
+}
+
+fn string_field(options: &DynamicMessage) -> Option<StringField> {
+    let flag = |number| options.get_field_by_number(number).is_some_and(|value| value.as_bool() == Some(true));
+    let semantic_type = options.get_field_by_number(SEMANTIC_TYPE);
+    // Here a plain number, in Perfetto's file an enumeration.
+    let semantic_type =
+        semantic_type.and_then(|value| value.as_u32().or_else(|| value.as_enum_number()?.try_into().ok()));
+    let string = StringField {
+        semantic_type: SemanticType(semantic_type.unwrap_or(0)),
+        pass_in_v1: flag(ALLOW_V1_WITH_FILTER_STRING),
+        untyped_in_v2: flag(ALLOW_V2_WITH_SEMANTIC_TYPE),
+    };
+    (flag(FILTER_STRING) || string.semantic_type != SemanticType(0)).then_some(string)
 }

@@ -26,7 +26,8 @@ pub(super) fn from_files(
     resolver.add(GoogleFileResolver::new());
     let mut compiler = protox::Compiler::with_file_resolver(resolver);
     compiler.include_imports(true).open_files(files)?;
-    let own: Vec<String> = compiler.files().filter(|file| !file.is_import()).map(|file| file.name().to_owned()).collect();
+    let own: Vec<String> =
+        compiler.files().filter(|file| !file.is_import()).map(|file| file.name().to_owned()).collect();
     // A pool of our own, because the compiler's was built before the options of fields were known.
     let pool = DescriptorPool::decode(compiler.encode_file_descriptor_set().as_slice())?;
     if !root.is_empty() {

@@ -35,7 +35,7 @@ impl EcmaScript {
     pub const MAX_PATTERN: usize = 4096;
 
     /// The deepest nesting of groups.
-    pub const MAX_NESTING: usize = 64;
+    pub const MAX_NESTING: usize = 24;
 
     /// The longest text, in bytes.
     pub const MAX_TEXT: usize = 1024 * 1024;
@@ -55,7 +55,7 @@ impl EcmaScript {
 
 impl RegexEngine for EcmaScript {
     fn compile(&self, pattern: &[u8], span: Span) -> Result<Arc<dyn Regex>, Error> {
-        let Translation { text, backtracks } = translate(pattern)?;
+        let Translation { text, groups, backtracks } = translate(pattern)?;
         let text = match span {
             Span::Whole => format!(r"\A(?:{text})\z"),
             Span::Part => text,
@@ -72,12 +72,17 @@ impl RegexEngine for EcmaScript {
             offset: 0,
             reason: error.to_string(),
         })?;
-        Ok(Arc::new(Compiled { regex, backtracks }))
+        let names: Vec<_> = regex.capture_names().collect();
+        let index_of = |name: &str| names.iter().position(|other| *other == Some(name));
+        let groups = (1..=groups).filter_map(|group| index_of(&format!("g{group}"))).collect();
+        Ok(Arc::new(Compiled { regex, groups, backtracks }))
     }
 }
 
 struct Compiled {
     regex: fancy_regex::Regex,
+    /// The index of each group of the pattern among those of `regex`.
+    groups: Box<[usize]>,
     backtracks: bool,
 }
 
@@ -99,7 +104,7 @@ impl Regex for Compiled {
         self.check_text(text)?;
         let captures = self.regex.captures_from_pos(text, start).map_err(|_| GaveUp)?;
         let Some(captures) = captures else { return Ok(None) };
-        groups.extend((1..captures.len()).map(|group| captures.get(group).map(|found| found.start()..found.end())));
+        groups.extend(self.groups.iter().map(|group| captures.get(*group).map(|found| found.start()..found.end())));
         Ok(captures.get(0).map(|found| found.start()..found.end()))
     }
 

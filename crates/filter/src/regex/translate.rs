@@ -3,6 +3,13 @@
 //! A pattern is read from left to right, once, with a stack of the groups that are open. What is written is a small language that
 //! means the same in every dialect: classes of `\xHH`, groups, alternatives, repetitions, and the few assertions spelled out.
 //! Whatever is not understood is refused, so nothing of the other dialect can slip in.
+//!
+//! Two things are in the way of a plain translation:
+//!
+//! - `regex-syntax` (0.8.11) takes what alternatives begin with in common out of them, `.*?b|.*?c` becomes `.*?(?:b|c)`. For a common
+//!   part of variable length that changes which match is found first: on `acb` it is `ac` and not `acb`. An empty group
+//!   at the head of the first alternative keeps it from doing so.
+//! - Then groups are not numbered as in the original any more, so they have names: `g1` is group 1.
 
 use core::fmt::Write as _;
 
@@ -13,6 +20,8 @@ use crate::Error;
 /// A pattern for `fancy-regex` in its ASCII mode.
 pub(super) struct Translation {
     pub(super) text: String,
+    /// How many groups the original has; here they are named `g1`, `g2`, ….
+    pub(super) groups: usize,
     /// Whether it has lookaround or back references.
     pub(super) backtracks: bool,
 }
@@ -28,8 +37,17 @@ pub(super) fn translate(pattern: &[u8]) -> Result<Translation, Error> {
         return Err(error((EcmaScript::MAX_PATTERN, "too long")));
     }
     let names = group_names(pattern).map_err(error)?;
-    let translator =
-        Translator { pattern, at: 0, names, out: String::new(), open: Vec::new(), last: Term::None, backtracks: false };
+    let translator = Translator {
+        pattern,
+        at: 0,
+        names,
+        groups: 0,
+        out: String::new(),
+        open: Vec::new(),
+        choice: Choice::default(),
+        last: Term::None,
+        backtracks: false,
+    };
     translator.run().map_err(error)
 }
 
@@ -41,11 +59,36 @@ struct Translator<'a> {
     at: usize,
     /// The names of all groups, empty for those without.
     names: Vec<&'a [u8]>,
+    /// How many groups have begun.
+    groups: usize,
     out: String,
-    /// For each open group: where it begins, and what it is when it is closed.
-    open: Vec<(usize, Term)>,
+    open: Vec<Group>,
+    choice: Choice,
     last: Term,
     backtracks: bool,
+}
+
+/// A group that is open.
+struct Group {
+    /// Where it begins.
+    offset: usize,
+    /// Its number, 0 if it has none.
+    number: usize,
+    /// What it is when it is closed.
+    term: Term,
+    /// What it is a part of.
+    choice: Choice,
+}
+
+/// The alternatives of the group that is being read.
+#[derive(Clone, Copy, Default)]
+struct Choice {
+    /// Where the first one begins in what is written.
+    start: usize,
+    /// Whether there is another one already.
+    is_second: bool,
+    /// Whether the first one may match texts of different lengths.
+    varies: bool,
 }
 
 /// What a quantifier would apply to.
@@ -73,14 +116,11 @@ impl<'a> Translator<'a> {
                 b'\\' => self.escape()?,
                 b'(' => self.open_group()?,
                 b')' => {
-                    let (_, term) = self.open.pop().ok_or_else(|| self.mistake("`)` without `(`"))?;
+                    let group = self.open.pop().ok_or_else(|| self.mistake("`)` without `(`"))?;
                     self.out.push(')');
-                    self.last = term;
+                    (self.last, self.choice) = (group.term, group.choice);
                 }
-                b'|' => {
-                    self.out.push('|');
-                    self.last = Term::None;
-                }
+                b'|' => self.next_alternative(),
                 b'*' | b'+' | b'?' => self.quantifier(char::from(byte).to_string())?,
                 b'{' => match self.braces()? {
                     Some(text) => self.quantifier(text)?,
@@ -90,8 +130,8 @@ impl<'a> Translator<'a> {
             }
         }
         match self.open.last() {
-            Some((offset, _)) => Err((*offset, "`(` without `)`")),
-            None => Ok(Translation { text: self.out, backtracks: self.backtracks }),
+            Some(group) => Err((group.offset, "`(` without `)`")),
+            None => Ok(Translation { text: self.out, groups: self.groups, backtracks: self.backtracks }),
         }
     }
 
@@ -133,11 +173,22 @@ impl<'a> Translator<'a> {
         self.last = Term::Assertion;
     }
 
+    fn next_alternative(&mut self) {
+        let Choice { start, is_second, varies } = self.choice;
+        if !is_second && varies {
+            self.out.insert_str(start, "()");
+        }
+        self.choice.is_second = true;
+        self.out.push('|');
+        self.last = Term::None;
+    }
+
     fn quantifier(&mut self, text: String) -> Result<(), Mistake> {
         if self.last != Term::Atom {
             return Err(self.mistake("nothing that could be repeated"));
         }
         self.out.push_str(&text);
+        self.choice.varies = true;
         if self.eat(b"?") {
             self.out.push('?');
         }
@@ -178,6 +229,7 @@ impl<'a> Translator<'a> {
             return Err((offset, "groups nested too deeply"));
         }
         const LOOK: [&str; 4] = ["?=", "?!", "?<=", "?<!"];
+        let before = self.groups;
         let term = if self.eat(b"?:") {
             self.out.push_str("(?:");
             Term::Atom
@@ -189,17 +241,25 @@ impl<'a> Translator<'a> {
         } else if self.eat(b"?<") {
             // The name was looked at before.
             while self.next().is_some_and(|byte| byte != b'>') {}
-            self.out.push('(');
+            self.capture();
             Term::Atom
         } else if self.eat(b"?") {
             return Err((offset, "a kind of group that ECMAScript does not have"));
         } else {
-            self.out.push('(');
+            self.capture();
             Term::Atom
         };
-        self.open.push((offset, term));
+        self.choice.varies = true;
+        let number = if self.groups > before { self.groups } else { 0 };
+        self.open.push(Group { offset, number, term, choice: self.choice });
+        self.choice = Choice { start: self.out.len(), ..Choice::default() };
         self.last = Term::None;
         Ok(())
+    }
+
+    fn capture(&mut self) {
+        self.groups += 1;
+        let _ = write!(self.out, "(?<g{}>", self.groups);
     }
 
     fn escape(&mut self) -> Result<(), Mistake> {
@@ -240,10 +300,17 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    /// A reference to a group that took no part matches nothing at all, where `fancy-regex` would fail.
+    /// A reference to a group that took no part matches nothing at all, where `fancy-regex` would fail. Groups that have not
+    /// ended yet never took part.
     fn back_reference(&mut self, group: usize) {
+        if group > self.groups || self.open.iter().any(|open| open.number == group) {
+            self.out.push_str("(?:)");
+            self.last = Term::Atom;
+            return;
+        }
         self.backtracks = true;
-        let _ = write!(self.out, "(?:(?({group})\\{group}|))");
+        let _ = write!(self.out, r"(?:(?(<g{group}>)\k<g{group}>|))");
+        self.choice.varies = true;
         self.last = Term::Atom;
     }
 
@@ -338,17 +405,18 @@ impl<'a> Translator<'a> {
                 b'1'..=b'9' => Err(self.mistake("an octal escape")),
                 byte => self.class_escape(byte),
             },
-            b'[' if self.eat(b":") => {
-                let rest = &self.pattern[self.at..];
-                let size = rest.windows(2).position(|pair| pair == b":]");
-                let set = size.and_then(|size| named_class(&rest[..size]));
-                let set = set.ok_or_else(|| self.mistake("an unknown named class"))?;
-                self.at += size.unwrap_or(0) + 2;
-                Ok(Escaped::Set(set))
-            }
-            b'[' if matches!(self.pattern.get(self.at), Some(b'.' | b'=')) => {
-                Err(self.mistake("a collating element"))
-            }
+            b'[' => match named_class_size(&self.pattern[self.at..]) {
+                Some(size) => {
+                    let name = &self.pattern[self.at + 1..self.at + size - 2];
+                    let set = named_class(name).ok_or_else(|| self.mistake("an unknown named class"))?;
+                    self.at += size;
+                    Ok(Escaped::Set(set))
+                }
+                None if matches!(self.pattern.get(self.at), Some(b'.' | b'=')) => {
+                    Err(self.mistake("a collating element"))
+                }
+                None => Ok(Escaped::Byte(byte)),
+            },
             _ => Ok(Escaped::Byte(byte)),
         }
     }
@@ -387,6 +455,13 @@ fn named_class(name: &[u8]) -> Option<ByteSet> {
     })
 }
 
+/// The size of `:name:]` at the start of `text`, which comes after a `[`.
+fn named_class_size(text: &[u8]) -> Option<usize> {
+    let name = text.strip_prefix(b":")?;
+    let size = name.iter().position(|byte| !byte.is_ascii_alphabetic())?;
+    name[size..].starts_with(b":]").then_some(size + 3)
+}
+
 /// The name at the start of `text` and its size with the `>` that ends it.
 fn name(text: &[u8]) -> Option<(&[u8], usize)> {
     let size = text.iter().position(|byte| *byte == b'>')?;
@@ -404,9 +479,7 @@ fn group_names(pattern: &[u8]) -> Result<Vec<&[u8]>, Mistake> {
         match byte {
             b'\\' => at += 1,
             // The `]` of a named class does not end the brackets.
-            b'[' if in_brackets && pattern[at..].starts_with(b":") => {
-                at += pattern[at..].windows(2).position(|pair| pair == b":]").map_or(0, |size| size + 2);
-            }
+            b'[' if in_brackets => at += named_class_size(&pattern[at..]).unwrap_or(0),
             b'[' => in_brackets = true,
             b']' => in_brackets = false,
             b'(' if !in_brackets => match &pattern[at..] {
