@@ -3,6 +3,7 @@
 //! None of them may panic or grow without bound, whatever the bytes are. `tests/replay.rs` calls them with the files of
 //! `fuzz/corpus/`, so that seeds and findings stay tested without a fuzzer.
 
+mod filter;
 mod protozero;
 mod script;
 mod service;
@@ -15,6 +16,7 @@ pub use esatto_shm::fuzz_chunk_data as shm_chunk_data;
 pub use esatto_shm::fuzz_service_region as shm_region;
 pub use esatto_trace::fuzz_file as trace_file;
 pub use esatto_trace::fuzz_packet as trace_packet;
+pub use filter::{filter_bytecode, filter_message, filter_strings};
 pub use protozero::{protozero_fields, protozero_owned};
 pub use service::service;
 pub use text_format::text_format;
@@ -23,8 +25,11 @@ pub use text_format::text_format;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 15] = [
     ("buffer", buffer),
+    ("filter_bytecode", filter_bytecode),
+    ("filter_message", filter_message),
+    ("filter_strings", filter_strings),
     ("ipc_frames", ipc_frames),
     ("ipc_host", ipc_host),
     ("protozero_fields", protozero_fields),

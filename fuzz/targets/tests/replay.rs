@@ -22,6 +22,9 @@ macro_rules! targets {
 
 targets! {
     buffer
+    filter_bytecode
+    filter_message
+    filter_strings
     ipc_frames
     ipc_host
     protozero_fields
