@@ -68,7 +68,7 @@ struct Loader<'a> {
     ranges: Vec<Range>,
     /// The message that is being read.
     message: Message,
-    /// Actions of its fields below [`NEAR`], valid where `message.listed` says so.
+    /// Actions of its fields below [`NEAR`], valid where `message.near` says so.
     near: [Action; NEAR as usize],
     last_message: u32,
 }
@@ -139,8 +139,8 @@ impl<'a> Loader<'a> {
 
     /// A message that begins here and allows nothing yet.
     fn start(&self) -> Message {
-        // There are fewer of either than bytes in bytecode and overlay.
-        Message { pass: 0, listed: 0, actions: self.actions.len() as u32, ranges: self.ranges.len() as u32 }
+        // There are fewer than bytes in bytecode and overlay. So it is with actions.
+        Message { ranges: self.ranges.len() as u32, ..Message::default() }
     }
 
     /// An instruction for one field; the overlay has the last word.
@@ -169,10 +169,10 @@ impl<'a> Loader<'a> {
         if field >= NEAR {
             return self.ranges.push(Range { start: field, end: field + 1, action });
         }
-        let bit = 1 << field;
+        let (near, bit) = (&mut self.message.near[(field / 64) as usize], 1 << (field % 64));
         let (yes, no) = match action {
-            Action::Pass => (&mut self.message.pass, &mut self.message.listed),
-            _ => (&mut self.message.listed, &mut self.message.pass),
+            Action::Pass => (&mut near.pass, &mut near.listed),
+            _ => (&mut near.listed, &mut near.pass),
         };
         *yes |= bit;
         *no &= !bit;
@@ -200,8 +200,11 @@ impl<'a> Loader<'a> {
         if let Some(pair) = self.ranges[begin..].windows(2).find(|pair| pair[1].start < pair[0].end) {
             return Err(Error::Overlap { message: MessageId(number), field: pair[1].start });
         }
-        let listed = self.message.listed;
-        self.actions.extend((0..NEAR).filter(|field| listed >> field & 1 == 1).map(|field| self.near[field as usize]));
+        for (near, actions) in self.message.near.iter_mut().zip(self.near.chunks_exact(64)) {
+            near.actions = self.actions.len() as u32;
+            let listed = actions.iter().enumerate().filter(|(bit, _)| near.listed >> bit & 1 == 1);
+            self.actions.extend(listed.map(|(_, action)| *action));
+        }
         self.messages.push(self.message);
         self.message = self.start();
         Ok(())

@@ -25,7 +25,7 @@ pub use program::{Action, MessageId, Program, SemanticType};
 
 /// The most bytecode that is loaded, in bytes; the same for an overlay.
 ///
-/// About forty times what an allow-list of every field of Perfetto's `Trace` takes. What is loaded takes up to 48 bytes of memory
+/// About forty times what an allow-list of every field of Perfetto's `Trace` takes. What is loaded takes up to 56 bytes of memory
 /// per byte of bytecode in the worst case (a run of empty messages), and about 8 in practice.
 pub const MAX_BYTECODE_SIZE: usize = 256 * 1024;
 

@@ -37,14 +37,21 @@ pub struct Program {
 /// The allowed fields of one message.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Message {
-    /// Bit `n`: field `n` passes.
-    pub(super) pass: u128,
-    /// Bit `n`: field `n` has an action in the list, at the place of this bit among those that are set.
-    pub(super) listed: u128,
-    /// Where the list begins in [`Program::actions`].
-    pub(super) actions: u32,
+    /// Fields 0 to 63 and 64 to 127.
+    pub(super) near: [Near; 2],
     /// Where the ranges begin in [`Program::ranges`], ascending and disjoint.
     pub(super) ranges: u32,
+}
+
+/// What happens to 64 fields, a bit each.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Near {
+    /// The field passes.
+    pub(super) pass: u64,
+    /// The field has an action in the list, at the place of its bit among those that are set.
+    pub(super) listed: u64,
+    /// Where the list begins in [`Program::actions`].
+    pub(super) actions: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -100,13 +107,13 @@ impl Program {
         if field >= NEAR {
             return self.far_action(message.ranges as usize..next.ranges as usize, field);
         }
-        let bit = 1 << field;
-        if message.pass & bit != 0 {
+        let (near, bit) = (&message.near[(field / 64) as usize], 1 << (field % 64));
+        if near.pass & bit != 0 {
             return Some(Action::Pass);
         }
-        if message.listed & bit != 0 {
-            let before = (message.listed & (bit - 1)).count_ones();
-            return self.actions.get((message.actions + before) as usize).copied();
+        if near.listed & bit != 0 {
+            let before = (near.listed & (bit - 1)).count_ones();
+            return self.actions.get((near.actions + before) as usize).copied();
         }
         None
     }

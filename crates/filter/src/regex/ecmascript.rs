@@ -41,10 +41,10 @@ impl EcmaScript {
     pub const MAX_TEXT: usize = 1024 * 1024;
 
     /// The longest text for patterns with lookaround or back references, in bytes.
-    pub const MAX_TEXT_WITH_BACKTRACKING: usize = 16 * 1024;
+    pub const MAX_TEXT_WITH_BACKTRACKING: usize = 4 * 1024;
 
     /// How often such a pattern may go back and try something else in one text.
-    pub const MAX_BACKTRACKS: usize = 100_000;
+    pub const MAX_BACKTRACKS: usize = 50_000;
 
     /// Bounds the size of a compiled pattern in bytes, and that of the tables that are made while it runs.
     const MAX_COMPILED: usize = 256 * 1024;

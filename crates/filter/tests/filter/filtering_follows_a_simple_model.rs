@@ -13,7 +13,7 @@ enum Field {
     Fixed32(u32),
     Fixed64(u64),
     Bytes(Vec<u8>),
-    Message(Vec<(u32, Field)>),
+    Message(Vec<(u32, Self)>),
 }
 
 fn encode(fields: &[(u32, Field)]) -> Message {

@@ -24,7 +24,7 @@ fn nested_repetitions_are_decided_in_linear_time() {
 
 #[test]
 fn back_references_and_lookaround_are_given_up() {
-    let text = [b'a'; 8000];
+    let text = [b'a'; EcmaScript::MAX_TEXT_WITH_BACKTRACKING];
     for pattern in [r"(a*)*b\1", r"(a*)(a*)(a*)\1\2\3b", r"(?=(a*)*b)a", r"((a*)\2)*b", r"(?:(?=a)a|(?!b)a)*b\b(?!x)"] {
         let outcome = compile(pattern, Span::Part).is_match(&text);
         assert!(matches!(outcome, Err(GaveUp) | Ok(false)), "{pattern}: {outcome:?}");
@@ -33,7 +33,7 @@ fn back_references_and_lookaround_are_given_up() {
     // And what is given up is not let through.
     let mut strings = StringFilter::new();
     strings.add(Rule::new(&EcmaScript, Policy::MatchBreak, br"(a*)*b\1").unwrap()).unwrap();
-    let mut text = [b'a'; 8000];
+    let mut text = [b'a'; EcmaScript::MAX_TEXT_WITH_BACKTRACKING];
     assert_eq!(strings.filter(&mut text, SemanticType(0)), Outcome::GaveUp);
     assert_eq!(&text[..14], b"P60REDACTED---");
 }

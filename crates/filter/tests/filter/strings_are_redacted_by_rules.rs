@@ -106,7 +106,7 @@ fn rules_apply_to_the_types_they_name() {
     let types = |numbers: &[u32]| SemanticTypes::from_numbers(numbers.iter().copied());
     let is_filtered = |numbers: &[u32], semantic_type| {
         let rule = rule(Policy::MatchRedactGroups, "(.*)").semantic_types(types(numbers).unwrap());
-        filter([rule]).filter(&mut *b"x".to_vec(), SemanticType(semantic_type)) == Outcome::Redacted
+        filter([rule]).filter(&mut b"x".to_vec(), SemanticType(semantic_type)) == Outcome::Redacted
     };
     assert!(is_filtered(&[], 0) && !is_filtered(&[], 1));
     assert!(!is_filtered(&[1], 0) && is_filtered(&[1], 1) && !is_filtered(&[1], 2));
