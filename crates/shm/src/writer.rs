@@ -1,5 +1,6 @@
 //! What applications write packets with (`docs/spec/shared-memory.md` §9).
 
+mod late;
 mod packet;
 
 use core::{fmt, ptr::NonNull};
@@ -16,7 +17,7 @@ pub use packet::Packet;
 use crate::{
     abi::FRAGMENT_SIZE_LEN,
     arbiter::{Arbiter, ExhaustedPolicy, WriterRef},
-    chunk_writer::{ChunkWriter, MAX_PACKETS_PER_CHUNK, write_size},
+    chunk_writer::{ChunkWriter, MAX_PACKETS_PER_CHUNK, Special, write_size},
     commit::FlushCallback,
 };
 
@@ -258,13 +259,13 @@ impl TraceWriter {
         let header = core::mem::replace(&mut chunk.header, core::ptr::null_mut());
         if header.is_null() {
             // Dropped. Its parts in earlier chunks still wait for lengths.
-            if !chunk.patches.is_empty() {
+            if chunk.patches.is_ready() {
                 chunk.send_patches();
             }
             return;
         }
         let size = end.addr() - header.addr() - FRAGMENT_SIZE_LEN;
-        if size < ONE_BYTE_SIZE_LIMIT && !chunk.continuation {
+        if size < ONE_BYTE_SIZE_LIMIT && chunk.special == Special::NONE {
             // SAFETY: the size field is in the current range, as the packet began there, and `size` bytes follow it up to
             // the write position.
             unsafe { self.stream.compact(header, size) };
@@ -275,7 +276,7 @@ impl TraceWriter {
         let end = self.stream.ptr();
         let room = self.stream.available() > 0;
         let chunk = self.chunk();
-        chunk.continuation = false;
+        chunk.special = Special::NONE;
         chunk.first_due = false;
         chunk.loss_due = 0;
         if !room {
@@ -284,7 +285,7 @@ impl TraceWriter {
         } else {
             chunk.advanced = true;
             chunk.publish_count();
-            if !chunk.patches.is_empty() {
+            if chunk.patches.is_ready() {
                 chunk.send_patches();
             }
         }
@@ -298,18 +299,22 @@ impl TraceWriter {
         let begin = self.stream.begin().addr();
         let chunk = self.chunk();
         chunk.in_packet = false;
+        chunk.abandon_lates();
         let header = core::mem::replace(&mut chunk.header, core::ptr::null_mut());
         if header.is_null() {
             chunk.settle_patches();
             return;
         }
         chunk.note_abandoned();
-        if chunk.continuation {
+        if chunk.special.contains(Special::CONTINUES) {
             chunk.header = header;
             chunk.abandon_continuation();
             chunk.settle_patches();
             self.detach();
         } else {
+            if chunk.patches.is_ready() {
+                chunk.send_patches();
+            }
             // The count stays: it now announces the next packet.
             chunk.begun -= 1;
             chunk.advanced = true;
@@ -338,6 +343,7 @@ impl TraceWriter {
 
 impl Drop for TraceWriter {
     fn drop(&mut self) {
+        self.chunk().give_up_lates();
         self.flush_inner(None);
         let chunk = self.chunk();
         let writer = chunk.writer;

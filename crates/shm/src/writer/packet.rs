@@ -10,7 +10,7 @@ use super::TraceWriter;
 /// ([`TraceWriter::abandoned_count`]); nothing wrong gets into the trace.
 #[derive(Debug)]
 pub struct Packet<'w> {
-    writer: &'w mut TraceWriter,
+    pub(super) writer: &'w mut TraceWriter,
 }
 
 impl<'w> Packet<'w> {
