@@ -125,7 +125,7 @@ impl ChunkWriter {
             arbiter,
             writer,
             policy,
-            scratch: NonNull::from(Box::leak(Box::new([0; SCRATCH_SIZE / 2]))),
+            scratch: NonNull::from(Box::leak(Box::<Scratch>::new([0; _]))),
             drop_count: 0,
             abandoned_count: 0,
         }
