@@ -125,7 +125,7 @@ impl ChunkWriter {
             arbiter,
             writer,
             policy,
-            scratch: NonNull::from(Box::leak(Box::<Scratch>::new([0; _]))),
+            scratch: NonNull::from(Box::leak(Box::<Scratch>::new([0; SCRATCH_SIZE / size_of::<u16>()]))),
             drop_count: 0,
             abandoned_count: 0,
         }
