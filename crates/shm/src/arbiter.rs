@@ -245,11 +245,12 @@ impl Arbiter {
         }
     }
 
-    /// Queues a finished chunk, and what is ready of its writer's patches.
+    /// Queues a finished chunk, and what is ready of its writer's patches. One to be kept back waits for patches, as long as it
+    /// is not sent, if that is wished (§11, direct patching).
     pub(crate) fn return_chunk(
         &self,
         chunk: Chunk<BeingWritten>,
-        needs_patching: bool,
+        keep_back: bool,
         writer: WriterRef,
         chunk_id: u32,
         patches: &mut PatchList,
@@ -257,7 +258,7 @@ impl Arbiter {
         if self.is_shutdown() {
             return;
         }
-        let chunk = if needs_patching && self.options.direct_patching {
+        let chunk = if keep_back && self.options.direct_patching {
             FinishedChunk::Unpatched(chunk)
         } else {
             match self.smb.complete(chunk) {

@@ -11,6 +11,8 @@
 //!                              └ being written ┘
 //! ```
 
+mod late;
+
 use core::ptr::{self, NonNull};
 use std::sync::Arc;
 
@@ -19,9 +21,12 @@ use esatto_protozero::{
     wire,
 };
 
+pub(crate) use late::Special;
+
 use crate::{
     abi::{ChunkFlags, ChunkHeader, DROP_MARKER_BYTES, FRAGMENT_SIZE_LEN, MAX_PACKET_COUNT, Packets},
     arbiter::{Arbiter, ExhaustedPolicy, WriterRef},
+    late::{LateValue, Lates},
     patches::PatchList,
     pending::Target,
     smb::{Chunk, state::BeingWritten},
@@ -33,6 +38,10 @@ pub(crate) const MAX_PACKETS_PER_CHUNK: u16 = MAX_PACKET_COUNT - 1;
 
 /// Where packets go that are dropped. Enough for any reservation of the stream.
 pub(crate) const SCRATCH_SIZE: usize = 1024;
+/// Aligned, as counts go there that nobody shall see yet.
+type Scratch = [u16; SCRATCH_SIZE / size_of::<u16>()];
+
+const _: () = assert!(size_of::<Scratch>() == SCRATCH_SIZE && align_of::<Scratch>() >= align_of::<AtomicU16>());
 
 /// Something was lost (`previous_packet_dropped`, bit 0).
 const LOSS_PRESENT: u16 = 1;
@@ -42,7 +51,7 @@ const LOSS_WRITER_ABORT: u16 = 128;
 const LOSS_SMB_FULL: u16 = 256;
 
 /// The length of an empty message, as a patch: for messages whose length nobody will ever tell.
-const EMPTY_LENGTH: [u8; 4] = wire::redundant_varint4(0);
+const EMPTY_LENGTH: [u8; 4] = LateValue::EMPTY.bytes();
 
 /// State of one writer between the stream and the arbiter.
 pub(crate) struct ChunkWriter {
@@ -53,8 +62,8 @@ pub(crate) struct ChunkWriter {
     pub(crate) begun: u16,
     /// The count in the chunk includes one that was not begun yet.
     pub(crate) advanced: bool,
-    /// The fragment being written continues a packet.
-    pub(crate) continuation: bool,
+    /// What is special about the fragment being written.
+    pub(crate) special: Special,
     /// A packet was begun and not ended.
     pub(crate) in_packet: bool,
     /// There is no chunk because none was free; or never will be.
@@ -64,11 +73,14 @@ pub(crate) struct ChunkWriter {
     /// What to say in `previous_packet_dropped` of the next packet that gets through.
     pub(crate) loss_due: u16,
     flags: ChunkFlags,
-    /// Count and flags of the chunk; only read while `chunk` is there.
+    /// Count and flags of the chunk; only read while `chunk` is there. In `scratch` while the count is held back.
     packets: *const AtomicU16,
 
     // Used at chunk boundaries.
     pub(crate) patches: PatchList,
+    pub(crate) lates: Lates,
+    /// Patches of the chunk are for packets that it has whole.
+    late_chunk: bool,
     chunk: Option<Chunk<BeingWritten>>,
     chunk_id: u32,
     next_chunk_id: u32,
@@ -79,7 +91,7 @@ pub(crate) struct ChunkWriter {
     arbiter: Option<Arc<Arbiter>>,
     pub(crate) writer: WriterRef,
     policy: ExhaustedPolicy,
-    scratch: NonNull<[u8; SCRATCH_SIZE]>,
+    scratch: NonNull<Scratch>,
     pub(crate) drop_count: u64,
     pub(crate) abandoned_count: u64,
 }
@@ -95,7 +107,7 @@ impl ChunkWriter {
             header: ptr::null_mut(),
             begun: 0,
             advanced: false,
-            continuation: false,
+            special: Special::NONE,
             in_packet: false,
             dropping: arbiter.is_none(),
             first_due: true,
@@ -103,6 +115,8 @@ impl ChunkWriter {
             flags: ChunkFlags::NONE,
             packets: ptr::null(),
             patches: PatchList::default(),
+            lates: Lates::new(),
+            late_chunk: false,
             chunk: None,
             chunk_id: 0,
             next_chunk_id: 0,
@@ -111,7 +125,7 @@ impl ChunkWriter {
             arbiter,
             writer,
             policy,
-            scratch: NonNull::from(Box::leak(Box::new([0; SCRATCH_SIZE]))),
+            scratch: NonNull::from(Box::leak(Box::<Scratch>::new([0; SCRATCH_SIZE / size_of::<u16>()]))),
             drop_count: 0,
             abandoned_count: 0,
         }
@@ -134,7 +148,7 @@ impl ChunkWriter {
     pub(crate) fn publish_count(&self) {
         debug_assert!(self.has_chunk());
         let packets = Packets::new(self.begun + u16::from(self.advanced), self.flags);
-        // SAFETY: points into the chunk that we hold, in a region that the arbiter keeps alive.
+        // SAFETY: points into the chunk that we hold, in a region that the arbiter keeps alive, or to our scratch memory.
         unsafe { &*self.packets }.store(packets.0, Ordering::Release);
     }
 
@@ -146,6 +160,7 @@ impl ChunkWriter {
             self.begun = 0;
             self.dropping = true;
             self.patches.clear();
+            self.lates.give_up(|_| ());
             return self.scratch_range();
         }
         let next = self.acquire(Packets::default());
@@ -183,7 +198,7 @@ impl ChunkWriter {
 
     /// The lengths that nobody told will not be told.
     pub(crate) fn settle_patches(&mut self) {
-        self.patches.fill_all(EMPTY_LENGTH);
+        self.patches.fill_lengths(EMPTY_LENGTH);
         self.send_patches();
     }
 
@@ -228,6 +243,7 @@ impl ChunkWriter {
         self.begun = 0;
         self.advanced = false;
         self.flags = ChunkFlags::NONE;
+        self.late_chunk = false;
         let len = chunk.payload_size();
         self.chunk = Some(chunk);
         self.range(self.payload, len)
@@ -235,13 +251,17 @@ impl ChunkWriter {
 
     /// Completes the chunk and queues it, as it is.
     fn give_back(&mut self) {
+        if !self.lates.is_empty() {
+            self.part_with_lates();
+        }
         self.header = ptr::null_mut();
         self.begun = 0;
         self.advanced = false;
-        self.continuation = false;
+        self.special = self.special.without(Special::CONTINUES);
         let (Some(chunk), Some(arbiter)) = (self.chunk.take(), &self.arbiter) else { return };
-        let needs_patching = self.flags.contains(ChunkFlags::NEEDS_PATCHING);
-        arbiter.return_chunk(chunk, needs_patching, self.writer, self.chunk_id, &mut self.patches);
+        // A chunk that is kept back may be scraped, but for its last packet.
+        let keep_back = self.flags.contains(ChunkFlags::NEEDS_PATCHING) && !self.late_chunk;
+        arbiter.return_chunk(chunk, keep_back, self.writer, self.chunk_id, &mut self.patches);
     }
 
     fn start_dropping(&mut self) {
@@ -272,6 +292,10 @@ impl ChunkWriter {
         let size = end.addr() - self.header.addr() - FRAGMENT_SIZE_LEN;
         // SAFETY: the size field of the fragment being written, in the chunk that we hold.
         unsafe { write_size(self.header, wire::redundant_varint4(size as u32)) };
+        if !self.lates.is_empty() {
+            // In front of the open lengths, as they are in the chunk.
+            self.part_with_lates();
+        }
         self.flags = self.flags.with(ChunkFlags::LAST_CONTINUES);
         let (payload, chunk_id) = (self.payload.addr(), self.chunk_id);
         let (patches, flags) = (&mut self.patches, &mut self.flags);
@@ -288,7 +312,7 @@ impl ChunkWriter {
         let payload = self.install(chunk);
         self.flags = ChunkFlags::FIRST_CONTINUES;
         self.begun = 1;
-        self.continuation = true;
+        self.special = self.special.with(Special::CONTINUES);
         self.header = self.payload;
         // SAFETY: a payload has more than four bytes.
         unsafe { write_size(self.header, [0; FRAGMENT_SIZE_LEN]) };
@@ -302,6 +326,7 @@ impl ChunkWriter {
         self.mark_dropped();
         // All slots in place lie in this chunk, which is given away now.
         open.redirect(|_| Slot::Abandoned);
+        self.abandon_lates();
         self.give_back();
         self.start_dropping();
         self.scratch_range()

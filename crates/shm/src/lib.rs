@@ -35,6 +35,8 @@ mod fragments;
 mod fuzz;
 #[cfg(not(esatto_loom))]
 mod ids;
+#[cfg(not(esatto_loom))]
+mod late;
 #[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
 mod mapped;
 #[cfg(not(esatto_loom))]
@@ -58,6 +60,8 @@ pub use fragments::{Fragment, Fragments};
 #[cfg(not(esatto_loom))]
 #[doc(hidden)]
 pub use fuzz::{fuzz_chunk_data, fuzz_service_region};
+#[cfg(not(esatto_loom))]
+pub use late::{Late, LateValue};
 #[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
 pub use mapped::{MEMFD_NAME, MappedRegion};
 #[cfg(esatto_loom)]

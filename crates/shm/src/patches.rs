@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::abi::PATCH_SIZE;
 
-/// A length that stands in a chunk which its writer has given away already.
+/// A value, mostly a length, that stands in a chunk which its writer has given away already.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PatchRecord {
     pub(crate) chunk_id: u32,
@@ -12,6 +12,8 @@ pub(crate) struct PatchRecord {
     pub(crate) offset: u16,
     /// The redundant varint. Its first byte has bit 7 set, so zero means "not known yet".
     value: [u8; PATCH_SIZE],
+    /// Not the length of a message of the packet being written, but told by the application, whenever that is.
+    late: bool,
 }
 
 impl PatchRecord {
@@ -33,15 +35,24 @@ pub(crate) struct PatchList {
 }
 
 impl PatchList {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.records.is_empty()
+    pub(crate) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// True if there is something to be sent.
+    #[inline]
+    pub(crate) fn is_ready(&self) -> bool {
+        self.records.front().is_some_and(|record| record.value().is_some())
     }
 
     /// Adds a record without value, and returns its number.
     pub(crate) fn push(&mut self, chunk_id: u32, offset: u16) -> u32 {
-        let number = self.first.wrapping_add(self.records.len() as u32);
-        self.records.push_back(PatchRecord { chunk_id, offset, value: [0; PATCH_SIZE] });
-        number
+        self.push_record(PatchRecord { chunk_id, offset, value: [0; PATCH_SIZE], late: false })
+    }
+
+    /// As [`push`](Self::push), for a value that [`fill_lengths`](Self::fill_lengths) leaves alone.
+    pub(crate) fn push_late(&mut self, chunk_id: u32, offset: u16) -> u32 {
+        self.push_record(PatchRecord { chunk_id, offset, value: [0; PATCH_SIZE], late: true })
     }
 
     /// Sets the value of a record that was not taken yet.
@@ -52,10 +63,10 @@ impl PatchList {
         }
     }
 
-    /// Gives every record that has none this value.
-    pub(crate) fn fill_all(&mut self, value: [u8; PATCH_SIZE]) {
+    /// Gives every length that has none this value.
+    pub(crate) fn fill_lengths(&mut self, value: [u8; PATCH_SIZE]) {
         for record in &mut self.records {
-            if record.value().is_none() {
+            if record.value().is_none() && !record.late {
                 record.value = value;
             }
         }
@@ -82,5 +93,11 @@ impl PatchList {
     pub(crate) fn clear(&mut self) {
         self.first = self.first.wrapping_add(self.records.len() as u32);
         self.records.clear();
+    }
+
+    fn push_record(&mut self, record: PatchRecord) -> u32 {
+        let number = self.first.wrapping_add(self.records.len() as u32);
+        self.records.push_back(record);
+        number
     }
 }

@@ -1,5 +1,8 @@
 //! What applications write packets with (`docs/spec/shared-memory.md` §9).
 
+mod late;
+mod packet;
+
 use core::{fmt, ptr::NonNull};
 use std::sync::Arc;
 
@@ -9,10 +12,12 @@ use esatto_protozero::{
     wire,
 };
 
+pub use packet::Packet;
+
 use crate::{
     abi::FRAGMENT_SIZE_LEN,
     arbiter::{Arbiter, ExhaustedPolicy, WriterRef},
-    chunk_writer::{ChunkWriter, MAX_PACKETS_PER_CHUNK, write_size},
+    chunk_writer::{ChunkWriter, MAX_PACKETS_PER_CHUNK, Special, write_size},
     commit::FlushCallback,
 };
 
@@ -87,6 +92,27 @@ impl TraceWriter {
     /// Begins a packet. The previous one has ended, by the borrow; if it was leaked it is dropped.
     #[inline]
     pub fn new_packet(&mut self) -> Packet<'_> {
+        self.begin_packet();
+        Packet::new(self)
+    }
+
+    /// Begins a packet without a guard: for code that cannot hold one, such as encoders in other languages.
+    ///
+    /// The packet is written by [`message`](Self::message), as often as it takes, and becomes readable by
+    /// [`end_packet`](Self::end_packet) only. If another one is begun before, or the writer is flushed or dropped, it is dropped
+    /// and counted ([`abandoned_count`](Self::abandoned_count)).
+    ///
+    /// ```
+    /// # use esatto_shm::TraceWriter;
+    /// # let mut writer = TraceWriter::null();
+    /// writer.begin_packet();
+    /// if let Some(mut packet) = writer.message() {
+    ///     packet.varint(8, 123); // timestamp
+    /// }
+    /// writer.end_packet();
+    /// ```
+    #[inline]
+    pub fn begin_packet(&mut self) {
         let chunk = self.chunk();
         if chunk.in_packet
             || chunk.dropping
@@ -116,7 +142,20 @@ impl TraceWriter {
         } else {
             self.chunk().in_packet = true;
         }
-        Packet { writer: self }
+    }
+
+    /// The fields of the packet that was begun; `None` if there is none. What is written later is appended.
+    #[inline]
+    pub fn message(&mut self) -> Option<Message<'_>> {
+        if self.chunk().in_packet { Some(self.stream.root()) } else { None }
+    }
+
+    /// Ends the packet that was begun by [`begin_packet`](Self::begin_packet); nothing happens if there is none.
+    #[inline]
+    pub fn end_packet(&mut self) {
+        if self.chunk().in_packet {
+            self.finish();
+        }
     }
 
     /// Gives the current chunk to the service, even if it is not full, and has everything sent soon.
@@ -140,7 +179,7 @@ impl TraceWriter {
         self.chunk_ref().drop_count
     }
 
-    /// Packets that were dropped because a guard of theirs was leaked, or a length exceeded 2^28 − 1.
+    /// Packets that were dropped because they were not ended, a guard of theirs was leaked, or a length exceeded 2^28 − 1.
     pub fn abandoned_count(&self) -> u64 {
         self.chunk_ref().abandoned_count
     }
@@ -208,8 +247,9 @@ impl TraceWriter {
         }
     }
 
+    /// Ends the packet; there is one.
     #[inline]
-    fn end_packet(&mut self) {
+    fn finish(&mut self) {
         if self.stream.is_poisoned() {
             return self.abandon();
         }
@@ -219,13 +259,13 @@ impl TraceWriter {
         let header = core::mem::replace(&mut chunk.header, core::ptr::null_mut());
         if header.is_null() {
             // Dropped. Its parts in earlier chunks still wait for lengths.
-            if !chunk.patches.is_empty() {
+            if chunk.patches.is_ready() {
                 chunk.send_patches();
             }
             return;
         }
         let size = end.addr() - header.addr() - FRAGMENT_SIZE_LEN;
-        if size < ONE_BYTE_SIZE_LIMIT && !chunk.continuation {
+        if size < ONE_BYTE_SIZE_LIMIT && chunk.special == Special::NONE {
             // SAFETY: the size field is in the current range, as the packet began there, and `size` bytes follow it up to
             // the write position.
             unsafe { self.stream.compact(header, size) };
@@ -236,7 +276,7 @@ impl TraceWriter {
         let end = self.stream.ptr();
         let room = self.stream.available() > 0;
         let chunk = self.chunk();
-        chunk.continuation = false;
+        chunk.special = Special::NONE;
         chunk.first_due = false;
         chunk.loss_due = 0;
         if !room {
@@ -245,7 +285,7 @@ impl TraceWriter {
         } else {
             chunk.advanced = true;
             chunk.publish_count();
-            if !chunk.patches.is_empty() {
+            if chunk.patches.is_ready() {
                 chunk.send_patches();
             }
         }
@@ -259,18 +299,22 @@ impl TraceWriter {
         let begin = self.stream.begin().addr();
         let chunk = self.chunk();
         chunk.in_packet = false;
+        chunk.abandon_lates();
         let header = core::mem::replace(&mut chunk.header, core::ptr::null_mut());
         if header.is_null() {
             chunk.settle_patches();
             return;
         }
         chunk.note_abandoned();
-        if chunk.continuation {
+        if chunk.special.contains(Special::CONTINUES) {
             chunk.header = header;
             chunk.abandon_continuation();
             chunk.settle_patches();
             self.detach();
         } else {
+            if chunk.patches.is_ready() {
+                chunk.send_patches();
+            }
             // The count stays: it now announces the next packet.
             chunk.begun -= 1;
             chunk.advanced = true;
@@ -299,6 +343,7 @@ impl TraceWriter {
 
 impl Drop for TraceWriter {
     fn drop(&mut self) {
+        self.chunk().give_up_lates();
         self.flush_inner(None);
         let chunk = self.chunk();
         let writer = chunk.writer;
@@ -316,43 +361,6 @@ impl fmt::Debug for TraceWriter {
             .field("writer_id", &self.writer_id())
             .field("dropping", &self.is_dropping())
             .finish_non_exhaustive()
-    }
-}
-
-/// A packet being written; ends when it is dropped.
-///
-/// If it, or a message in it, is leaked (`core::mem::forget`), the packet is dropped and counted
-/// ([`TraceWriter::abandoned_count`]); nothing wrong gets into the trace.
-#[derive(Debug)]
-pub struct Packet<'w> {
-    writer: &'w mut TraceWriter,
-}
-
-impl Packet<'_> {
-    /// The packet's fields. May be called again when the message was dropped; what is written then is appended.
-    #[inline]
-    pub fn message(&mut self) -> Message<'_> {
-        self.writer.stream.root()
-    }
-
-    /// The packet as a generated writer, such as `TracePacketWriter`.
-    #[inline]
-    pub fn typed<'a, W: From<Message<'a>>>(&'a mut self) -> W {
-        W::from(self.message())
-    }
-}
-
-impl<'a> From<&'a mut Packet<'_>> for Message<'a> {
-    #[inline]
-    fn from(packet: &'a mut Packet<'_>) -> Self {
-        packet.message()
-    }
-}
-
-impl Drop for Packet<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.writer.end_packet();
     }
 }
 

@@ -8,7 +8,9 @@ use std::{
     sync::Arc,
 };
 
-use esatto_shm::{Arbiter, CommitRequest, CommitSink, ExhaustedPolicy, PrivateRegion, TraceWriter, abi::PageSize};
+use esatto_shm::{
+    Arbiter, CommitRequest, CommitSink, ExhaustedPolicy, LateValue, PrivateRegion, TraceWriter, abi::PageSize,
+};
 
 struct Counting;
 
@@ -67,6 +69,23 @@ fn packets_within_a_chunk_do_not_allocate() {
     let mut writer = arbiter.create_writer(1, ExhaustedPolicy::Drop);
     event(&mut writer, 0);
     assert_eq!(allocations(|| (0..500).for_each(|i| event(&mut writer, i))), 0);
+}
+
+#[test]
+fn values_told_later_in_their_chunk_allocate_for_the_first_time_only() {
+    let region = Arc::new(PrivateRegion::new(65536));
+    let page_size = PageSize::new(32768).unwrap();
+    let arbiter = Arbiter::new(region, page_size, Arc::new(Sink)).unwrap();
+    let mut writer = arbiter.create_writer(1, ExhaustedPolicy::Drop);
+    let mut packet = || {
+        writer.begin_packet();
+        let late = writer.reserve_late().unwrap();
+        writer.message().unwrap().varint(8, 1);
+        writer.end_packet();
+        writer.fill_late(late, LateValue::EMPTY);
+    };
+    packet();
+    assert_eq!(allocations(|| (0..500).for_each(|_| packet())), 0);
 }
 
 #[test]

@@ -1,0 +1,140 @@
+//! Reservations in the chunk under the writer's hands (`crate::late`).
+//!
+//! A scraper takes a finished packet of an unfinished chunk for whole, whatever the flags say (§16). So as long as a
+//! value in the chunk is missing its count is *held back*: it is published where nobody looks, and the last
+//! packet that a scraper sees, and therefore ignores, is the one with the missing value.
+
+use super::{ChunkWriter, EMPTY_LENGTH, write_size};
+use crate::{
+    abi::{ChunkFlags, FRAGMENT_SIZE_LEN, PATCH_SIZE},
+    late::{Late, LateValue, Place},
+};
+
+/// Patches that may wait for one that stands before them. Reached only if a value is never told.
+const MAX_WAITING_PATCHES: usize = 16384;
+
+const _: () = assert!(PATCH_SIZE == FRAGMENT_SIZE_LEN);
+
+/// What is special about a fragment; if anything is, its size takes four bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Special(u8);
+
+impl Special {
+    pub(crate) const NONE: Self = Self(0);
+    /// It continues a packet.
+    pub(crate) const CONTINUES: Self = Self(1);
+    /// Its packet has a reservation, so what is written stays where it is.
+    pub(crate) const LATE: Self = Self(2);
+
+    pub(crate) fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    pub(crate) fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+impl ChunkWriter {
+    /// Makes a reservation of the four bytes at `at`.
+    ///
+    /// # Safety
+    /// They lie in the fragment being written, in the chunk that we hold.
+    pub(crate) unsafe fn open_late(&mut self, at: *mut u8) -> Late {
+        // SAFETY: the caller's promise.
+        unsafe { write_size(at, [0; PATCH_SIZE]) };
+        if !self.special.contains(Special::LATE) {
+            self.special = self.special.with(Special::LATE);
+            self.lates.begin_packet();
+        }
+        // The count in the chunk ends with this packet, or an earlier one that misses a value.
+        self.packets = self.scratch.as_ptr().cast();
+        self.lates.push((at.addr() - self.payload.addr()) as u16)
+    }
+
+    /// The value is known now.
+    pub(crate) fn fill_late(&mut self, late: &Late, value: LateValue) {
+        match self.lates.take(late) {
+            Some(Place::Chunk(offset)) => {
+                // SAFETY: reservations in place are in the chunk that we hold, or they would be patches or forgotten.
+                let at = unsafe { self.payload.add(usize::from(offset)) };
+                // SAFETY: as above.
+                unsafe { write_size(at, value.bytes()) };
+                self.show_count();
+            }
+            Some(Place::Patch(number)) => self.patches.fill(number, value.bytes()),
+            None => {}
+        }
+    }
+
+    /// The packet being written is dropped: nobody needs its values.
+    pub(crate) fn abandon_lates(&mut self) {
+        if self.special.contains(Special::LATE) {
+            self.special = self.special.without(Special::LATE);
+            let patches = &mut self.patches;
+            self.lates.abandon_packet(|place| {
+                if let Place::Patch(number) = place {
+                    patches.fill(number, EMPTY_LENGTH);
+                }
+            });
+            self.show_count();
+        }
+    }
+
+    /// What was not told until now never will be.
+    #[cold]
+    pub(crate) fn give_up_lates(&mut self) {
+        if self.lates.is_empty() {
+            return;
+        }
+        let (payload, patches) = (self.payload, &mut self.patches);
+        self.lates.give_up(|place| match place {
+            Place::Chunk(offset) => {
+                // SAFETY: as in `fill_late`.
+                let at = unsafe { payload.add(usize::from(offset)) };
+                // SAFETY: as above.
+                unsafe { write_size(at, EMPTY_LENGTH) };
+            }
+            Place::Patch(number) => patches.fill(number, EMPTY_LENGTH),
+        });
+        self.show_count();
+        self.send_patches();
+    }
+
+    /// The chunk will be given away: what it misses has to be a patch.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn part_with_lates(&mut self) {
+        if self.lates.any_in_place() {
+            self.flags = self.flags.with(ChunkFlags::NEEDS_PATCHING);
+            self.late_chunk = true;
+            let (chunk_id, patches) = (self.chunk_id, &mut self.patches);
+            self.lates.part(|offset| patches.push_late(chunk_id, offset));
+            self.show_count();
+        }
+        if self.patches.len() > MAX_WAITING_PATCHES {
+            let patches = &mut self.patches;
+            self.lates.give_up_patches(|place| {
+                if let Place::Patch(number) = place {
+                    patches.fill(number, EMPTY_LENGTH);
+                }
+            });
+            self.note_abandoned();
+        }
+    }
+
+    /// If no value is missing in the chunk any more, its count is the true one again.
+    fn show_count(&mut self) {
+        if self.lates.any_in_place() {
+            return;
+        }
+        if let (Some(chunk), Some(arbiter)) = (&self.chunk, &self.arbiter) {
+            self.packets = arbiter.smb().packets_field(chunk);
+            self.publish_count();
+        }
+    }
+}
