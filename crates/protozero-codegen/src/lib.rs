@@ -25,6 +25,7 @@
 
 #![forbid(unsafe_code)]
 
+mod check;
 mod comments;
 mod config;
 mod enums;
@@ -32,16 +33,23 @@ mod error;
 mod extensions;
 mod generator;
 mod glob;
+mod index;
 mod message;
 mod model;
 mod names;
+mod oneof;
+mod options;
+mod output;
 mod owned;
 mod plugin;
 mod print;
+mod resolve;
 mod service;
 mod sync;
 
-pub use config::{Config, Output};
+pub use config::{Config, Layout, OneofStyle};
 pub use error::Error;
+pub use options::option_help;
+pub use output::Output;
 pub use plugin::run_plugin;
 pub use sync::sync;

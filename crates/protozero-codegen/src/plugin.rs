@@ -10,8 +10,9 @@ use crate::{Config, Error};
 
 /// Answers one request of protoc (`CodeGeneratorRequest` in, `CodeGeneratorResponse` out).
 ///
-/// Parameters are a comma-separated list of `root=PATH`, `runtime=PATH`, `strip=PREFIX`, `owned=PATTERN` and
-/// `external=PACKAGE:PATH`. What is wrong with the files or the parameters is told in the response.
+/// Parameters are a comma-separated list of `NAME=VALUE`, see [`Config::option`]. Imported files are not generated unless
+/// asked for (`imports=on`), as protoc's users expect; `.proto` files that are to be generated belong into one call. What is wrong
+/// with the files or the parameters is told in the response.
 ///
 /// # Errors
 ///
@@ -40,20 +41,9 @@ fn answer(request: CodeGeneratorRequest) -> Result<Vec<File>, String> {
 }
 
 fn parameters(text: &str) -> Result<Config, String> {
-    text.split(',').filter(|word| !word.is_empty()).try_fold(Config::new(), |config, word| {
-        let unknown = || format!("unknown parameter `{word}`; known are root, runtime, strip, owned and external");
-        let (key, value) = word.split_once('=').ok_or_else(unknown)?;
-        Ok(match key {
-            "root" => config.root(value),
-            "runtime" => config.runtime(value),
-            "strip" => config.strip_prefix(value),
-            "owned" => config.owned(value),
-            "external" => {
-                let (package, path) = value.split_once(':').ok_or_else(unknown)?;
-                config.external(package, path)
-            }
-            _ => return Err(unknown()),
-        })
+    text.split(',').filter(|word| !word.is_empty()).try_fold(Config::new().imports(false), |config, word| {
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        config.option(name, value).map_err(|error| error.to_string())
     })
 }
 
@@ -66,6 +56,7 @@ mod tests {
         let config = parameters("root=crate::p,external=perfetto.protos:::esatto_schema").unwrap();
         assert_eq!(config.root, "crate::p");
         assert_eq!(config.external, [("perfetto.protos".to_owned(), "::esatto_schema".to_owned())]);
-        assert!(parameters("rot=crate").unwrap_err().contains("`rot=crate`"));
+        assert!(parameters("rot=crate").unwrap_err().contains("`rot`"));
+        assert!(parameters("imports").unwrap_err().contains("takes on|off"));
     }
 }

@@ -23,6 +23,11 @@ impl Printer {
         self.text.push('\n');
     }
 
+    /// Appends one line of a text that has its own indentation.
+    pub(crate) fn indented(&mut self, line: &str) {
+        if line.is_empty() { self.text.push('\n') } else { self.line(line) }
+    }
+
     /// Asks for a blank line before whatever comes next in this block.
     pub(crate) fn gap(&mut self) {
         self.gap = true;
@@ -77,9 +82,37 @@ impl Printer {
 
     /// A function with its body.
     pub(crate) fn function(&mut self, name: &str, args: &[String], returns: &str, body: &[String]) {
+        self.function_with(name, args, returns, |p| body.iter().for_each(|line| p.line(line)));
+    }
+
+    /// A function with what `body` writes.
+    pub(crate) fn function_with(&mut self, name: &str, args: &[String], returns: &str, body: impl FnOnce(&mut Self)) {
         self.signature(name, args, returns, " {");
-        self.nested(|p| body.iter().for_each(|line| p.line(line)));
+        self.nested(body);
         self.line("}");
+    }
+
+    /// `{before}{function}(args){after}`, arguments one to a line if it is too long.
+    pub(crate) fn call(&mut self, before: &str, function: &str, args: &[String], after: &str) {
+        let one_line = format!("{before}{function}({}){after}", args.join(", "));
+        if self.fits(&one_line) {
+            return self.line(one_line);
+        }
+        self.line(format!("{before}{function}("));
+        self.nested(|p| args.iter().for_each(|arg| p.line(format!("{arg},"))));
+        self.line(format!("){after}"));
+    }
+
+    /// One arm of a `match` whose value is a call: on a line of its own, or broken, if the line is too long.
+    pub(crate) fn arm_call(&mut self, pattern: &str, function: &str, args: &[String]) {
+        let call = format!("{function}({})", args.join(", "));
+        if self.fits(&format!("{pattern} => {call},")) {
+            return self.line(format!("{pattern} => {call},"));
+        }
+        if self.depth * 4 + 4 + call.len() <= WIDTH {
+            return self.block(format!("{pattern} =>"), |p| p.line(call));
+        }
+        self.call(&format!("{pattern} => "), function, args, ",");
     }
 
     /// One arm of a `match`, its value in braces if the line is too long.
