@@ -97,7 +97,7 @@ fn node(generator: &Generator<'_>, p: &mut Printer, found: &Node<'_>, path: &mut
         }
     };
     let mut modules: Vec<_> = found.files.iter().map(|file| (generator.names.file(file.name()), *file)).collect();
-    modules.sort_by_key(|(module, _)| *module);
+    modules.sort_by_key(|(module, _)| version(module));
     for (module, file) in modules {
         cfg(p, generator.feature(file));
         attribute(p);
@@ -119,6 +119,22 @@ fn node(generator: &Generator<'_>, p: &mut Printer, found: &Node<'_>, path: &mut
         p.block(format!("pub mod {}", names::ident(name)), |p| node(generator, p, inner, path, ""));
         path.pop();
     }
+}
+
+/// A key that sorts as rustfmt sorts imports (but not modules): numbers by their value, an underscore before everything.
+fn version(name: &str) -> Vec<(u8, u64)> {
+    let mut key: Vec<(u8, u64)> = Vec::new();
+    for c in name.bytes() {
+        match (key.last_mut(), c) {
+            (Some((b'0', number)), b'0'..=b'9') => {
+                *number = number.saturating_mul(10).saturating_add(u64::from(c - b'0'))
+            }
+            (_, b'0'..=b'9') => key.push((b'0', u64::from(c - b'0'))),
+            (_, b'_') => key.push((0, 0)),
+            _ => key.push((c, 0)),
+        }
+    }
+    key
 }
 
 /// The comments on the `package` statements.

@@ -72,11 +72,12 @@ impl Member {
         if !element.nests {
             return p.arm_call(&field.number.to_string(), &call, &args);
         }
-        p.block(format!("{} => match slot", field.number), |p| {
+        let members = |p: &mut Printer| {
             let merge = ["value", "field", "depth"].map(str::to_owned);
             p.arm_call(&format!("Some(Self::{variant}(value))"), "pz::take::merge", &merge);
             p.arm_call("_", &call, &args);
-        });
+        };
+        p.block_with_end(format!("{} => match slot", field.number), members, "},");
     }
 }
 

@@ -24,6 +24,11 @@ const OPTIONS: &[Row] = &[
 ];
 
 impl Config {
+    /// The names that [`option`](Self::option) takes.
+    pub fn option_names() -> impl Iterator<Item = &'static str> {
+        OPTIONS.iter().map(|(name, ..)| *name)
+    }
+
     /// Sets an option by its name: what the command takes as `--NAME VALUE`, the plugin as `NAME=VALUE` and
     /// `codegen.conf` as a line.
     ///
@@ -34,7 +39,7 @@ impl Config {
     /// If there is no such option, or it takes no such value.
     pub fn option(self, name: &str, value: &str) -> Result<Self, Error> {
         let Some((_, wanted, _)) = OPTIONS.iter().find(|(known, ..)| *known == name) else {
-            let known: Vec<_> = OPTIONS.iter().map(|(known, ..)| *known).collect();
+            let known: Vec<_> = Self::option_names().collect();
             return Err(Error::Option(format!("unknown option `{name}`; known are {}", known.join(", "))));
         };
         let wrong = || Error::Option(format!("option `{name}` takes {wanted}, not `{value}`"));

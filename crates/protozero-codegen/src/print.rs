@@ -28,16 +28,21 @@ impl Printer {
         if line.is_empty() { self.text.push('\n') } else { self.line(line) }
     }
 
-    /// Asks for a blank line before whatever comes next in this block.
+    /// Asks for a blank line before whatever comes next in this block, unless that is the first.
     pub(crate) fn gap(&mut self) {
-        self.gap = true;
+        self.gap = !self.text.ends_with("{\n");
     }
 
     /// Appends `head {`, what `body` writes one level deeper, and `}`.
     pub(crate) fn block(&mut self, head: impl AsRef<str>, body: impl FnOnce(&mut Self)) {
+        self.block_with_end(head, body, "}");
+    }
+
+    /// Appends `head {`, what `body` writes one level deeper, and `end`.
+    pub(crate) fn block_with_end(&mut self, head: impl AsRef<str>, body: impl FnOnce(&mut Self), end: &str) {
         self.line(format!("{} {{", head.as_ref()));
         self.nested(body);
-        self.line("}");
+        self.line(end);
     }
 
     /// What `body` writes, one level deeper.
@@ -98,7 +103,13 @@ impl Printer {
         if self.fits(&one_line) {
             return self.line(one_line);
         }
-        self.line(format!("{before}{function}("));
+        let head = format!("{before}{function}(");
+        if let Some((name, generics)) = function.split_once("::<").filter(|_| !self.fits(&head)) {
+            self.line(format!("{before}{name}::<"));
+            self.nested(|p| split(generics.strip_suffix('>').unwrap_or(generics)).iter().for_each(|one| p.line(one)));
+            return self.line(format!(">({}){after}", args.join(", ")));
+        }
+        self.line(head);
         self.nested(|p| args.iter().for_each(|arg| p.line(format!("{arg},"))));
         self.line(format!("){after}"));
     }
@@ -152,5 +163,35 @@ impl Printer {
     /// What was written.
     pub(crate) fn finish(self) -> String {
         self.text
+    }
+}
+
+/// The elements of a list of generic arguments, each with a comma behind it.
+fn split(generics: &str) -> Vec<String> {
+    let mut depth = 0;
+    let mut elements = vec![String::new()];
+    for c in generics.chars() {
+        match c {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            _ => {}
+        }
+        if c == ',' && depth == 0 {
+            elements.push(String::new());
+        } else {
+            elements.iter_mut().next_back().into_iter().for_each(|element| element.push(c));
+        }
+    }
+    elements.iter().map(|element| format!("{},", element.trim_start())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn generic_arguments_are_split_at_the_outermost_commas() {
+        assert_eq!(split("A<B, C<D>>, _"), ["A<B, C<D>>,", "_,"]);
+        assert_eq!(split("A"), ["A,"]);
     }
 }

@@ -210,7 +210,9 @@ impl Resolver {
         if scope.root == 0 {
             self.names.modules.insert(inside.path.clone(), message.full_name().to_owned());
         }
-        let field_is_a_message = message.child_messages().any(|child| names::snake_case(child.name()) == FIELD_MODULE);
+        // The module of a message `Field` takes the numbers in; a message `field` makes way for them.
+        let is_field = |name: &str| name != FIELD_MODULE && names::snake_case(name) == FIELD_MODULE;
+        let field_is_a_message = message.child_messages().any(|child| is_field(child.name()));
         if message.fields().len() > 0 && !field_is_a_message {
             self.taken.insert((inside.clone(), FIELD_MODULE.to_owned()));
         }
