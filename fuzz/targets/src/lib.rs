@@ -3,11 +3,13 @@
 //! None of them may panic or grow without bound, whatever the bytes are. `tests/replay.rs` calls them with the files of
 //! `fuzz/corpus/`, so that seeds and findings stay tested without a fuzzer.
 
+mod codegen;
 mod protozero;
 mod script;
 mod service;
 mod text_format;
 
+pub use codegen::codegen_plugin;
 pub use esatto_ipc::frame::fuzz_decode as ipc_frames;
 pub use esatto_ipc::host::fuzz_host as ipc_host;
 pub use esatto_service::fuzz::{fuzz_buffer as buffer, fuzz_commit as service_commit};
@@ -23,8 +25,9 @@ pub use text_format::text_format;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     ("buffer", buffer),
+    ("codegen_plugin", codegen_plugin),
     ("ipc_frames", ipc_frames),
     ("ipc_host", ipc_host),
     ("protozero_fields", protozero_fields),

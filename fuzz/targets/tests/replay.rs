@@ -22,6 +22,7 @@ macro_rules! targets {
 
 targets! {
     buffer
+    codegen_plugin
     ipc_frames
     ipc_host
     protozero_fields

@@ -33,7 +33,9 @@ impl Drop for Trial {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let Self { name, seed } = self;
-            eprintln!("{name}: repeat with ESATTO_CONFORMANCE_SEED={SCHEMA_SEED} ESATTO_CONFORMANCE_FIRST_VALUE={seed}");
+            eprintln!(
+                "{name}: repeat with ESATTO_CONFORMANCE_SEED={SCHEMA_SEED} ESATTO_CONFORMANCE_FIRST_VALUE={seed}"
+            );
         }
     }
 }

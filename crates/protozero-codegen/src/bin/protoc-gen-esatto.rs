@@ -9,10 +9,10 @@ const USAGE: &str = "\
 Generates Rust from .proto files: a plugin of protoc, which starts it.
 
   protoc -I proto --esatto_out=src/protos shop.proto
-  protoc -I proto --esatto_out=owned=**,imports=on:src/protos shop.proto
+  protoc -I proto --esatto_out=src/protos --esatto_opt=owned=**,imports=on shop.proto
 
 Name all files in one call: it writes the file mod.rs, which declares the others.
-Parameters, separated by commas:
+Parameters, separated by commas (those with a colon only in --esatto_opt):
 
 ";
 

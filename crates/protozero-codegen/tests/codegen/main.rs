@@ -22,7 +22,7 @@ mod what_cannot_be_generated_is_refused;
 use generated::fixture;
 
 /// The `.proto` files that the checked-in code is made of; what they import is not named.
-const FIXTURES: [&str; 4] = ["cases.proto", "fixture.proto", "names.proto", "shapes.proto"];
+const FIXTURES: [&str; 5] = ["cases.proto", "fixture.proto", "imported.proto", "names.proto", "shapes.proto"];
 
 /// The fixture's descriptors, compiled without our generator.
 fn pool() -> prost_reflect::DescriptorPool {

@@ -14,13 +14,12 @@ fn case_64_messages_of_different_packages_refer_to_each_other() {
     w.from_().x(1).y(-2);
     w.to().x(i32::MIN);
     w.option(Option_::NEGATIVE);
-    w.drawn().seconds(5);
     drop(w);
     let bytes = buffer.to_vec();
     let r = LineReader::new(&bytes);
     let from: flat::Point_Reader<'_> = r.from_().unwrap();
     assert_eq!((from.x(), from.y(), r.to().unwrap().x()), (Some(1), Some(-2), Some(i32::MIN)));
-    assert_eq!((r.option(), r.drawn().unwrap().seconds()), (Some(Option_::NEGATIVE), Some(5)));
+    assert_eq!(r.option(), Some(Option_::NEGATIVE));
 }
 
 #[test]
@@ -57,7 +56,8 @@ fn a_message_is_extended_from_another_package() {
 
 #[test]
 fn options_of_the_schema_language_are_no_extensions() {
-    let output = Config::new().compile(&["shapes.proto"], &[protos()]).unwrap();
+    let output = Config::new().compile(&["imported.proto"], &[protos()]).unwrap();
+    assert!(output.files().contains_key("google/protobuf/timestamp.rs"));
     assert!(!output.files().keys().any(|name| name.contains("descriptor")));
     assert!(!output.bundle().contains("FieldOptions"));
 }
@@ -66,13 +66,13 @@ fn options_of_the_schema_language_are_no_extensions() {
 fn the_flat_layout_has_one_module() {
     let output = Config::new().layout(Layout::Flat).compile(&FIXTURES, &[protos()]).unwrap();
     assert!(!output.files()["mod.rs"].contains("pub mod"));
-    assert!(output.files()["shapes.rs"].contains("-> super::TimestampWriter<'_>"));
+    assert!(output.files()["imported.rs"].contains("-> super::TimestampWriter<'_>"));
     let output = Config::new().layout(Layout::Flat).root("crate::p").compile(&FIXTURES, &[protos()]).unwrap();
-    assert!(output.files()["shapes.rs"].contains("-> crate::p::TimestampWriter<'_>"));
+    assert!(output.files()["imported.rs"].contains("-> crate::p::TimestampWriter<'_>"));
 }
 
 #[test]
 fn paths_are_absolute_if_the_root_is_told() {
     let output = Config::new().root("crate::p").compile(&FIXTURES, &[protos()]).unwrap();
-    assert!(output.files()["shapes.rs"].contains("-> crate::p::google::protobuf::TimestampWriter<'_>"));
+    assert!(output.files()["imported.rs"].contains("-> crate::p::google::protobuf::TimestampWriter<'_>"));
 }

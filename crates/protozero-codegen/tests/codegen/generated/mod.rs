@@ -21,6 +21,8 @@ mod fixture3_proto;
 mod fixture_proto;
 #[path = "google/protobuf/timestamp.rs"]
 mod google_protobuf_timestamp_proto;
+#[path = "imported.rs"]
+mod imported_proto;
 #[path = "names.rs"]
 mod names_proto;
 #[path = "public.rs"]
@@ -47,6 +49,11 @@ pub mod google {
     pub mod protobuf {
         pub use super::super::google_protobuf_timestamp_proto::*;
     }
+}
+
+/// Package `imported`.
+pub mod imported {
+    pub use super::imported_proto::*;
 }
 
 /// Package `names`.

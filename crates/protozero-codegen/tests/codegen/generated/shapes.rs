@@ -223,13 +223,7 @@ impl LineWriter<'_> {
         self
     }
 
-    /// `optional Timestamp drawn = 7`
-    #[inline]
-    pub fn drawn(&mut self) -> super::google::protobuf::TimestampWriter<'_> {
-        self.0.begin(7).into()
-    }
-
-    /// `Option option = 8`
+    /// `optional Option option = 8`
     #[inline]
     pub fn option(&mut self, value: super::names::Option_) -> &mut Self {
         self.0.int(8, i64::from(value.0));
@@ -274,13 +268,7 @@ impl<'a> LineReader<'a> {
         pz::messages(self.0, 6)
     }
 
-    /// `optional Timestamp drawn = 7`
-    #[inline]
-    pub fn drawn(&self) -> Option<super::google::protobuf::TimestampReader<'a>> {
-        pz::last_message(self.0, 7)
-    }
-
-    /// `Option option = 8`
+    /// `optional Option option = 8`
     #[inline]
     pub fn option(&self) -> Option<super::names::Option_> {
         pz::last::<pz::kind::Enum<_>>(self.0, 8)
@@ -302,9 +290,7 @@ pub struct Line {
     pub colours_by_number: pz::rt::BTreeMap<i64, super::shapes::flat::Colour>,
     /// `map<bool, bytes> flags = 6`
     pub flags: pz::rt::BTreeMap<bool, pz::rt::Vec<u8>>,
-    /// `optional Timestamp drawn = 7`
-    pub drawn: Option<super::google::protobuf::Timestamp>,
-    /// `Option option = 8`
+    /// `optional Option option = 8`
     pub option: Option<super::names::Option_>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
@@ -328,7 +314,6 @@ impl pz::Owned for Line {
             6 => {
                 pz::take::map::<pz::element::Scalar<pz::kind::Bool>, pz::element::Bytes>(&mut self.flags, field, depth)
             }
-            7 => pz::take::message(&mut self.drawn, field, depth),
             8 => pz::take::scalar::<pz::kind::Enum<_>>(&mut self.option, field),
             _ => Ok(false),
         }
@@ -344,7 +329,6 @@ impl pz::Owned for Line {
             pz::element::Scalar<pz::kind::Enum<super::shapes::flat::Colour>>,
         >(message, 5, &self.colours_by_number);
         pz::put::map::<pz::element::Scalar<pz::kind::Bool>, pz::element::Bytes>(message, 6, &self.flags);
-        pz::put::messages(message, 7, &self.drawn);
         pz::put::scalar::<pz::kind::Enum<_>>(message, 8, self.option);
         message.raw(&self.unknown_fields);
     }
@@ -367,7 +351,6 @@ pub mod line {
         pub const NAMED: u32 = 4;
         pub const COLOURS_BY_NUMBER: u32 = 5;
         pub const FLAGS: u32 = 6;
-        pub const DRAWN: u32 = 7;
         pub const OPTION: u32 = 8;
     }
 
@@ -379,7 +362,7 @@ pub mod line {
     }
 
     impl NamedEntryWriter<'_> {
-        /// `string key = 1`
+        /// `optional string key = 1`
         #[inline]
         pub fn key(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
             self.0.bytes(1, value.as_ref());
@@ -394,7 +377,7 @@ pub mod line {
     }
 
     impl<'a> NamedEntryReader<'a> {
-        /// `string key = 1`
+        /// `optional string key = 1`
         #[inline]
         pub fn key(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 1)
@@ -425,14 +408,14 @@ pub mod line {
     }
 
     impl ColoursByNumberEntryWriter<'_> {
-        /// `sint64 key = 1`
+        /// `optional sint64 key = 1`
         #[inline]
         pub fn key(&mut self, value: i64) -> &mut Self {
             self.0.sint(1, value);
             self
         }
 
-        /// `Colour value = 2`
+        /// `optional Colour value = 2`
         #[inline]
         pub fn value(&mut self, value: super::super::shapes::flat::Colour) -> &mut Self {
             self.0.int(2, i64::from(value.0));
@@ -441,13 +424,13 @@ pub mod line {
     }
 
     impl<'a> ColoursByNumberEntryReader<'a> {
-        /// `sint64 key = 1`
+        /// `optional sint64 key = 1`
         #[inline]
         pub fn key(&self) -> Option<i64> {
             pz::last::<pz::kind::Sint64>(self.0, 1)
         }
 
-        /// `Colour value = 2`
+        /// `optional Colour value = 2`
         #[inline]
         pub fn value(&self) -> Option<super::super::shapes::flat::Colour> {
             pz::last::<pz::kind::Enum<_>>(self.0, 2)
@@ -472,14 +455,14 @@ pub mod line {
     }
 
     impl FlagsEntryWriter<'_> {
-        /// `bool key = 1`
+        /// `optional bool key = 1`
         #[inline]
         pub fn key(&mut self, value: bool) -> &mut Self {
             self.0.bool(1, value);
             self
         }
 
-        /// `bytes value = 2`
+        /// `optional bytes value = 2`
         #[inline]
         pub fn value(&mut self, value: &[u8]) -> &mut Self {
             self.0.bytes(2, value);
@@ -488,13 +471,13 @@ pub mod line {
     }
 
     impl<'a> FlagsEntryReader<'a> {
-        /// `bool key = 1`
+        /// `optional bool key = 1`
         #[inline]
         pub fn key(&self) -> Option<bool> {
             pz::last::<pz::kind::Bool>(self.0, 1)
         }
 
-        /// `bytes value = 2`
+        /// `optional bytes value = 2`
         #[inline]
         pub fn value(&self) -> Option<&'a [u8]> {
             pz::last::<pz::kind::Bytes>(self.0, 2)
