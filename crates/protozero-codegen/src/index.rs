@@ -34,7 +34,7 @@ const ALLOW: &[&str] = &[
 #[derive(Default)]
 struct Node<'f> {
     files: Vec<&'f FileDescriptor>,
-    packages: BTreeMap<String, Node<'f>>,
+    packages: BTreeMap<String, Self>,
 }
 
 impl<'f> Node<'f> {

@@ -155,7 +155,7 @@ pub(crate) fn package_path(file: &FileDescriptor, layout: Layout) -> Vec<String>
 
 /// Where the code of a file goes.
 pub(crate) fn output_path(file: &FileDescriptor, config: &Config) -> String {
-    let stripped = file.name().strip_prefix(config.strip.as_str()).unwrap_or(file.name());
+    let stripped = file.name().strip_prefix(config.strip.as_str()).unwrap_or_else(|| file.name());
     let path = format!("{}.rs", stripped.strip_suffix(".proto").unwrap_or(stripped));
     if path == INDEX { "mod_.rs".to_owned() } else { path }
 }

@@ -318,7 +318,9 @@ pub mod take {
     ) -> Result<bool, DecodeError> {
         let mut value = None;
         let fits = T::take(&mut value, field, depth)?;
-        *slot = value.map(member).or(slot.take());
+        if let Some(value) = value {
+            *slot = Some(member(value));
+        }
         Ok(fits)
     }
 

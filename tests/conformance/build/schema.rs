@@ -30,7 +30,7 @@ pub(crate) struct Message {
     pub(crate) path: TypePath,
     pub(crate) fields: Vec<Field>,
     oneofs: usize,
-    pub(crate) nested: Vec<Message>,
+    pub(crate) nested: Vec<Self>,
     enums: Vec<Enum>,
 }
 
@@ -164,7 +164,7 @@ impl Types {
         depth: usize,
     ) -> Message {
         let path = self.path('M', package, outer);
-        let inside = [outer, &[path.name.clone()]].concat();
+        let inside = [outer, std::slice::from_ref(&path.name)].concat();
         let enums = (0..rng.below(2)).map(|_| self.an_enum(rng, package, &inside, proto3)).collect();
         let nested = if depth < 2 { rng.below(3) } else { 0 };
         let nested = (0..nested).map(|_| self.message(rng, package, &inside, proto3, depth + 1)).collect();
@@ -199,7 +199,7 @@ impl Types {
         let is_message = matches!(kind, Kind::Message(_));
         let label = match rng.below(10) {
             0..=2 => Label::Repeated,
-            3 if may_be_in_a_map(&kind) => Label::Map(*rng.pick(KEYS)),
+            3 if may_be_in_a_map(&kind) => Label::Map(rng.pick::<&str>(KEYS)),
             4 | 5 if oneofs > 0 => Label::Oneof(rng.below(oneofs)),
             6 if needs_more && !is_message => Label::Required,
             7.. if proto3 && !is_message => Label::Implicit,
@@ -214,7 +214,7 @@ impl Types {
         match rng.below(5) {
             0 if !self.messages.is_empty() => Kind::Message(rng.pick(&self.messages).clone()),
             1 if !self.enums.is_empty() => Kind::Enum(rng.pick(&self.enums).clone()),
-            _ => Kind::Scalar(*rng.pick(SCALARS)),
+            _ => Kind::Scalar(rng.pick::<&str>(SCALARS)),
         }
     }
 }

@@ -15,6 +15,7 @@ mod owned_values_keep_what_they_do_not_know;
 mod packages_are_modules;
 mod services_number_their_methods;
 mod the_command_generates;
+mod the_five_minutes_hold;
 mod the_plugin_answers_protoc;
 mod the_section_on_generated_code;
 mod what_cannot_be_generated_is_refused;
@@ -22,7 +23,8 @@ mod what_cannot_be_generated_is_refused;
 use generated::fixture;
 
 /// The `.proto` files that the checked-in code is made of; what they import is not named.
-const FIXTURES: [&str; 5] = ["cases.proto", "fixture.proto", "imported.proto", "names.proto", "shapes.proto"];
+const FIXTURES: [&str; 6] =
+    ["cases.proto", "fixture.proto", "imported.proto", "names.proto", "shapes.proto", "shop.proto"];
 
 /// The fixture's descriptors, compiled without our generator.
 fn pool() -> prost_reflect::DescriptorPool {

@@ -31,6 +31,8 @@ mod public_proto;
 mod shapes_hidden_proto;
 #[path = "shapes.rs"]
 mod shapes_proto;
+#[path = "shop.rs"]
+mod shop_proto;
 
 /// Package `cases`.
 pub mod cases {
@@ -75,4 +77,9 @@ pub mod shapes {
         pub use super::super::shapes_hidden_proto::*;
         pub use super::super::shapes_proto::flat::*;
     }
+}
+
+/// Package `shop`.
+pub mod shop {
+    pub use super::shop_proto::*;
 }
