@@ -16,7 +16,7 @@ pub use case::{Case, Pair};
 pub use generated::{CASES, SCHEMA_SEED};
 pub use random::Random;
 
-#[allow(missing_docs, unused, unused_qualifications, unreachable_pub, clippy::all)]
+#[allow(missing_docs, unused, unused_qualifications, unreachable_pub, clippy::all, clippy::use_self)]
 mod generated {
     use std::collections::BTreeMap;
 
