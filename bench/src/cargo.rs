@@ -21,18 +21,23 @@ pub(crate) fn command() -> Command {
     command
 }
 
-/// Builds a program of this workspace as this one was built, and returns where it lies.
+/// Builds the program of this workspace that is named as its package, as this one was built, and returns where it lies.
 pub(crate) fn build(package: &str) -> Result<PathBuf, String> {
+    build_bin(package, package)
+}
+
+/// Builds a program of a package.
+pub(crate) fn build_bin(package: &str, bin: &str) -> Result<PathBuf, String> {
     let this = std::env::current_exe().map_err(|error| format!("own path: {error}"))?;
     let folder = this.parent().ok_or("own path: no folder")?;
     let target = folder.parent().ok_or("own path: no target folder")?;
     let status = command()
-        .args(["build", "--quiet", "--release", "-p", package, "--target-dir"])
+        .args(["build", "--quiet", "--release", "-p", package, "--bin", bin, "--target-dir"])
         .arg(target)
         .status()
         .map_err(|error| format!("cargo: {error}"))?;
     if !status.success() {
-        return Err(format!("{package} does not build"));
+        return Err(format!("{bin} does not build"));
     }
-    Ok(target.join("release").join(package))
+    Ok(target.join("release").join(bin))
 }

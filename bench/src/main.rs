@@ -32,7 +32,7 @@ fn run() -> Result<(), String> {
     for &group in &options.groups {
         let found = match group {
             Group::Sdk => sdk::run(&options)?,
-            Group::Protozero => protozero::run(&options),
+            Group::Protozero => protozero::run(&options)?,
             Group::Build => build::run()?,
         };
         row::print(group.name(), &found);

@@ -6,7 +6,8 @@ const USAGE: &str = "\
 esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM]
 
   sdk         trace points and bytes per event, beside perfetto-sdk, on Perfetto's traced
-  protozero   encoding and decoding a packet, beside prost
+  protozero   encoding into bytes and chunks, decoding traces, machine code, beside prost, quick-protobuf,
+              micropb, buffa and rust-protobuf, and above the speed of light
   build       clean build time, size and crates of a program with an SDK, beside perfetto-sdk
               (compiles the C++ SDK anew: minutes)
 

@@ -100,14 +100,16 @@ fn on_thread(case: &Case, plan: Plan, index: usize, barrier: &Barrier) -> Sample
 }
 
 /// Keeps this thread on one CPU, counted from the last. Without effect where that is not allowed.
-fn pin(index: usize) {
+pub fn pin(index: usize) {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let mut set = CpuSet::new();
     set.set(cpus - 1 - index % cpus);
     let _ = sched_setaffinity(None, &set);
 }
 
-fn thread_cpu_time() -> Duration {
+/// CPU time that this thread has taken. Asking costs some hundred nanoseconds.
+#[must_use]
+pub fn thread_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }

@@ -8,6 +8,6 @@ mod batch;
 mod floors;
 mod program;
 
-pub use batch::{Case, Plan, Samples, sample, sample_pair};
+pub use batch::{Case, Plan, Samples, pin, sample, sample_pair, thread_cpu_time};
 pub use floors::{FLOORS, MOCK};
 pub use program::{Program, run};

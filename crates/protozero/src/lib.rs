@@ -54,13 +54,20 @@ mod message;
 #[cfg(feature = "alloc")]
 mod owned;
 mod repeated;
-pub mod wire;
-
 #[cfg(feature = "alloc")]
-pub use cursor::heap::HeapBuffer;
-pub use cursor::slice::{BufferFull, encode_into};
+mod scattered_buffer;
+pub mod wire;
+mod writer;
+
+pub use cursor::fixed::{BufferFull, SliceBuffer, StaticBuffer, encode_into};
+#[cfg(feature = "alloc")]
+pub use cursor::heap::{HeapBuffer, append_to};
+pub use cursor::scattered::{Delegate, Filled, ScatteredWriter};
 pub use decode::{DecodeError, Field, Fields, Value};
 pub use message::Message;
 #[cfg(feature = "alloc")]
 pub use owned::*;
 pub use repeated::*;
+#[cfg(feature = "alloc")]
+pub use scattered_buffer::ScatteredBuffer;
+pub use writer::Writer;

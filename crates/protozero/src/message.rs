@@ -1,6 +1,6 @@
 //! The append-only message writer.
 
-use crate::cursor::Stream;
+use crate::cursor::Frame;
 use crate::wire::{self, WireType};
 
 /// An open message: appends fields in the order of the calls.
@@ -13,32 +13,26 @@ use crate::wire::{self, WireType};
 ///
 /// Field numbers are not checked: the caller keeps them within 1 … 2^29 − 1.
 #[derive(Debug)]
-pub struct Message<'w> {
-    stream: &'w mut Stream,
-    /// Position of the first byte of the content.
-    start: usize,
-    /// 0 for a root message.
-    depth: usize,
-}
+pub struct Message<'w>(Frame<'w>);
 
 impl<'w> Message<'w> {
-    #[inline]
-    pub(crate) fn open(stream: &'w mut Stream, depth: usize) -> Self {
-        let start = stream.position();
-        Self { stream, start, depth }
+    #[inline(always)]
+    pub(crate) fn open(frame: Frame<'w>) -> Self {
+        Self(frame)
     }
 
     /// Begins a nested message in field `field`.
-    #[inline]
+    #[cfg_attr(feature = "compact", inline(never))]
+    #[cfg_attr(not(feature = "compact"), inline)]
     pub fn begin(&mut self, field: u32) -> Message<'_> {
-        self.stream.begin_nested(self.depth, field);
-        Message::open(self.stream, self.depth + 1)
+        Message(self.0.begin(field))
     }
 
     /// Appends an unsigned integer (`uint32`, `uint64`) as varint.
-    #[inline]
+    #[cfg_attr(feature = "compact", inline(never))]
+    #[cfg_attr(not(feature = "compact"), inline)]
     pub fn varint(&mut self, field: u32, v: u64) {
-        self.stream.write_varint_field(wire::tag(field, WireType::Varint), v);
+        self.0.varint_field(wire::tag(field, WireType::Varint), v);
     }
 
     /// Appends a signed integer (`int32`, `int64`, enums) as varint; negative ones take ten bytes.
@@ -60,15 +54,17 @@ impl<'w> Message<'w> {
     }
 
     /// Appends four bytes (`fixed32`, `sfixed32`).
-    #[inline]
+    #[cfg_attr(feature = "compact", inline(never))]
+    #[cfg_attr(not(feature = "compact"), inline)]
     pub fn fixed32(&mut self, field: u32, v: u32) {
-        self.stream.write_fixed_field(wire::tag(field, WireType::Fixed32), v.to_le_bytes());
+        self.0.fixed_field(wire::tag(field, WireType::Fixed32), v.to_le_bytes());
     }
 
     /// Appends eight bytes (`fixed64`, `sfixed64`).
-    #[inline]
+    #[cfg_attr(feature = "compact", inline(never))]
+    #[cfg_attr(not(feature = "compact"), inline)]
     pub fn fixed64(&mut self, field: u32, v: u64) {
-        self.stream.write_fixed_field(wire::tag(field, WireType::Fixed64), v.to_le_bytes());
+        self.0.fixed_field(wire::tag(field, WireType::Fixed64), v.to_le_bytes());
     }
 
     /// Appends a `float`.
@@ -84,9 +80,10 @@ impl<'w> Message<'w> {
     }
 
     /// Appends a `bytes` field; an empty one is written too.
-    #[inline]
+    #[cfg_attr(feature = "compact", inline(never))]
+    #[cfg_attr(not(feature = "compact"), inline)]
     pub fn bytes(&mut self, field: u32, v: &[u8]) {
-        self.stream.write_bytes_field(wire::tag(field, WireType::LengthDelimited), v);
+        self.0.bytes_field(wire::tag(field, WireType::LengthDelimited), v);
     }
 
     /// Appends a `string` field.
@@ -100,7 +97,7 @@ impl<'w> Message<'w> {
         let len: usize = pieces.iter().map(|p| p.len()).sum();
         self.begin_bytes(field, len);
         for piece in pieces {
-            self.stream.write(piece);
+            self.0.write(piece);
         }
     }
 
@@ -109,7 +106,7 @@ impl<'w> Message<'w> {
         let len = values.clone().map(wire::varint_size).sum();
         self.begin_bytes(field, len);
         for v in values {
-            self.stream.write_varint(v);
+            self.0.write_varint(v);
         }
     }
 
@@ -117,7 +114,7 @@ impl<'w> Message<'w> {
     pub fn packed_fixed32(&mut self, field: u32, values: impl Iterator<Item = u32> + Clone) {
         self.begin_bytes(field, values.clone().count() * 4);
         for v in values {
-            self.stream.write(&v.to_le_bytes());
+            self.0.write(&v.to_le_bytes());
         }
     }
 
@@ -125,41 +122,31 @@ impl<'w> Message<'w> {
     pub fn packed_fixed64(&mut self, field: u32, values: impl Iterator<Item = u64> + Clone) {
         self.begin_bytes(field, values.clone().count() * 8);
         for v in values {
-            self.stream.write(&v.to_le_bytes());
+            self.0.write(&v.to_le_bytes());
         }
     }
 
     fn begin_bytes(&mut self, field: u32, len: usize) {
-        self.stream.write_varint(u64::from(wire::tag(field, WireType::LengthDelimited)));
-        self.stream.write_varint(len as u64);
+        self.0.write_varint(u64::from(wire::tag(field, WireType::LengthDelimited)));
+        self.0.write_varint(len as u64);
     }
 
     /// Appends encoded fields verbatim. The caller guarantees that they are whole.
-    #[inline]
+    #[cfg_attr(feature = "compact", inline(never))]
+    #[cfg_attr(not(feature = "compact"), inline)]
     pub fn raw(&mut self, fields: &[u8]) {
-        self.stream.write(fields);
+        self.0.write(fields);
     }
 
     /// Bytes of content so far, without lengths that are not filled in yet being shortened.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.stream.position().wrapping_sub(self.start)
+        self.0.len()
     }
 
     /// True if nothing was appended.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-}
-
-impl Drop for Message<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if self.depth == 0 {
-            self.stream.end_root();
-        } else {
-            self.stream.end_nested(self.depth, self.start);
-        }
     }
 }

@@ -1,40 +1,48 @@
-//! A sink on the heap.
+//! A contiguous sink on the heap.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
-use core::mem::MaybeUninit;
+use core::marker::PhantomData;
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr::NonNull;
 
+use crate::Writer;
 use crate::cursor::{OpenSlots, Range, RawDelegate, Slot, Stream};
 use crate::message::Message;
 
 /// Capacity of the first allocation.
 const INITIAL_CAPACITY: usize = 256;
 
-/// A growing, contiguous buffer to write messages into.
+/// A growing, contiguous buffer to write messages of type `M` into, by default untyped ones.
 ///
-/// The buffer keeps its memory across [`clear`](Self::clear), so that reusing it does not allocate.
+/// Several messages go one behind the other. The buffer keeps its memory across [`clear`](Self::clear), so that reusing it does not
+/// allocate. When it grows it moves what is there; [`ScatteredBuffer`](crate::ScatteredBuffer) does not.
 ///
 /// ```
-/// let mut buffer = esatto_protozero::HeapBuffer::new();
+/// use esatto_protozero::HeapBuffer;
+///
+/// let mut buffer = HeapBuffer::new();
 /// buffer.message().string(1, "one");
-/// assert_eq!(buffer.to_vec(), b"\x0a\x03one");
+/// assert_eq!(buffer.as_slice(), b"\x0a\x03one");
+/// buffer.clear();
+/// buffer.message().string(1, "two");
+/// assert_eq!(buffer.into_vec(), b"\x0a\x03two");
 /// ```
-pub struct HeapBuffer {
+pub struct HeapBuffer<M = Message<'static>> {
     stream: Stream,
-    /// Made by `Box::into_raw`, freed on drop. The stream's delegate points to it as well.
-    sink: NonNull<Sink>,
+    sink: Sink,
     /// Length of the content when the last root message began.
     mark: usize,
     dropped: usize,
+    message: PhantomData<fn() -> M>,
 }
 
-// SAFETY: the buffer owns its sink; the raw pointers are never shared outside of `&self` / `&mut self`.
-unsafe impl Send for HeapBuffer {}
+// SAFETY: the buffer owns its memory; the raw pointers are never shared outside of `&self` / `&mut self`.
+unsafe impl<M> Send for HeapBuffer<M> {}
 // SAFETY: through `&self` memory is only read.
-unsafe impl Sync for HeapBuffer {}
+unsafe impl<M> Sync for HeapBuffer<M> {}
 
+#[derive(Default)]
 struct Sink {
     memory: Vec<MaybeUninit<u8>>,
     /// Bytes in front of the range handed out last.
@@ -42,26 +50,49 @@ struct Sink {
 }
 
 impl HeapBuffer {
-    /// Makes an empty buffer; the first write allocates.
+    /// Makes an empty buffer for untyped messages; the first write allocates.
+    ///
+    /// For typed ones there is [`HeapBuffer::<FooWriter>::default()`](Default).
     #[must_use]
     pub fn new() -> Self {
-        let sink = NonNull::from(Box::leak(Box::new(Sink { memory: Vec::new(), base: 0 })));
-        // SAFETY: the sink lives until drop and is only touched by methods that borrow the buffer, never during
-        // a call on the stream.
-        let stream = unsafe { Stream::new(sink) };
-        Self { stream, sink, mark: 0, dropped: 0 }
+        Self::default()
     }
 
+    /// Makes an empty buffer for untyped messages that takes `capacity` bytes without allocating again.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self::over(Vec::with_capacity(capacity))
+    }
+}
+
+impl<M: Writer> HeapBuffer<M> {
     /// Begins a message behind what is there already.
     ///
     /// A message that was leaked earlier is removed first.
-    pub fn message(&mut self) -> Message<'_> {
-        self.settle();
-        self.mark = self.stream.position();
-        self.stream.root()
+    #[inline]
+    pub fn message(&mut self) -> M::At<'_> {
+        self.prepare();
+        self.stream.root().into()
+    }
+}
+
+impl<M> HeapBuffer<M> {
+    /// Makes a buffer that goes on behind what is in `vec`, in its memory.
+    #[must_use]
+    pub fn over(vec: Vec<u8>) -> Self {
+        let len = vec.len();
+        let mut vec = ManuallyDrop::new(vec);
+        let capacity = vec.capacity();
+        // SAFETY: pointer and capacity are those of a vector of the same layout. Bytes up to the capacity may be uninitialised.
+        let memory = unsafe { Vec::from_raw_parts(vec.as_mut_ptr().cast::<MaybeUninit<u8>>(), capacity, capacity) };
+        // SAFETY: a delegate that is not called: the stream is told the right one before it is used.
+        let mut stream = unsafe { Stream::new(NonNull::<Sink>::dangling()) };
+        stream.set_position(len);
+        Self { stream, sink: Sink { memory, base: len }, mark: len, dropped: 0, message: PhantomData }
     }
 
     /// Bytes written.
+    #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         if self.stream.is_poisoned() { self.mark } else { self.stream.position() }
@@ -74,10 +105,10 @@ impl HeapBuffer {
     }
 
     /// The content.
+    #[inline]
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
-        // SAFETY: the sink is valid for as long as `self`; nobody writes while `self` is borrowed.
-        let memory = unsafe { &self.sink.as_ref().memory[..self.len()] };
+        let memory = &self.sink.memory[..self.len()];
         // SAFETY: all bytes before the write position were written or belong to a length that was filled in:
         // messages that did not end properly are cut off by `len`.
         unsafe { core::slice::from_raw_parts(memory.as_ptr().cast::<u8>(), memory.len()) }
@@ -89,11 +120,20 @@ impl HeapBuffer {
         self.as_slice().to_vec()
     }
 
+    /// The content, without a copy.
+    #[must_use]
+    pub fn into_vec(mut self) -> Vec<u8> {
+        let len = self.len();
+        let mut memory = ManuallyDrop::new(core::mem::take(&mut self.sink.memory));
+        // SAFETY: pointer and capacity are those of a vector of the same layout; as in `as_slice`, `len` bytes are initialised.
+        unsafe { Vec::from_raw_parts(memory.as_mut_ptr().cast::<u8>(), len, memory.capacity()) }
+    }
+
     /// Forgets the content and keeps the memory.
+    #[inline]
     pub fn clear(&mut self) {
         self.stream.clear_poison();
         self.rewind(0);
-        self.mark = 0;
     }
 
     /// Number of messages that were removed because a guard of theirs was leaked or a length exceeded
@@ -103,49 +143,93 @@ impl HeapBuffer {
         self.dropped + usize::from(self.stream.is_poisoned())
     }
 
-    /// Removes a message that did not end properly.
-    fn settle(&mut self) {
+    /// Points the stream to the memory and the delegate where they are now.
+    #[inline]
+    fn prepare(&mut self) {
         if self.stream.is_poisoned() {
             self.dropped += 1;
             self.stream.clear_poison();
             self.rewind(self.mark);
         }
+        self.mark = self.stream.position();
+        self.sink.base = self.mark;
+        let range = self.sink.range();
+        // SAFETY: the range is the unused rest of the memory, which only the stream writes until the sink hands out another; no
+        // message is open.
+        unsafe { self.stream.reset(range) };
+        // SAFETY: the sink cannot move or be accessed while a message borrows the buffer, and before the next message it is named anew.
+        unsafe { self.stream.attach(NonNull::from(&mut self.sink)) };
     }
 
     fn rewind(&mut self, len: usize) {
-        // SAFETY: no message is open (`&mut self`), so the stream is not in a call to the sink.
-        let sink = unsafe { self.sink.as_mut() };
-        sink.base = len;
-        let range = sink.range();
-        let delegate = self.sink;
-        // SAFETY: as in `new`.
-        self.stream = unsafe { Stream::new(delegate) };
+        // SAFETY: nothing can be written to no bytes; no message is open.
+        unsafe { self.stream.reset(Range::EMPTY) };
         self.stream.set_position(len);
-        // SAFETY: the range is the unused rest of the sink's memory, which only the stream writes.
-        unsafe { self.stream.reset(range) };
     }
 }
 
-impl Default for HeapBuffer {
+impl From<Vec<u8>> for HeapBuffer {
+    fn from(vec: Vec<u8>) -> Self {
+        Self::over(vec)
+    }
+}
+
+impl<M> From<HeapBuffer<M>> for Vec<u8> {
+    fn from(buffer: HeapBuffer<M>) -> Self {
+        buffer.into_vec()
+    }
+}
+
+/// Appends a message to a vector, in its spare capacity; grows it if need be.
+///
+/// A message that leaks a guard, or whose `write` panics, leaves the content of the vector as it was.
+///
+/// ```
+/// let mut bytes = vec![0xff];
+/// esatto_protozero::append_to(&mut bytes, |message| message.varint(1, 300));
+/// assert_eq!(bytes, b"\xff\x08\xac\x02");
+/// ```
+pub fn append_to(vec: &mut Vec<u8>, write: impl FnOnce(&mut Message<'_>)) {
+    /// Gives the memory back, however the closure ends.
+    struct Loan<'v> {
+        vec: &'v mut Vec<u8>,
+        buffer: HeapBuffer,
+        keep: usize,
+    }
+    impl Drop for Loan<'_> {
+        fn drop(&mut self) {
+            *self.vec = core::mem::take(&mut self.buffer).into_vec();
+            self.vec.truncate(self.keep);
+        }
+    }
+    let (keep, buffer) = (vec.len(), HeapBuffer::from(core::mem::take(vec)));
+    let mut loan = Loan { vec, buffer, keep };
+    let mut message = loan.buffer.message();
+    write(&mut message);
+    drop(message);
+    loan.keep = usize::MAX;
+}
+
+impl<M> Default for HeapBuffer<M> {
     fn default() -> Self {
-        Self::new()
+        Self::over(Vec::new())
     }
 }
 
-impl fmt::Debug for HeapBuffer {
+impl<M> AsRef<[u8]> for HeapBuffer<M> {
+    fn as_ref(&self) -> &[u8] {
+        self.as_slice()
+    }
+}
+
+impl<M> fmt::Debug for HeapBuffer<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HeapBuffer").field("len", &self.len()).field("dropped", &self.dropped()).finish()
     }
 }
 
-impl Drop for HeapBuffer {
-    fn drop(&mut self) {
-        // SAFETY: made by `Box::leak` in `new`, freed only here; the stream is not used any more.
-        drop(unsafe { Box::from_raw(self.sink.as_ptr()) });
-    }
-}
-
 impl Sink {
+    #[inline]
     fn range(&mut self) -> Range {
         let rest = &mut self.memory[self.base..];
         let len = rest.len();
@@ -240,9 +324,36 @@ mod tests {
     fn clear_keeps_the_memory() {
         let mut buffer = HeapBuffer::new();
         buffer.message().bytes(1, &[0; 5000]);
+        let memory = buffer.as_slice().as_ptr();
         buffer.clear();
         assert!(buffer.is_empty());
         buffer.message().varint(1, 5);
         assert_eq!(buffer.as_slice(), b"\x08\x05");
+        assert_eq!(buffer.as_slice().as_ptr(), memory);
+    }
+
+    #[test]
+    fn a_buffer_moves_between_messages() {
+        let mut buffer = HeapBuffer::new();
+        buffer.message().varint(1, 1);
+        let mut buffer = alloc::boxed::Box::new(buffer);
+        buffer.message().bytes(2, &[0; 300]);
+        assert_eq!(crate::Fields::new(buffer.as_slice()).count(), 2);
+        assert_eq!(buffer.into_vec().len(), 305);
+    }
+
+    #[test]
+    fn a_vector_is_appended_to_whatever_happens() {
+        let mut vec = alloc::vec![1, 2, 3];
+        append_to(&mut vec, |m| core::mem::forget(m.begin(1)));
+        assert_eq!(vec, [1, 2, 3]);
+        let panics = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
+            append_to(&mut vec, |m| {
+                m.bytes(1, &[0; 1000]);
+                panic!("on purpose");
+            });
+        }));
+        assert!(panics.is_err());
+        assert_eq!(vec, [1, 2, 3]);
     }
 }

@@ -16,6 +16,10 @@ macro_rules! message {
             }
         }
 
+        impl $crate::Writer for $writer<'_> {
+            type At<'w> = $writer<'w>;
+        }
+
         impl<'w> $writer<'w> {
             /// The untyped message.
             #[inline]

@@ -1,0 +1,288 @@
+//! The stream, and the open messages that hold its position in turn.
+
+use core::ptr::NonNull;
+
+use super::core::Core;
+use super::position::Position;
+use super::{INLINE_DEPTH, Range, RawDelegate};
+use crate::message::Message;
+use crate::wire::{self, WireType};
+
+/// A write position in a chain of byte ranges.
+#[derive(Debug)]
+pub struct Stream {
+    position: Position,
+    core: Core,
+}
+
+impl Stream {
+    /// Makes a stream without memory; the first write asks `delegate` for a range.
+    ///
+    /// # Safety
+    ///
+    /// `delegate` is valid, and accessed by nobody else during any call on this stream or on a message of it, for as
+    /// long as the stream is used, or until [`attach`](Self::attach) names another.
+    #[must_use]
+    pub unsafe fn new(delegate: NonNull<dyn RawDelegate + '_>) -> Self {
+        // SAFETY: the caller's promise.
+        let core = Core::new(unsafe { erase(delegate) });
+        Self { position: Position { ptr: core.begin, end: core.end }, core }
+    }
+
+    /// Names the delegate anew, because it has moved in memory.
+    ///
+    /// # Safety
+    ///
+    /// As [`new`](Self::new).
+    #[inline]
+    pub unsafe fn attach(&mut self, delegate: NonNull<dyn RawDelegate + '_>) {
+        // SAFETY: the caller's promise.
+        self.core.delegate = unsafe { erase(delegate) };
+    }
+
+    /// Begins a root message, which has no length of its own.
+    ///
+    /// If an earlier root message was leaked, the stream is poisoned.
+    #[inline]
+    pub fn root(&mut self) -> Message<'_> {
+        self.core.root = self.position();
+        let position = self.position.take();
+        let up_end = position.end;
+        Message::open(Frame {
+            position,
+            up: &mut self.position,
+            up_end,
+            core: &mut self.core,
+            slot: NonNull::dangling(),
+            depth: 0,
+        })
+    }
+
+    /// Adopts another range. What was written so far keeps counting in [`position`](Self::position).
+    ///
+    /// # Safety
+    ///
+    /// `range` fulfils what [`RawDelegate::next_range`] promises, and no message is open.
+    #[inline]
+    pub unsafe fn reset(&mut self, range: Range) {
+        // SAFETY: the caller's promise.
+        self.position = unsafe { self.core.adopt(self.here(), range) };
+    }
+
+    /// Bytes written since the stream was made.
+    #[inline]
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.core.written(self.here())
+    }
+
+    /// Sets what [`position`](Self::position) counts from. Only for a stream without open messages.
+    pub(crate) fn set_position(&mut self, position: usize) {
+        self.core.bias = position.wrapping_sub(self.ptr().addr());
+    }
+
+    /// Bytes left in the current range.
+    #[inline]
+    #[must_use]
+    pub fn available(&self) -> usize {
+        self.position.available()
+    }
+
+    /// Bytes written into the current range.
+    #[inline]
+    #[must_use]
+    pub fn used(&self) -> usize {
+        self.ptr().addr() - self.core.begin.addr()
+    }
+
+    /// The address of the next byte.
+    #[inline]
+    #[must_use]
+    pub fn ptr(&self) -> *mut u8 {
+        self.here().ptr
+    }
+
+    /// The first address of the current range.
+    #[inline]
+    #[must_use]
+    pub fn begin(&self) -> *mut u8 {
+        self.core.begin
+    }
+
+    /// Moves the write position back to `used` bytes from the begin of the current range.
+    ///
+    /// # Panics
+    ///
+    /// If that lies ahead.
+    #[inline]
+    pub fn rewind_to(&mut self, used: usize) {
+        assert!(used <= self.used(), "a stream is only rewound");
+        // SAFETY: `used` lies between 0 and the current offset, so the result is in the range.
+        self.position = Position { ptr: unsafe { self.core.begin.add(used) }, end: self.core.end };
+    }
+
+    /// True if a message was leaked or outgrew a limit: what was written since its root began is void.
+    #[inline]
+    #[must_use]
+    pub fn is_poisoned(&self) -> bool {
+        self.core.poisoned || self.position.is_taken()
+    }
+
+    /// Forgets open messages and the poison.
+    pub fn clear_poison(&mut self) {
+        self.position = self.here();
+        self.core.poisoned = false;
+        self.core.truncate(0);
+    }
+
+    /// Takes `n` contiguous bytes and returns the address of the first.
+    ///
+    /// If fewer are left, the rest of the range stays unused and the next one is asked for.
+    #[inline]
+    pub fn reserve(&mut self, n: usize) -> NonNull<u8> {
+        if self.available() < n {
+            let here = self.here();
+            self.position = Position::TAKEN;
+            self.position = self.core.next_range(here, 0, n);
+        }
+        // SAFETY: the position lies in a range and is never null.
+        let address = unsafe { NonNull::new_unchecked(self.position.ptr) };
+        // SAFETY: at least `n` bytes are available, by the check above or the contract of `next_range`.
+        self.position.ptr = unsafe { self.position.ptr.add(n) };
+        address
+    }
+
+    /// Replaces the four bytes at `slot`, which stand right before the last `size` bytes, by a one-byte length.
+    ///
+    /// The write position moves back by three.
+    ///
+    /// # Safety
+    ///
+    /// `slot + 4 + size` is the write position, all of it lies in the current range, `size` is at most 127, and no
+    /// message is open.
+    #[inline]
+    pub unsafe fn compact(&mut self, slot: *mut u8, size: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { self.position.compact(slot, size) };
+    }
+
+    /// The position, or if a leaked message took it, where that began, as far as that is in the current range.
+    #[inline]
+    fn here(&self) -> Position {
+        if self.position.is_taken() { self.core.void_begin(0) } else { self.position }
+    }
+}
+
+/// Forgets how long the delegate lives.
+///
+/// # Safety
+///
+/// It is not used longer.
+unsafe fn erase<'d>(delegate: NonNull<dyn RawDelegate + 'd>) -> NonNull<dyn RawDelegate> {
+    // SAFETY: the types differ in a lifetime that the caller answers for.
+    unsafe { core::mem::transmute::<NonNull<dyn RawDelegate + 'd>, NonNull<dyn RawDelegate>>(delegate) }
+}
+
+/// An open message: the position, if no nested message has it, and where it goes in the end.
+#[derive(Debug)]
+pub(crate) struct Frame<'w> {
+    position: Position,
+    /// Whose position it is: that of the parent, or of the stream.
+    up: &'w mut Position,
+    /// The end of that position.
+    up_end: *mut u8,
+    core: &'w mut Core,
+    /// Where the length goes if the slot is narrow.
+    slot: NonNull<u8>,
+    /// 0 for a root message.
+    depth: usize,
+}
+
+impl Frame<'_> {
+    /// Begins a nested message.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, field: u32) -> Frame<'_> {
+        let tag = wire::tag(field, WireType::LengthDelimited);
+        let mut position = self.position.take();
+        let up_end = position.end;
+        let slot = if self.depth < INLINE_DEPTH { position.put_tag(tag) } else { None };
+        let (up_end, slot) = if let Some(slot) = slot {
+            if self.core.begin(self.depth, slot) {
+                // SAFETY: `put_tag` has seen room for more than a slot.
+                unsafe { position.begin_wide() };
+            } else {
+                // SAFETY: as above.
+                unsafe { position.begin_narrow() };
+            }
+            (up_end, slot)
+        } else {
+            let (rare, up_end, slot) = self.core.begin_rare(position, self.depth, tag);
+            position = rare;
+            (up_end, slot)
+        };
+        Frame { position, up: &mut self.position, up_end, core: self.core, slot, depth: self.depth + 1 }
+    }
+
+    /// Appends a tag and a varint.
+    #[inline(always)]
+    pub(crate) fn varint_field(&mut self, tag: u32, v: u64) {
+        if !self.position.put_varint_field(tag, v) {
+            self.position = self.core.write_varint_field(self.position.take(), self.depth, tag, v);
+        }
+    }
+
+    /// Appends a tag and a value of fixed size.
+    #[inline(always)]
+    pub(crate) fn fixed_field<const N: usize>(&mut self, tag: u32, bytes: [u8; N]) {
+        if !self.position.put_fixed_field(tag, bytes) {
+            self.position = self.core.write_varint(self.position.take(), self.depth, u64::from(tag));
+            self.position = self.core.write(self.position.take(), self.depth, &bytes);
+        }
+    }
+
+    /// Appends a tag, a length and as many bytes.
+    #[inline(always)]
+    pub(crate) fn bytes_field(&mut self, tag: u32, v: &[u8]) {
+        if !self.position.put_bytes_field(tag, v) {
+            self.position = self.core.write_bytes_field(self.position.take(), self.depth, tag, v);
+        }
+    }
+
+    /// Appends bytes, over as many ranges as it takes.
+    #[inline(always)]
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        if !self.position.put(bytes) {
+            self.position = self.core.write(self.position.take(), self.depth, bytes);
+        }
+    }
+
+    /// Appends a varint.
+    #[inline(always)]
+    pub(crate) fn write_varint(&mut self, v: u64) {
+        if !self.position.put_varint(v) {
+            self.position = self.core.write_varint(self.position.take(), self.depth, v);
+        }
+    }
+
+    /// Bytes of content so far; 0 if the message is void.
+    pub(crate) fn len(&self) -> usize {
+        if self.position.is_taken() { 0 } else { self.core.content_len(self.position, self.depth) }
+    }
+}
+
+impl Drop for Frame<'_> {
+    // One short path, or the compiler would not inline it; all else is one call.
+    #[cfg_attr(feature = "compact", inline(never))]
+    #[cfg_attr(not(feature = "compact"), inline(always))]
+    fn drop(&mut self) {
+        let at = self.position;
+        // SAFETY: a slot that is not wide is in the current range, and so is the position unless it is taken.
+        *self.up = if self.depth > self.core.wide && unsafe { at.fill_narrow(self.slot) } {
+            Position { ptr: at.ptr, end: self.up_end }
+        } else if self.depth == 0 && !at.is_taken() {
+            at
+        } else {
+            self.core.end_rare(self.position.take(), self.depth)
+        };
+    }
+}
