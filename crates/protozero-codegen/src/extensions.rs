@@ -99,10 +99,16 @@ fn reader(generator: &Generator<'_>, p: &mut Printer, extended: &MessageDescript
         }
     });
     p.gap();
-    p.block(format!("impl<'a> {name}<'a> for {}Reader<'a>", generator.message_path(extended, None)), |p| {
+    let extended = generator.message_path(extended, None);
+    p.block(format!("impl<'a, I: pz::Lookup> {name}<'a> for {extended}Reader<'a, I>"), |p| {
         for getter in &getters {
             p.line("#[inline]");
-            p.function(&format!("fn {}", getter.name), &args, &getter.returns, &getter.body("self.as_bytes()"));
+            p.function(
+                &format!("fn {}", getter.name),
+                &args,
+                &getter.returns,
+                &getter.body("pz::View::new(self.as_bytes())"),
+            );
             p.gap();
         }
     });

@@ -13,7 +13,8 @@ use crate::print::Printer;
 /// What every writer has besides the methods of its fields.
 pub(crate) const WRITER_METHODS: &[&str] = &["message", "from", "into"];
 /// What every reader has besides the methods of its fields.
-pub(crate) const READER_METHODS: &[&str] = &["new", "parse", "as_bytes", "fields", "from", "into"];
+pub(crate) const READER_METHODS: &[&str] =
+    &["new", "parse", "decode", "decoder", "as_bytes", "fields", "unknown_fields", "check", "from", "into"];
 
 pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &MessageDescriptor) {
     let fields = generator.fields(message);
@@ -30,6 +31,10 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &Messag
         p.remark(generator.comment(&file, message.path()));
         generator.deprecated(p, deprecated);
         p.line(format!("reader {name}Reader;"));
+        p.line(format!("decoder {name}Decoder;"));
+        let mut numbers: Vec<u32> = fields.iter().map(|field| field.number).collect();
+        numbers.sort_unstable();
+        p.fill("fields ", &numbers.iter().map(u32::to_string).collect::<Vec<_>>(), ";");
     });
     p.gap();
     if fields.is_empty() {
@@ -47,7 +52,7 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &Messag
         }
     });
     p.gap();
-    p.block(format!("impl<'a> {name}Reader<'a>"), |p| {
+    p.block(format!("impl<'a, I: pz::Lookup> {name}Reader<'a, I>"), |p| {
         for field in &fields {
             let getter = Getter::of(generator, field, READER_METHODS);
             let args = ["&self".to_owned()];
@@ -55,6 +60,20 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &Messag
             generator.cfg_for(p, &file, field);
             p.line("#[inline]");
             p.function(&format!("pub fn {}", getter.name), &args, &getter.returns, &getter.body("self.0"));
+            p.gap();
+        }
+        for oneof in message.oneofs().filter(|oneof| !oneof.is_synthetic()) {
+            let mut numbers: Vec<u32> = oneof.fields().map(|field| field.number()).collect();
+            numbers.sort_unstable();
+            p.doc(&format!("The member of `oneof {}` that counts, which is the one that comes last.", oneof.name()));
+            p.line("#[inline]");
+            let mut name = names::method(oneof.name(), READER_METHODS);
+            while fields.iter().any(|field| names::method(&field.name, READER_METHODS) == name) {
+                name.push('_');
+            }
+            p.block(format!("pub fn {name}(&self) -> Option<pz::Field<'a>>"), |p| {
+                p.fill("self.0.last_of(&[", &numbers.iter().map(u32::to_string).collect::<Vec<_>>(), "])");
+            });
             p.gap();
         }
     });
@@ -204,26 +223,25 @@ impl Getter {
         let element = element_type(generator, field);
         let (function, returns) = match (&field.kind, field.repeated) {
             (Kind::Message(_), true) => ("messages".to_owned(), format!("pz::Messages<'a, {element}>")),
-            (Kind::Message(_), false) => ("last_message".to_owned(), format!("Option<{element}>")),
-            (kind, repeated) => {
-                let inferred = field.scalar_kind().unwrap_or("Bytes");
-                let spelled = match kind {
+            (Kind::Message(_), false) => ("message".to_owned(), format!("Option<{element}>")),
+            (kind, true) => {
+                let kind = match kind {
                     Kind::Enum(_) => format!("Enum<{element}>"),
-                    _ => inferred.to_owned(),
+                    _ => field.scalar_kind().unwrap_or("Bytes").to_owned(),
                 };
-                if repeated {
-                    (format!("repeated::<pz::kind::{inferred}>"), format!("pz::Repeated<'a, pz::kind::{spelled}>"))
-                } else {
-                    (format!("last::<pz::kind::{inferred}>"), format!("Option<{element}>"))
-                }
+                ("repeated".to_owned(), format!("pz::Repeated<'a, pz::kind::{kind}>"))
+            }
+            (_, false) => {
+                let kind = field.scalar_kind().unwrap_or("Bytes");
+                (format!("last::<pz::kind::{kind}>"), format!("Option<{element}>"))
             }
         };
         Self { name: names::method(&field.name, taken), returns: format!(" -> {returns}"), function, id: field.number }
     }
 
-    /// The lines of the method's body, for a message whose encoding is reached by `bytes`.
-    pub(crate) fn body(&self, bytes: &str) -> Vec<String> {
-        vec![format!("pz::{}({bytes}, {})", self.function, self.id)]
+    /// The lines of the method's body, for a message that is reached by `view`.
+    pub(crate) fn body(&self, view: &str) -> Vec<String> {
+        vec![format!("{view}.{}({})", self.function, self.id)]
     }
 }
 

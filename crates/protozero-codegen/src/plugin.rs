@@ -2,9 +2,9 @@
 
 use prost::Message as _;
 use prost_reflect::DescriptorPool;
-use prost_types::FileDescriptorSet;
 use prost_types::compiler::code_generator_response::{Feature, File};
 use prost_types::compiler::{CodeGeneratorRequest, CodeGeneratorResponse};
+use prost_types::{FileDescriptorProto, FileDescriptorSet};
 
 use crate::{Config, Error};
 
@@ -29,6 +29,11 @@ pub fn run_plugin(request: &[u8]) -> Result<Vec<u8>, Error> {
 
 fn answer(request: CodeGeneratorRequest) -> Result<Vec<File>, String> {
     let config = parameters(request.parameter())?;
+    // What comes next takes no other for granted: it panics.
+    let known = |file: &&FileDescriptorProto| matches!(file.syntax(), "" | "proto2" | "proto3");
+    if let Some(file) = request.proto_file.iter().find(|file| !known(file)) {
+        return Err(format!("{}: syntax `{}` is not supported, only proto2 and proto3", file.name(), file.syntax()));
+    }
     let pool = DescriptorPool::from_file_descriptor_set(FileDescriptorSet { file: request.proto_file })
         .map_err(|error| error.to_string())?;
     let output = config.generate(&pool, &request.file_to_generate).map_err(|error| error.to_string())?;

@@ -156,6 +156,23 @@ impl Printer {
         self.line(format!("]{tail}"));
     }
 
+    /// `head a, b, c tail`, filling as many lines as it takes; for what rustfmt leaves alone.
+    pub(crate) fn fill(&mut self, head: &str, words: &[String], tail: &str) {
+        let mut line = head.to_owned();
+        for (index, word) in words.iter().enumerate() {
+            let end = if index + 1 == words.len() { tail } else { "," };
+            if !self.fits(&format!("{line}{word}{end}")) {
+                self.line(line.trim_end());
+                line = "    ".to_owned();
+            }
+            line += &format!("{word}{end} ");
+        }
+        if words.is_empty() {
+            line = line.trim_end().to_owned() + tail;
+        }
+        self.line(line.trim_end());
+    }
+
     fn fits(&self, line: &str) -> bool {
         self.depth * 4 + line.len() <= WIDTH
     }

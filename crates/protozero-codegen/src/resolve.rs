@@ -201,8 +201,9 @@ impl Resolver {
 
     fn message(&mut self, scope: &Scope, message: &MessageDescriptor) {
         let name = avoid(message.name(), |name| RESERVED_TYPES.contains(&name) || names::is_keyword(name));
-        let suffix =
-            self.claim(scope, |suffix| ["", "Writer", "Reader"].map(|role| format!("{name}{suffix}{role}")).to_vec());
+        let suffix = self.claim(scope, |suffix| {
+            ["", "Writer", "Reader", "Decoder"].map(|role| format!("{name}{suffix}{role}")).to_vec()
+        });
         let stem = name + &suffix;
         let module = self.module(scope, &stem);
         let inside = scope.inside(&module);

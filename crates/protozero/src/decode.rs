@@ -1,7 +1,10 @@
 //! The zero-copy decoder (`docs/spec/protozero.md` §8.1).
 
 use core::fmt;
+use core::iter::FusedIterator;
+use core::str::Utf8Error;
 
+use crate::Message;
 use crate::wire::{self, MAX_FIELD_ID, MAX_MESSAGE_LENGTH, WireType};
 
 /// Input that is not a protobuf message.
@@ -24,10 +27,26 @@ impl core::error::Error for DecodeError {}
 /// Ends at the end of the input or at the first field that is malformed; [`is_malformed`](Self::is_malformed) tells which. Never
 /// allocates and never recurses: a nested message is a field of bytes to make another `Fields` of. Fields with numbers above
 /// [`MAX_FIELD_ID`] and values longer than [`MAX_MESSAGE_LENGTH`] are passed over.
-#[derive(Clone, Copy, Debug)]
+///
+/// # Examples
+///
+/// ```
+/// use esatto_protozero::{Fields, Value};
+///
+/// let mut fields = Fields::new(b"\x08\x96\x01\x12\x02hi\x1a\x63cut");
+/// let number = fields.next().unwrap();
+/// assert_eq!((number.id, number.value), (1, Value::Varint(150)));
+/// assert_eq!(fields.next().unwrap().as_str(), Ok("hi"));
+///
+/// // Field 3 claims 99 bytes that are not there.
+/// assert_eq!(fields.next(), None);
+/// assert!(fields.is_malformed());
+/// assert_eq!((fields.offset(), fields.rest()), (7, &b"\x1a\x63cut"[..]));
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Fields<'a> {
+    rest: &'a [u8],
     input: &'a [u8],
-    offset: usize,
 }
 
 impl<'a> Fields<'a> {
@@ -35,102 +54,168 @@ impl<'a> Fields<'a> {
     #[inline]
     #[must_use]
     pub const fn new(input: &'a [u8]) -> Self {
-        Self { input, offset: 0 }
+        Self { rest: input, input }
+    }
+
+    /// The first field numbered `id`, wherever this iterator is, which stays there.
+    ///
+    /// Protobuf wants the last occurrence of a singular field to win: this is for messages that are known to have one.
+    #[must_use]
+    pub fn first(&self, id: u32) -> Option<Field<'a>> {
+        Self::new(self.input).find(|field| field.id == id)
     }
 
     /// Bytes consumed so far: where the next field begins, or where the malformed one does.
     #[inline]
     #[must_use]
     pub const fn offset(&self) -> usize {
-        self.offset
+        self.input.len() - self.rest.len()
+    }
+
+    /// The whole message.
+    #[inline]
+    #[must_use]
+    pub const fn input(&self) -> &'a [u8] {
+        self.input
     }
 
     /// What has not been consumed.
     #[inline]
     #[must_use]
-    pub fn rest(&self) -> &'a [u8] {
-        &self.input[self.offset..]
+    pub const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// Back to the first field.
+    #[inline]
+    pub const fn rewind(&mut self) {
+        self.rest = self.input;
     }
 
     /// After the last field: true if input is left that is not a field.
     #[inline]
     #[must_use]
     pub const fn is_malformed(&self) -> bool {
-        self.offset < self.input.len()
+        !self.rest.is_empty()
     }
 
-    /// Consumes all fields and tells whether they are well-formed.
+    /// Consumes all fields and tells whether they are well-formed. The contents of nested messages are not looked at.
     ///
     /// # Errors
     ///
     /// With the offset of the first field that is not.
     pub fn check(mut self) -> Result<(), DecodeError> {
         while self.next().is_some() {}
-        if self.is_malformed() { Err(DecodeError { offset: self.offset }) } else { Ok(()) }
+        if self.is_malformed() { Err(DecodeError { offset: self.offset() }) } else { Ok(()) }
     }
 
     /// The next field and the bytes it takes, tag included.
     #[inline]
     pub fn next_with_bytes(&mut self) -> Option<(Field<'a>, &'a [u8])> {
         loop {
-            let (field, len) = decode_field(&self.input[self.offset..])?;
-            let bytes = &self.input[self.offset..self.offset + len];
-            self.offset += len;
+            let before = self.rest;
+            let (field, rest) = read_field(before)?;
+            self.rest = rest;
             if let Some(field) = field {
-                return Some((field, bytes));
+                return Some((field, &before[..before.len() - rest.len()]));
             }
         }
+    }
+
+    /// What [`next`](Iterator::next) does with the rare field: a long tag, or one to be passed over.
+    #[cold]
+    #[inline(never)]
+    fn next_rare(&mut self) -> Option<Field<'a>> {
+        self.next_with_bytes().map(|(field, _)| field)
     }
 }
 
 impl<'a> Iterator for Fields<'a> {
     type Item = Field<'a>;
 
-    #[inline]
+    // Always inlined into the loops of users, where the `Option`, the field and the value dissolve into registers: that
+    // makes it twice as fast (1.7 instead of 3.6 ns for each field of a real trace). In return it is small: one reading of
+    // a varint serves numbers (wire type 0) and lengths (2), and what is rare is called.
+    #[inline(always)]
     fn next(&mut self) -> Option<Field<'a>> {
-        self.next_with_bytes().map(|(field, _)| field)
+        let (tag, rest) = match self.rest {
+            [tag @ 0..=0x7f, rest @ ..] => (u32::from(*tag), rest),
+            [low, high @ 0..=0x7f, rest @ ..] => (u32::from(*low & 0x7f) | u32::from(*high) << 7, rest),
+            [] => return None,
+            _ => return self.next_rare(),
+        };
+        let id = tag >> 3;
+        if id == 0 {
+            return None;
+        }
+        let (value, rest) = if tag & 5 == 0 {
+            let (v, size) = wire::read_varint(rest);
+            if size == 0 {
+                return None;
+            }
+            let rest = rest.get(size..)?;
+            if tag & 2 == WireType::Varint as u32 {
+                (Value::Varint(v), rest)
+            } else {
+                if v > MAX_MESSAGE_LENGTH as u64 {
+                    return self.next_rare();
+                }
+                let (bytes, rest) = rest.split_at_checked(v as usize)?;
+                (Value::Bytes(bytes), rest)
+            }
+        } else if tag & 7 == WireType::Fixed64 as u32 {
+            let (bytes, rest) = rest.split_first_chunk()?;
+            (Value::Fixed64(u64::from_le_bytes(*bytes)), rest)
+        } else if tag & 7 == WireType::Fixed32 as u32 {
+            let (bytes, rest) = rest.split_first_chunk()?;
+            (Value::Fixed32(u32::from_le_bytes(*bytes)), rest)
+        } else {
+            return None;
+        };
+        self.rest = rest;
+        Some(Field { id, value })
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.rest.len() / 2))
     }
 }
 
-/// Reads one field: itself (or `None` if it is to be passed over) and the number of bytes it takes.
-#[inline]
-fn decode_field(input: &[u8]) -> Option<(Option<Field<'_>>, usize)> {
-    let (tag, mut at) = match *input.first()? {
-        byte @ 0..=0x7f => (u64::from(byte), 1),
-        _ => wire::decode_varint(input)?,
-    };
-    let id = tag >> 3;
-    if id == 0 {
+impl FusedIterator for Fields<'_> {}
+
+/// Reads any field: itself (or `None` if it is to be passed over) and the input after it.
+fn read_field(input: &[u8]) -> Option<(Option<Field<'_>>, &[u8])> {
+    let (tag, rest) = split_varint(input)?;
+    if tag >> 3 == 0 {
         return None;
     }
-    let rest = &input[at..];
-    let value = match WireType::from_tag(tag)? {
+    let (value, rest) = match WireType::from_tag(tag)? {
         WireType::Varint => {
-            let (v, n) = wire::decode_varint(rest)?;
-            at += n;
-            Some(Value::Varint(v))
+            let (v, rest) = split_varint(rest)?;
+            (Some(Value::Varint(v)), rest)
         }
         WireType::Fixed64 => {
-            at += 8;
-            Some(Value::Fixed64(u64::from_le_bytes(*rest.first_chunk()?)))
+            let (bytes, rest) = rest.split_first_chunk()?;
+            (Some(Value::Fixed64(u64::from_le_bytes(*bytes))), rest)
         }
         WireType::Fixed32 => {
-            at += 4;
-            Some(Value::Fixed32(u32::from_le_bytes(*rest.first_chunk()?)))
+            let (bytes, rest) = rest.split_first_chunk()?;
+            (Some(Value::Fixed32(u32::from_le_bytes(*bytes))), rest)
         }
         WireType::LengthDelimited => {
-            let (len, n) = wire::decode_varint(rest)?;
-            let len = usize::try_from(len).ok()?;
-            let bytes = rest[n..].get(..len)?;
-            at += n + len;
-            (len <= MAX_MESSAGE_LENGTH).then_some(Value::Bytes(bytes))
+            let (len, rest) = split_varint(rest)?;
+            let (bytes, rest) = rest.split_at_checked(usize::try_from(len).ok()?)?;
+            ((bytes.len() <= MAX_MESSAGE_LENGTH).then_some(Value::Bytes(bytes)), rest)
         }
     };
-    let field = match (u32::try_from(id), value) {
-        (Ok(id), Some(value)) if id <= MAX_FIELD_ID => Some(Field { id, value }),
-        _ => None,
-    };
-    Some((field, at))
+    let id = u32::try_from(tag >> 3).ok().filter(|id| *id <= MAX_FIELD_ID);
+    Some((id.zip(value).map(|(id, value)| Field { id, value }), rest))
+}
+
+fn split_varint(input: &[u8]) -> Option<(u64, &[u8])> {
+    let (v, size) = wire::decode_varint(input)?;
+    Some((v, &input[size..]))
 }
 
 /// One field of an encoded message.
@@ -155,9 +240,23 @@ pub enum Value<'a> {
     Fixed32(u32),
 }
 
+impl Value<'_> {
+    /// How the value is laid out.
+    #[inline]
+    #[must_use]
+    pub const fn wire_type(&self) -> WireType {
+        match self {
+            Value::Varint(_) => WireType::Varint,
+            Value::Fixed64(_) => WireType::Fixed64,
+            Value::Bytes(_) => WireType::LengthDelimited,
+            Value::Fixed32(_) => WireType::Fixed32,
+        }
+    }
+}
+
 /// Accessors convert what the wire type can carry; a value of another kind reads as 0 or as empty.
 impl<'a> Field<'a> {
-    /// As `uint64` or `fixed64`.
+    /// As `uint64` or `fixed64`; `fixed32` fits, too.
     #[inline]
     #[must_use]
     pub const fn as_u64(&self) -> u64 {
@@ -168,7 +267,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// As `int64` or `sfixed64`.
+    /// As `int64` or `sfixed64`; `sfixed32` fits, too.
     #[inline]
     #[must_use]
     pub const fn as_i64(&self) -> i64 {
@@ -178,35 +277,49 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// As `uint32` or `fixed32`: the low 32 bits.
+    /// As `uint32` or `fixed32`: the low 32 bits of a varint.
     #[inline]
     #[must_use]
     pub const fn as_u32(&self) -> u32 {
-        self.as_u64() as u32
+        match self.value {
+            Value::Varint(v) => v as u32,
+            Value::Fixed32(v) => v,
+            Value::Fixed64(_) | Value::Bytes(_) => 0,
+        }
     }
 
-    /// As `int32` or `sfixed32`: the low 32 bits.
+    /// As `int32`, `sfixed32` or an enumeration: the low 32 bits of a varint.
     #[inline]
     #[must_use]
     pub const fn as_i32(&self) -> i32 {
-        self.as_u64() as u32 as i32
+        self.as_u32() as i32
     }
 
-    /// As `sint32` or `sint64`.
+    /// As `sint64`.
     #[inline]
     #[must_use]
-    pub const fn as_sint(&self) -> i64 {
+    pub const fn as_sint64(&self) -> i64 {
         match self.value {
             Value::Varint(v) => wire::unzigzag(v),
             _ => 0,
         }
     }
 
-    /// As `bool`.
+    /// As `sint32`: the low 32 bits of a varint, of which the lowest is the sign.
+    #[inline]
+    #[must_use]
+    pub const fn as_sint32(&self) -> i32 {
+        match self.value {
+            Value::Varint(v) => wire::unzigzag(v as u32 as u64) as i32,
+            _ => 0,
+        }
+    }
+
+    /// As `bool`: a varint that is not 0.
     #[inline]
     #[must_use]
     pub const fn as_bool(&self) -> bool {
-        self.as_u64() != 0
+        matches!(self.value, Value::Varint(1..))
     }
 
     /// As `float`.
@@ -236,6 +349,38 @@ impl<'a> Field<'a> {
         match self.value {
             Value::Bytes(bytes) => bytes,
             _ => &[],
+        }
+    }
+
+    /// As `string`. Nobody checks what writers put into one, hence the check here.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not UTF-8.
+    #[inline]
+    pub const fn as_str(&self) -> Result<&'a str, Utf8Error> {
+        core::str::from_utf8(self.as_bytes())
+    }
+
+    /// Appends the field to another message, with the shortest tag and length: how unknown fields are passed on.
+    ///
+    /// ```
+    /// use esatto_protozero::{Fields, HeapBuffer};
+    ///
+    /// // A length may take more bytes than it needs.
+    /// let mut buffer = HeapBuffer::new();
+    /// let mut message = buffer.message();
+    /// Fields::new(b"\x0a\x82\x80\x80\x00hi").for_each(|field| field.write_to(&mut message));
+    /// drop(message);
+    /// assert_eq!(buffer.to_vec(), b"\x0a\x02hi");
+    /// ```
+    #[inline]
+    pub fn write_to(&self, message: &mut Message<'_>) {
+        match self.value {
+            Value::Varint(v) => message.varint(self.id, v),
+            Value::Fixed64(v) => message.fixed64(self.id, v),
+            Value::Fixed32(v) => message.fixed32(self.id, v),
+            Value::Bytes(v) => message.bytes(self.id, v),
         }
     }
 }

@@ -50,12 +50,16 @@ extern crate std;
 #[allow(unsafe_code, reason = "the raw cursor, and the sinks that hand it memory")]
 pub mod cursor;
 mod decode;
+#[cfg(feature = "alloc")]
+pub mod framing;
+mod index;
 mod message;
 #[cfg(feature = "alloc")]
 mod owned;
 mod repeated;
 #[cfg(feature = "alloc")]
 mod scattered_buffer;
+pub mod view;
 pub mod wire;
 mod writer;
 
@@ -64,10 +68,14 @@ pub use cursor::fixed::{BufferFull, SliceBuffer, StaticBuffer, encode_into};
 pub use cursor::heap::{HeapBuffer, append_to};
 pub use cursor::scattered::{Delegate, Filled, ScatteredWriter};
 pub use decode::{DecodeError, Field, Fields, Value};
+pub use index::{Index, MAX_INDEXED_ID, MAX_SLOTS, Schema};
+#[doc(hidden)]
+pub use index::{Slot, slots, table, table_len};
 pub use message::Message;
 #[cfg(feature = "alloc")]
 pub use owned::*;
 pub use repeated::*;
 #[cfg(feature = "alloc")]
 pub use scattered_buffer::ScatteredBuffer;
+pub use view::{Lookup, Scan, UnknownFields, View};
 pub use writer::Writer;

@@ -250,11 +250,15 @@ pub mod take {
         Ok(value.is_some())
     }
 
-    /// One value of a repeated scalar, or many packed ones.
+    /// One value of a repeated scalar, or many packed ones, which have to be whole.
     pub fn scalars<K: Scalar>(slot: &mut Vec<K::Native>, field: Field<'_>) -> Result<bool, DecodeError> {
         let fits = match field.value {
             Value::Bytes(packed) => {
-                slot.extend(Repeated::<K>::of_packed(packed));
+                let mut values = Repeated::<K>::of_packed(packed);
+                slot.extend(&mut values);
+                if values.is_malformed() {
+                    return Err(DecodeError { offset: packed.len() - values.rest_of_packed().len() });
+                }
                 true
             }
             value => K::read(value).map(|value| slot.push(value)).is_some(),

@@ -111,17 +111,62 @@ pub const fn encode_varint(mut v: u64, out: &mut [u8; MAX_VARINT_SIZE]) -> usize
 #[inline]
 #[must_use]
 pub const fn decode_varint(bytes: &[u8]) -> Option<(u64, usize)> {
-    let mut value = 0u64;
+    match read_varint(bytes) {
+        (_, 0) => None,
+        read => Some(read),
+    }
+}
+
+/// [`decode_varint`] with 0 bytes for what is not a varint, a pair that is returned in registers.
+#[inline]
+pub(crate) const fn read_varint(bytes: &[u8]) -> (u64, usize) {
+    match bytes {
+        [byte @ 0..=0x7f, ..] => (*byte as u64, 1),
+        [low, high @ 0..=0x7f, ..] => ((*low & 0x7f) as u64 | (*high as u64) << 7, 2),
+        _ => read_long_varint(bytes),
+    }
+}
+
+/// Most varints are short; the rest is out of line, to keep the loops around it small.
+#[inline(never)]
+const fn read_long_varint(bytes: &[u8]) -> (u64, usize) {
+    let Some((head, tail)) = bytes.split_first_chunk() else { return read_last_varint(bytes) };
+    let word = u64::from_le_bytes(*head);
+    // The lowest of the bits that say `this byte is the last`, and everything below it.
+    let last = !word & 0x8080_8080_8080_8080;
+    if last != 0 {
+        let mask = last ^ (last - 1);
+        return (gather(word & mask), last.trailing_zeros() as usize / 8 + 1);
+    }
+    match tail {
+        [ninth @ 0..=0x7f, ..] => (gather(word) | (*ninth as u64) << 56, 9),
+        [ninth, tenth @ 0..=0x7f, ..] => (gather(word) | ((*ninth & 0x7f) as u64) << 56 | (*tenth as u64) << 63, 10),
+        _ => (0, 0),
+    }
+}
+
+/// The low seven bits of each of eight bytes, side by side.
+#[inline]
+const fn gather(word: u64) -> u64 {
+    let word = word & 0x7f7f_7f7f_7f7f_7f7f;
+    let word = (word & 0x007f_007f_007f_007f) | (word & 0x7f00_7f00_7f00_7f00) >> 1;
+    let word = (word & 0x0000_3fff_0000_3fff) | (word & 0x3fff_0000_3fff_0000) >> 2;
+    (word & 0x0fff_ffff) | (word & 0x0fff_ffff_0000_0000) >> 4
+}
+
+/// A varint among the last seven bytes of the input.
+const fn read_last_varint(bytes: &[u8]) -> (u64, usize) {
+    let mut value = 0;
     let mut n = 0;
-    while n < bytes.len() && n < MAX_VARINT_SIZE {
+    while n < bytes.len() {
         let byte = bytes[n];
         value |= ((byte & 0x7f) as u64) << (7 * n as u32);
         n += 1;
-        if byte & 0x80 == 0 {
-            return Some((value, n));
+        if byte < 0x80 {
+            return (value, n);
         }
     }
-    None
+    (0, 0)
 }
 
 #[cfg(test)]

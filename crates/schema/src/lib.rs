@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use esatto_protozero::{HeapBuffer, Owned};
-//! use esatto_schema::{TraceConfig, TracePacketReader, TracePacketWriter, trace_config};
+//! use esatto_schema::{TraceConfig, TracePacketReader, TracePacketWriter, trace_config, trace_packet};
 //!
 //! // Writers append in place.
 //! let mut buffer = HeapBuffer::new();
@@ -21,13 +21,19 @@
 //! assert_eq!(packet.timestamp(), Some(42));
 //! assert_eq!(packet.for_testing().unwrap().str(), Some(&b"hello"[..]));
 //!
+//! // For more than a field or two they look for all of them at once.
+//! let packet = packet.decoder();
+//! assert_eq!((packet.timestamp(), packet.trusted_uid()), (Some(42), None));
+//! assert_eq!(packet.data().map(|field| field.id), Some(trace_packet::field::FOR_TESTING));
+//!
 //! // Owned types are for what is kept and compared: configurations, requests and their replies.
 //! let buffers = vec![trace_config::BufferConfig { size_kb: Some(1024), ..Default::default() }];
 //! let config = TraceConfig { buffers, duration_ms: Some(5000), ..TraceConfig::default() };
 //! assert_eq!(TraceConfig::decode(&config.encode()), Ok(config));
 //! ```
 //!
-//! Members of a oneof are fields like others: writing two writes two, and what that means is up to the reader. An owned
+//! Members of a oneof are fields like others: writing two writes two, and all of them can be read; the reader's method named
+//! after the oneof tells which comes last. An owned
 //! value keeps what it does not know in `unknown_fields` and encodes it behind the rest.
 //!
 //! # Features

@@ -17,7 +17,7 @@ pub use esatto_shm::fuzz_chunk_data as shm_chunk_data;
 pub use esatto_shm::fuzz_service_region as shm_region;
 pub use esatto_trace::fuzz_file as trace_file;
 pub use esatto_trace::fuzz_packet as trace_packet;
-pub use protozero::{protozero_fields, protozero_owned};
+pub use protozero::{protozero_fields, protozero_framing, protozero_index, protozero_owned};
 pub use service::service;
 pub use text_format::text_format;
 
@@ -25,12 +25,14 @@ pub use text_format::text_format;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 15] = [
     ("buffer", buffer),
     ("codegen_plugin", codegen_plugin),
     ("ipc_frames", ipc_frames),
     ("ipc_host", ipc_host),
     ("protozero_fields", protozero_fields),
+    ("protozero_framing", protozero_framing),
+    ("protozero_index", protozero_index),
     ("protozero_owned", protozero_owned),
     ("service", service),
     ("service_commit", service_commit),

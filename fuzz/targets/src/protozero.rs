@@ -1,8 +1,10 @@
 //! The decoder, and values made by it.
 
+use esatto_protozero::framing::{FrameReader, FramingError};
 use esatto_protozero::{Fields, HeapBuffer, Owned, Value};
 use esatto_schema::{
-    CommitDataRequest, InitializeConnectionRequest, TraceConfig, TracePacketReader, TraceReader, TrackEventReader,
+    CommitDataRequest, InitializeConnectionRequest, TraceConfig, TracePacketReader, TraceReader, TrackDescriptorReader,
+    TrackEventReader, trace_packet, track_event,
 };
 
 /// Levels that are looked into.
@@ -28,7 +30,7 @@ fn walk(bytes: &[u8], depth: u32) {
         assert!(before <= start && start < fields.offset(), "fields lie one after the other");
         assert_eq!(encoded, &bytes[start..fields.offset()]);
         before = fields.offset();
-        let _ = (field.as_bool(), field.as_f32(), field.as_f64(), field.as_i32(), field.as_sint(), field.as_u32());
+        let _ = (field.as_bool(), field.as_f32(), field.as_f64(), field.as_i32(), field.as_sint64(), field.as_sint32(), field.as_u32());
         if depth > 0 {
             walk(field.as_bytes(), depth - 1);
         }
@@ -82,4 +84,118 @@ fn round_trip<M: Owned>(bytes: &[u8]) {
         // Not the messages: a NaN is not equal to itself.
         assert_eq!(again.encode(), encoded);
     }
+}
+
+/// The two forms of generated readers, and the fields themselves, agree.
+pub fn protozero_index(bytes: &[u8]) {
+    for packet in TraceReader::new(bytes).packet().chain([TracePacketReader::new(bytes)]) {
+        indexed_packet(packet);
+        packet.track_event().into_iter().for_each(indexed_event);
+        packet.track_descriptor().into_iter().for_each(indexed_descriptor);
+    }
+    indexed_event(TrackEventReader::new(bytes));
+    indexed_descriptor(TrackDescriptorReader::new(bytes));
+}
+
+/// Asserts that getters return the same, scanned and indexed; iterators are walked.
+macro_rules! assert_same {
+    ($reader:ident, $decoder:ident: $($getter:ident)*; each $($repeated:ident)*; nested $($message:ident)*) => {
+        assert_eq!($reader.check(), $decoder.check());
+        $(assert_eq!($reader.$getter(), $decoder.$getter());)*
+        $(
+            let (mut scanned, mut indexed) = ($reader.$repeated(), $decoder.$repeated());
+            assert!(scanned.by_ref().eq(indexed.by_ref()));
+            assert_eq!(scanned.rest_of_packed(), indexed.rest_of_packed());
+        )*
+        $(
+            let (scanned, indexed) = ($reader.$message().into_iter(), $decoder.$message().into_iter());
+            assert!(scanned.map(|message| message.as_bytes()).eq(indexed.map(|message| message.as_bytes())));
+        )*
+    };
+}
+
+fn indexed_packet(packet: TracePacketReader<'_>) {
+    let decoder = packet.decoder();
+    assert_same! {
+        packet, decoder:
+        timestamp timestamp_clock_id trusted_uid trusted_packet_sequence_id trusted_pid sequence_flags
+        previous_packet_dropped compressed_packets synchronization_marker machine_id data;
+        each;
+        nested track_event track_descriptor interned_data trace_packet_defaults for_testing clock_snapshot trace_config
+    };
+    let known = |id: u32| packet.fields().filter(|field| field.id == id).last();
+    let timestamp = known(trace_packet::field::TIMESTAMP).filter(|field| !matches!(field.value, Value::Bytes(_)));
+    if let Some(field) = timestamp {
+        assert_eq!(decoder.timestamp(), Some(field.as_u64()));
+    }
+    assert_eq!(decoder.fields().count(), packet.fields().count());
+    assert!(decoder.unknown_fields().all(|field| field.id != trace_packet::field::TIMESTAMP));
+}
+
+fn indexed_event(event: TrackEventReader<'_>) {
+    let decoder = event.decoder();
+    assert_same! {
+        event, decoder:
+        r#type name name_iid track_uuid timestamp_absolute_us timestamp_delta_us counter_value name_field timestamp;
+        each category_iids categories flow_ids flow_ids_old terminating_flow_ids extra_counter_values
+             extra_counter_track_uuids;
+        nested debug_annotations task_execution log_message source_location
+    };
+    let categories = event.fields().filter(|field| field.id == track_event::field::CATEGORIES);
+    let categories = categories.filter(|field| matches!(field.value, Value::Bytes(_)));
+    assert!(decoder.categories().eq(categories.map(|field| field.as_bytes())));
+}
+
+fn indexed_descriptor(descriptor: TrackDescriptorReader<'_>) {
+    let decoder = descriptor.decoder();
+    assert_same! {
+        descriptor, decoder:
+        uuid parent_uuid name static_name static_or_dynamic_name;
+        each;
+        nested process thread counter
+    };
+}
+
+/// A stream of messages in one piece and in several: the first byte says in how many, and a byte each says where to cut.
+pub fn protozero_framing(bytes: &[u8]) {
+    let Some((&cuts, rest)) = bytes.split_first() else { return };
+    let (cuts, stream) = rest.split_at(usize::from(cuts).min(rest.len()));
+    let whole = frames(&[stream]);
+    let mut pieces = Vec::new();
+    let mut left = stream;
+    for &cut in cuts {
+        let (piece, rest) = left.split_at(usize::from(cut).min(left.len()));
+        pieces.push(piece);
+        left = rest;
+    }
+    pieces.push(left);
+    assert_eq!(frames(&pieces), whole);
+
+    // What is not read at once is the same later.
+    let mut reader = FrameReader::new();
+    pieces.iter().for_each(|piece| drop(reader.feed(piece)));
+    assert_eq!(drain(&mut reader, &[]), whole.0);
+    assert_eq!((reader.unread(), reader.error()), (whole.1, whole.2));
+
+    let fields = Fields::new(stream).take(whole.0.len());
+    if whole.0.iter().all(|(id, _)| *id <= esatto_protozero::wire::MAX_FIELD_ID) {
+        assert!(fields.map(|field| (field.id, field.as_bytes().to_vec())).eq(whole.0));
+    }
+}
+
+type Frames = Vec<(u32, Vec<u8>)>;
+
+fn frames(pieces: &[&[u8]]) -> (Frames, usize, Option<FramingError>) {
+    let mut reader = FrameReader::new();
+    let frames = pieces.iter().flat_map(|piece| drain(&mut reader, piece)).collect();
+    (frames, reader.unread(), reader.error())
+}
+
+fn drain(reader: &mut FrameReader, piece: &[u8]) -> Frames {
+    let mut frames = reader.feed(piece);
+    let mut out = Vec::new();
+    while let Ok(Some(frame)) = frames.next_frame() {
+        out.push((frame.id, frame.bytes.to_vec()));
+    }
+    out
 }

@@ -26,6 +26,8 @@ targets! {
     ipc_frames
     ipc_host
     protozero_fields
+    protozero_framing
+    protozero_index
     protozero_owned
     service
     service_commit

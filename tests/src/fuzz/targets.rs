@@ -86,7 +86,7 @@ fn fields(bytes: &[u8]) {
         let mut count = 0;
         for field in fields.by_ref() {
             count += 1;
-            let _ = (field.as_u64(), field.as_i64(), field.as_sint(), field.as_bool(), field.as_f64());
+            let _ = (field.as_u64(), field.as_i64(), field.as_sint64(), field.as_bool(), field.as_f64());
             if let Value::Bytes(value) = field.value {
                 if depth < 20 {
                     count += walk(value, depth + 1);

@@ -19,3 +19,13 @@ fn they_are_written_and_read_like_fields() {
     assert_eq!(reader.extra_messages().count(), 2);
     assert_eq!(reader.fields().nth(1).unwrap().id, everything_extension::EXTRA_NUMBER);
 }
+
+#[test]
+fn decoders_have_them_too() {
+    let mut buffer = HeapBuffer::new();
+    EverythingWriter::from(buffer.message()).extra_number(7).a_bool(true).extra_number(8);
+    let bytes = buffer.to_vec();
+    let decoder = EverythingReader::new(&bytes).decoder();
+    assert_eq!((decoder.a_bool(), decoder.extra_number(), decoder.extra_text()), (Some(true), Some(8), None));
+    assert_eq!(decoder.unknown_fields().count(), 2, "of the message alone they are unknown");
+}

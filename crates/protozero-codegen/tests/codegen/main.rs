@@ -7,6 +7,7 @@ mod generated;
 
 mod both_directions_agree_with_prost_reflect;
 mod checked_in_code_is_what_is_generated;
+mod decoders_agree_with_prost_reflect_on_any_message;
 mod extensions_are_methods_of_the_extended_message;
 mod generated_code_is_formatted;
 mod maps_and_oneofs_are_maps_and_enumerations;

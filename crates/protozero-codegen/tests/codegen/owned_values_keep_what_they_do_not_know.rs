@@ -81,3 +81,11 @@ fn len(mut n: usize) -> Vec<u8> {
     out.push(n as u8);
     out
 }
+
+#[test]
+fn packed_values_have_to_be_whole() {
+    // `packed_int32s = 63` and `packed_sfixed32s = 71`, after two bytes of something else.
+    assert_eq!(Everything::decode(b"\x18\x01\xfa\x03\x02\x01\x80"), Err(DecodeError { offset: 6 }));
+    assert_eq!(Everything::decode(b"\x18\x01\xba\x04\x05\x01\x00\x00\x00\x02"), Err(DecodeError { offset: 9 }));
+    assert_eq!(Everything::decode(b"\xba\x04\x04\x01\x00\x00\x00").unwrap().packed_sfixed32s, [1]);
+}

@@ -46,3 +46,16 @@ fn with_an_error_it_can_print() {
     assert!(error("layout").starts_with("option `layout` takes packages|flat"));
     assert!(esatto_protozero_codegen::run_plugin(b"\xff").is_err());
 }
+
+#[test]
+fn editions_are_refused() {
+    let file = prost_types::FileDescriptorProto {
+        name: Some("new.proto".to_owned()),
+        syntax: Some("editions".to_owned()),
+        ..Default::default()
+    };
+    let request = CodeGeneratorRequest { proto_file: vec![file], ..CodeGeneratorRequest::default() };
+    let response = esatto_protozero_codegen::run_plugin(&request.encode_to_vec()).unwrap();
+    let error = CodeGeneratorResponse::decode(&response[..]).unwrap().error.unwrap();
+    assert_eq!(error, "new.proto: syntax `editions` is not supported, only proto2 and proto3");
+}

@@ -4,7 +4,14 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! message {
-    ($(#[$writer_doc:meta])* writer $writer:ident; $(#[$reader_doc:meta])* reader $reader:ident;) => {
+    (
+        $(#[$writer_doc:meta])*
+        writer $writer:ident;
+        $(#[$reader_doc:meta])*
+        reader $reader:ident;
+        decoder $decoder:ident;
+        fields $($id:literal),*;
+    ) => {
         $(#[$writer_doc])*
         #[derive(Debug)]
         pub struct $writer<'w>($crate::Message<'w>);
@@ -30,12 +37,22 @@ macro_rules! message {
 
         $(#[$reader_doc])*
         #[derive(Clone, Copy, Debug, Default)]
-        pub struct $reader<'a>(&'a [u8]);
+        pub struct $reader<'a, I = $crate::Scan>($crate::View<'a, I>);
+
+        #[doc = concat!("A [`", stringify!($reader), "`] that knows where each field is.")]
+        pub type $decoder<'a> = $reader<'a, $crate::Index<$reader<'static>>>;
+
+        impl $crate::Schema for $reader<'static> {
+            const FIELDS: &'static [u32] = &[$($id),*];
+            const TABLE: &'static [u8] =
+                &$crate::table::<{ $crate::table_len(<$reader<'static> as $crate::Schema>::FIELDS) }>(Self::FIELDS);
+            type Slots = [$crate::Slot; $crate::slots(<$reader<'static> as $crate::Schema>::FIELDS)];
+        }
 
         impl<'a> From<&'a [u8]> for $reader<'a> {
             #[inline]
             fn from(bytes: &'a [u8]) -> Self {
-                Self(bytes)
+                Self::new(bytes)
             }
         }
 
@@ -44,7 +61,7 @@ macro_rules! message {
             #[inline]
             #[must_use]
             pub const fn new(bytes: &'a [u8]) -> Self {
-                Self(bytes)
+                Self($crate::View::new(bytes))
             }
 
             /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
@@ -55,21 +72,56 @@ macro_rules! message {
             #[inline]
             pub fn parse(bytes: &'a [u8]) -> Result<Self, $crate::DecodeError> {
                 $crate::Fields::new(bytes).check()?;
-                Ok(Self(bytes))
+                Ok(Self::new(bytes))
             }
 
+            /// The same message with an index, for reading more than a field or two.
+            #[inline]
+            #[must_use]
+            pub fn decoder(self) -> $decoder<'a> {
+                <$decoder<'a>>::decode(self.as_bytes())
+            }
+        }
+
+        impl<'a> $reader<'a, $crate::Index<$reader<'static>>> {
+            /// Finds the fields of an encoded message, in one pass; where it is malformed, it seems to end.
+            #[inline]
+            #[must_use]
+            pub fn decode(bytes: &'a [u8]) -> Self {
+                Self($crate::View::indexed(bytes))
+            }
+        }
+
+        impl<'a, I: $crate::Lookup> $reader<'a, I> {
             /// The encoded message.
             #[inline]
             #[must_use]
             pub const fn as_bytes(&self) -> &'a [u8] {
-                self.0
+                self.0.as_bytes()
             }
 
             /// All fields, in the order of the bytes.
             #[inline]
             #[must_use]
             pub const fn fields(&self) -> $crate::Fields<'a> {
-                $crate::Fields::new(self.0)
+                $crate::Fields::new(self.0.as_bytes())
+            }
+
+            /// The fields whose numbers the schema does not have, in the order of the bytes.
+            #[inline]
+            #[must_use]
+            pub const fn unknown_fields(&self) -> $crate::UnknownFields<'a, $reader<'static>> {
+                $crate::UnknownFields::new(self.0.as_bytes())
+            }
+
+            /// Whether all fields are whole; those of nested messages are not looked at.
+            ///
+            /// # Errors
+            ///
+            /// With the offset of the first field that is not.
+            #[inline]
+            pub fn check(&self) -> Result<(), $crate::DecodeError> {
+                self.0.check()
             }
         }
     };

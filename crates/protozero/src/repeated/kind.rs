@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use crate::wire::{WireType, decode_varint, unzigzag, zigzag};
+use crate::wire::{WireType, read_varint, unzigzag, zigzag};
 use crate::{Message, Value};
 
 /// A field type: what Rust type its values have and how they come off the wire.
@@ -11,11 +11,36 @@ pub trait Kind<'a> {
     type Value;
     /// How elements are laid out in a packed field; `None` if this kind cannot be packed.
     const PACKED: Option<WireType>;
-    /// The value, if `value` has a wire type that can carry this kind.
-    ///
-    /// Integers are taken from any wire type that is not wider than they are, as upstream's
-    /// accessors do (`docs/spec/protozero.md` §8.1).
+    /// The wire types that can carry this kind. Integers are taken from any that is not wider than they are, as by the
+    /// accessors of [`Field`](crate::Field) (`docs/spec/protozero.md` §8.1).
+    const WIRE_TYPES: WireTypes;
+    /// The value, if `value` has one of these wire types.
     fn read(value: Value<'a>) -> Option<Self::Value>;
+}
+
+/// A set of wire types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WireTypes(u8);
+
+impl WireTypes {
+    /// The set of these.
+    #[must_use]
+    pub const fn new(wire_types: &[WireType]) -> Self {
+        let mut set = 0;
+        let mut i = 0;
+        while i < wire_types.len() {
+            set |= 1 << wire_types[i] as u8;
+            i += 1;
+        }
+        Self(set)
+    }
+
+    /// True if `value` has one of them.
+    #[inline]
+    #[must_use]
+    pub const fn contain(self, value: Value<'_>) -> bool {
+        self.0 & (1 << value.wire_type() as u8) != 0
+    }
 }
 
 /// A kind whose values can be written, one at a time or packed.
@@ -28,22 +53,35 @@ pub trait Scalar: for<'a> Kind<'a, Value = Self::Native> {
     fn write_packed(message: &mut Message<'_>, id: u32, values: impl Iterator<Item = Self::Native> + Clone);
 }
 
-/// Takes the next element off a packed payload; a malformed rest is dropped.
+/// Takes the next element off a packed payload, or nothing if it is malformed.
+#[inline]
 pub(crate) fn next_packed<'a>(packed: &mut &'a [u8], layout: Option<WireType>) -> Option<Value<'a>> {
-    if packed.is_empty() {
-        return None;
-    }
-    let rest = core::mem::take(packed);
-    let (value, size) = match layout? {
-        WireType::Varint => decode_varint(rest).map(|(v, n)| (Value::Varint(v), n))?,
-        WireType::Fixed32 => (Value::Fixed32(u32::from_le_bytes(*rest.first_chunk()?)), 4),
-        WireType::Fixed64 => (Value::Fixed64(u64::from_le_bytes(*rest.first_chunk()?)), 8),
+    let (value, rest) = match layout? {
+        WireType::Varint => match read_varint(packed) {
+            (_, 0) => return None,
+            (v, size) => (Value::Varint(v), packed.get(size..)?),
+        },
+        WireType::Fixed32 => {
+            let (bytes, rest) = packed.split_first_chunk()?;
+            (Value::Fixed32(u32::from_le_bytes(*bytes)), rest)
+        }
+        WireType::Fixed64 => {
+            let (bytes, rest) = packed.split_first_chunk()?;
+            (Value::Fixed64(u64::from_le_bytes(*bytes)), rest)
+        }
         WireType::LengthDelimited => return None,
     };
-    *packed = &rest[size..];
+    *packed = rest;
     Some(value)
 }
 
+const WIDE: WireTypes = WireTypes::new(&[WireType::Varint, WireType::Fixed64, WireType::Fixed32]);
+const NARROW: WireTypes = WireTypes::new(&[WireType::Varint, WireType::Fixed32]);
+const VARINT: WireTypes = WireTypes::new(&[WireType::Varint]);
+const FIXED32: WireTypes = WireTypes::new(&[WireType::Fixed32]);
+const FIXED64: WireTypes = WireTypes::new(&[WireType::Fixed64]);
+
+#[inline]
 fn wide(value: Value<'_>) -> Option<u64> {
     match value {
         Value::Varint(v) | Value::Fixed64(v) => Some(v),
@@ -52,6 +90,7 @@ fn wide(value: Value<'_>) -> Option<u64> {
     }
 }
 
+#[inline]
 fn narrow(value: Value<'_>) -> Option<u32> {
     match value {
         Value::Varint(v) => Some(v as u32),
@@ -60,6 +99,7 @@ fn narrow(value: Value<'_>) -> Option<u32> {
     }
 }
 
+#[inline]
 fn varint(value: Value<'_>) -> Option<u64> {
     match value {
         Value::Varint(v) => Some(v),
@@ -67,9 +107,14 @@ fn varint(value: Value<'_>) -> Option<u64> {
     }
 }
 
-/// One kind a line: name, its Rust type, packed layout, reading, writing, element and method of packing.
+#[inline]
+fn narrow_varint(value: Value<'_>) -> Option<u32> {
+    varint(value).map(|v| v as u32)
+}
+
+/// One kind a line: name, its Rust type, packed layout, wire types, reading, writing, element and method of packing.
 macro_rules! scalars {
-    ($($(#[$doc:meta])* $kind:ident: $native:ty, $layout:ident, $read:expr,
+    ($($(#[$doc:meta])* $kind:ident: $native:ty, $layout:ident, $wire_types:ident, $read:expr,
         $write:ident($cast:expr), $write_packed:ident($element:expr);)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
@@ -78,6 +123,7 @@ macro_rules! scalars {
         impl<'a> Kind<'a> for $kind {
             type Value = $native;
             const PACKED: Option<WireType> = Some(WireType::$layout);
+            const WIRE_TYPES: WireTypes = $wire_types;
             #[inline]
             fn read(value: Value<'a>) -> Option<$native> {
                 let read: fn(Value<'a>) -> Option<$native> = $read;
@@ -101,37 +147,37 @@ macro_rules! scalars {
 
 scalars! {
     /// `int32`.
-    Int32: i32, Varint, |v| narrow(v).map(|v| v as i32), int(i64::from), packed_varints(|v| i64::from(v) as u64);
+    Int32: i32, Varint, NARROW, |v| narrow(v).map(|v| v as i32), int(i64::from), packed_varints(|v| i64::from(v) as u64);
     /// `int64`.
-    Int64: i64, Varint, |v| wide(v).map(|v| v as i64), int(i64::from), packed_varints(|v| v as u64);
+    Int64: i64, Varint, WIDE, |v| wide(v).map(|v| v as i64), int(i64::from), packed_varints(|v| v as u64);
     /// `uint32`.
-    Uint32: u32, Varint, narrow, varint(u64::from), packed_varints(u64::from);
+    Uint32: u32, Varint, NARROW, narrow, varint(u64::from), packed_varints(u64::from);
     /// `uint64`.
-    Uint64: u64, Varint, wide, varint(u64::from), packed_varints(u64::from);
+    Uint64: u64, Varint, WIDE, wide, varint(u64::from), packed_varints(u64::from);
     /// `sint32`.
-    Sint32: i32, Varint, |v| varint(v).map(|v| unzigzag(v) as i32), sint(i64::from), packed_varints(|v| zigzag(i64::from(v)));
+    Sint32: i32, Varint, VARINT, |v| narrow_varint(v).map(|v| unzigzag(u64::from(v)) as i32), sint(i64::from), packed_varints(|v| zigzag(i64::from(v)));
     /// `sint64`.
-    Sint64: i64, Varint, |v| varint(v).map(unzigzag), sint(i64::from), packed_varints(zigzag);
+    Sint64: i64, Varint, VARINT, |v| varint(v).map(unzigzag), sint(i64::from), packed_varints(zigzag);
     /// `fixed32`.
-    Fixed32: u32, Fixed32, narrow, fixed32(u32::from), packed_fixed32(u32::from);
+    Fixed32: u32, Fixed32, NARROW, narrow, fixed32(u32::from), packed_fixed32(u32::from);
     /// `fixed64`.
-    Fixed64: u64, Fixed64, wide, fixed64(u64::from), packed_fixed64(u64::from);
+    Fixed64: u64, Fixed64, WIDE, wide, fixed64(u64::from), packed_fixed64(u64::from);
     /// `sfixed32`.
-    Sfixed32: i32, Fixed32, |v| narrow(v).map(|v| v as i32), fixed32(|v: i32| v as u32), packed_fixed32(|v: i32| v as u32);
+    Sfixed32: i32, Fixed32, NARROW, |v| narrow(v).map(|v| v as i32), fixed32(|v: i32| v as u32), packed_fixed32(|v: i32| v as u32);
     /// `sfixed64`.
-    Sfixed64: i64, Fixed64, |v| wide(v).map(|v| v as i64), fixed64(|v: i64| v as u64), packed_fixed64(|v: i64| v as u64);
+    Sfixed64: i64, Fixed64, WIDE, |v| wide(v).map(|v| v as i64), fixed64(|v: i64| v as u64), packed_fixed64(|v: i64| v as u64);
     /// `float`.
-    Float: f32, Fixed32, |v| match v {
+    Float: f32, Fixed32, FIXED32, |v| match v {
         Value::Fixed32(bits) => Some(f32::from_bits(bits)),
         _ => None,
     }, float(f32::from), packed_fixed32(f32::to_bits);
     /// `double`.
-    Double: f64, Fixed64, |v| match v {
+    Double: f64, Fixed64, FIXED64, |v| match v {
         Value::Fixed64(bits) => Some(f64::from_bits(bits)),
         _ => None,
     }, double(f64::from), packed_fixed64(f64::to_bits);
     /// `bool`.
-    Bool: bool, Varint, |v| varint(v).map(|v| v != 0), bool(bool::from), packed_varints(u64::from);
+    Bool: bool, Varint, VARINT, |v| varint(v).map(|v| v != 0), bool(bool::from), packed_varints(u64::from);
 }
 
 /// An open enumeration, generated as a newtype around its number.
@@ -141,6 +187,7 @@ pub struct Enum<E>(PhantomData<E>);
 impl<'a, E: From<i32>> Kind<'a> for Enum<E> {
     type Value = E;
     const PACKED: Option<WireType> = Some(WireType::Varint);
+    const WIRE_TYPES: WireTypes = Int32::WIRE_TYPES;
     #[inline]
     fn read(value: Value<'a>) -> Option<E> {
         Int32::read(value).map(E::from)
@@ -166,6 +213,7 @@ pub struct Bytes;
 impl<'a> Kind<'a> for Bytes {
     type Value = &'a [u8];
     const PACKED: Option<WireType> = None;
+    const WIRE_TYPES: WireTypes = WireTypes::new(&[WireType::LengthDelimited]);
     #[inline]
     fn read(value: Value<'a>) -> Option<&'a [u8]> {
         match value {

@@ -7,6 +7,8 @@ pz::message! {
     writer NestedAWriter;
     /// The fields of an encoded `cases.NestedA`.
     reader NestedAReader;
+    decoder NestedADecoder;
+    fields 2, 3;
 }
 
 impl NestedAWriter<'_> {
@@ -23,17 +25,17 @@ impl NestedAWriter<'_> {
     }
 }
 
-impl<'a> NestedAReader<'a> {
+impl<'a, I: pz::Lookup> NestedAReader<'a, I> {
     /// `repeated NestedB repeated_a = 2`
     #[inline]
     pub fn repeated_a(&self) -> pz::Messages<'a, nested_a::NestedBReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `optional NestedC super_nested = 3`
     #[inline]
     pub fn super_nested(&self) -> Option<nested_a::NestedCReader<'a>> {
-        pz::last_message(self.0, 3)
+        self.0.message(3)
     }
 }
 
@@ -84,6 +86,8 @@ pub mod nested_a {
         writer NestedBWriter;
         /// The fields of an encoded `cases.NestedA.NestedB`.
         reader NestedBReader;
+        decoder NestedBDecoder;
+        fields 1;
     }
 
     impl NestedBWriter<'_> {
@@ -94,11 +98,11 @@ pub mod nested_a {
         }
     }
 
-    impl<'a> NestedBReader<'a> {
+    impl<'a, I: pz::Lookup> NestedBReader<'a, I> {
         /// `optional NestedC value_b = 1`
         #[inline]
         pub fn value_b(&self) -> Option<NestedCReader<'a>> {
-            pz::last_message(self.0, 1)
+            self.0.message(1)
         }
     }
 
@@ -143,6 +147,8 @@ pub mod nested_a {
         writer NestedCWriter;
         /// The fields of an encoded `cases.NestedA.NestedC`.
         reader NestedCReader;
+        decoder NestedCDecoder;
+        fields 1;
     }
 
     impl NestedCWriter<'_> {
@@ -154,11 +160,11 @@ pub mod nested_a {
         }
     }
 
-    impl<'a> NestedCReader<'a> {
+    impl<'a, I: pz::Lookup> NestedCReader<'a, I> {
         /// `optional int32 value_c = 1`
         #[inline]
         pub fn value_c(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 1)
+            self.0.last::<pz::kind::Int32>(1)
         }
     }
 
@@ -204,6 +210,8 @@ pz::message! {
     writer ExtendableWriter;
     /// The fields of an encoded `cases.Extendable`.
     reader ExtendableReader;
+    decoder ExtendableDecoder;
+    fields 1;
 }
 
 impl ExtendableWriter<'_> {
@@ -215,11 +223,11 @@ impl ExtendableWriter<'_> {
     }
 }
 
-impl<'a> ExtendableReader<'a> {
+impl<'a, I: pz::Lookup> ExtendableReader<'a, I> {
     /// `optional string base = 1`
     #[inline]
     pub fn base(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 
@@ -264,6 +272,8 @@ pz::message! {
     writer ExtensionWriter;
     /// The fields of an encoded `cases.Extension`.
     reader ExtensionReader;
+    decoder ExtensionDecoder;
+    fields;
 }
 
 /// A `cases.Extension` as a value.
@@ -342,20 +352,20 @@ pub mod extension {
         fn nested(&self) -> Option<super::NestedAReader<'a>>;
     }
 
-    impl<'a> ExtendableReaderExt<'a> for super::ExtendableReader<'a> {
+    impl<'a, I: pz::Lookup> ExtendableReaderExt<'a> for super::ExtendableReader<'a, I> {
         #[inline]
         fn number(&self) -> Option<i32> {
-            pz::last::<pz::kind::Sint32>(self.as_bytes(), 1000)
+            pz::View::new(self.as_bytes()).last::<pz::kind::Sint32>(1000)
         }
 
         #[inline]
         fn texts(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-            pz::repeated::<pz::kind::Bytes>(self.as_bytes(), 1001)
+            pz::View::new(self.as_bytes()).repeated(1001)
         }
 
         #[inline]
         fn nested(&self) -> Option<super::NestedAReader<'a>> {
-            pz::last_message(self.as_bytes(), 1002)
+            pz::View::new(self.as_bytes()).message(1002)
         }
     }
 }
@@ -369,6 +379,8 @@ pz::message! {
     ///
     /// `Extendable` with its extensions as ordinary fields.
     reader ExtendedReader;
+    decoder ExtendedDecoder;
+    fields 1, 1000, 1001, 1002;
 }
 
 impl ExtendedWriter<'_> {
@@ -400,29 +412,29 @@ impl ExtendedWriter<'_> {
     }
 }
 
-impl<'a> ExtendedReader<'a> {
+impl<'a, I: pz::Lookup> ExtendedReader<'a, I> {
     /// `optional string base = 1`
     #[inline]
     pub fn base(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional sint32 number = 1000`
     #[inline]
     pub fn number(&self) -> Option<i32> {
-        pz::last::<pz::kind::Sint32>(self.0, 1000)
+        self.0.last::<pz::kind::Sint32>(1000)
     }
 
     /// `repeated string texts = 1001`
     #[inline]
     pub fn texts(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 1001)
+        self.0.repeated(1001)
     }
 
     /// `optional NestedA nested = 1002`
     #[inline]
     pub fn nested(&self) -> Option<NestedAReader<'a>> {
-        pz::last_message(self.0, 1002)
+        self.0.message(1002)
     }
 }
 
@@ -484,6 +496,8 @@ pz::message! {
     writer CamelCaseWriter;
     /// The fields of an encoded `cases.CamelCase`.
     reader CamelCaseReader;
+    decoder CamelCaseDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9;
 }
 
 impl CamelCaseWriter<'_> {
@@ -551,59 +565,65 @@ impl CamelCaseWriter<'_> {
     }
 }
 
-impl<'a> CamelCaseReader<'a> {
+impl<'a, I: pz::Lookup> CamelCaseReader<'a, I> {
     /// `int32 foo_bar_baz = 1`, one of `field`
     #[inline]
     pub fn foo_bar_baz(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `int32 barBaz = 2`, one of `field`
     #[inline]
     pub fn barBaz(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `int32 MooMoo = 3`, one of `field`
     #[inline]
     pub fn MooMoo(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `int32 URLEncoder = 4`, one of `field`
     #[inline]
     pub fn URLEncoder(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `int32 XMap = 5`, one of `field`
     #[inline]
     pub fn XMap(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `int32 UrLE_nco__der = 6`, one of `field`
     #[inline]
     pub fn UrLE_nco__der(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `int32 __bigBang = 7`, one of `field`
     #[inline]
     pub fn __bigBang(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 
     /// `int32 U2 = 8`, one of `field`
     #[inline]
     pub fn U2(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 
     /// `int32 bangBig__ = 9`, one of `field`
     #[inline]
     pub fn bangBig__(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 9)
+        self.0.last::<pz::kind::Int32>(9)
+    }
+
+    /// The member of `oneof field` that counts, which is the one that comes last.
+    #[inline]
+    pub fn field(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[1, 2, 3, 4, 5, 6, 7, 8, 9])
     }
 }
 
@@ -712,6 +732,8 @@ pz::message! {
     writer PackedWriter;
     /// The fields of an encoded `cases.Packed`.
     reader PackedReader;
+    decoder PackedDecoder;
+    fields 1, 2, 3;
 }
 
 impl PackedWriter<'_> {
@@ -737,23 +759,23 @@ impl PackedWriter<'_> {
     }
 }
 
-impl<'a> PackedReader<'a> {
+impl<'a, I: pz::Lookup> PackedReader<'a, I> {
     /// `repeated int32 ints = 1`
     #[inline]
     pub fn ints(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-        pz::repeated::<pz::kind::Int32>(self.0, 1)
+        self.0.repeated(1)
     }
 
     /// `repeated fixed32 words = 2`
     #[inline]
     pub fn words(&self) -> pz::Repeated<'a, pz::kind::Fixed32> {
-        pz::repeated::<pz::kind::Fixed32>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `repeated fixed64 longs = 3`
     #[inline]
     pub fn longs(&self) -> pz::Repeated<'a, pz::kind::Fixed64> {
-        pz::repeated::<pz::kind::Fixed64>(self.0, 3)
+        self.0.repeated(3)
     }
 }
 
@@ -808,6 +830,8 @@ pz::message! {
     writer V1Writer;
     /// The fields of an encoded `cases.V1`.
     reader V1Reader;
+    decoder V1Decoder;
+    fields 1, 2, 3;
 }
 
 impl V1Writer<'_> {
@@ -832,23 +856,23 @@ impl V1Writer<'_> {
     }
 }
 
-impl<'a> V1Reader<'a> {
+impl<'a, I: pz::Lookup> V1Reader<'a, I> {
     /// `optional string kept = 1`
     #[inline]
     pub fn kept(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `repeated int32 numbers = 2`
     #[inline]
     pub fn numbers(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-        pz::repeated::<pz::kind::Int32>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `optional Sub sub = 3`
     #[inline]
     pub fn sub(&self) -> Option<v1::SubReader<'a>> {
-        pz::last_message(self.0, 3)
+        self.0.message(3)
     }
 }
 
@@ -904,6 +928,8 @@ pub mod v1 {
         writer SubWriter;
         /// The fields of an encoded `cases.V1.Sub`.
         reader SubReader;
+        decoder SubDecoder;
+        fields 1;
     }
 
     impl SubWriter<'_> {
@@ -915,11 +941,11 @@ pub mod v1 {
         }
     }
 
-    impl<'a> SubReader<'a> {
+    impl<'a, I: pz::Lookup> SubReader<'a, I> {
         /// `optional int32 value = 1`
         #[inline]
         pub fn value(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 1)
+            self.0.last::<pz::kind::Int32>(1)
         }
     }
 
@@ -965,6 +991,8 @@ pz::message! {
     writer V2Writer;
     /// The fields of an encoded `cases.V2`.
     reader V2Reader;
+    decoder V2Decoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl V2Writer<'_> {
@@ -1003,35 +1031,35 @@ impl V2Writer<'_> {
     }
 }
 
-impl<'a> V2Reader<'a> {
+impl<'a, I: pz::Lookup> V2Reader<'a, I> {
     /// `optional string kept = 1`
     #[inline]
     pub fn kept(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `repeated int32 numbers = 2`
     #[inline]
     pub fn numbers(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-        pz::repeated::<pz::kind::Int32>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `optional Sub sub = 3`
     #[inline]
     pub fn sub(&self) -> Option<v2::SubReader<'a>> {
-        pz::last_message(self.0, 3)
+        self.0.message(3)
     }
 
     /// `optional fixed64 added = 4`
     #[inline]
     pub fn added(&self) -> Option<u64> {
-        pz::last::<pz::kind::Fixed64>(self.0, 4)
+        self.0.last::<pz::kind::Fixed64>(4)
     }
 
     /// `repeated string more = 5`
     #[inline]
     pub fn more(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 5)
+        self.0.repeated(5)
     }
 }
 
@@ -1097,6 +1125,8 @@ pub mod v2 {
         writer SubWriter;
         /// The fields of an encoded `cases.V2.Sub`.
         reader SubReader;
+        decoder SubDecoder;
+        fields 1, 2;
     }
 
     impl SubWriter<'_> {
@@ -1115,17 +1145,17 @@ pub mod v2 {
         }
     }
 
-    impl<'a> SubReader<'a> {
+    impl<'a, I: pz::Lookup> SubReader<'a, I> {
         /// `optional int32 value = 1`
         #[inline]
         pub fn value(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 1)
+            self.0.last::<pz::kind::Int32>(1)
         }
 
         /// `optional string added = 2`
         #[inline]
         pub fn added(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
     }
 

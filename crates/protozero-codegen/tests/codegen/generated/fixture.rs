@@ -25,6 +25,9 @@ pz::message! {
     ///
     /// indented code
     reader EverythingReader;
+    decoder EverythingDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 31, 33, 38, 39, 43, 44, 45, 46, 47,
+        61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 76, 90, 91, 92, 93, 94, 100, 101, 102, 103, 104, 536870911;
 }
 
 impl EverythingWriter<'_> {
@@ -417,294 +420,294 @@ impl EverythingWriter<'_> {
     }
 }
 
-impl<'a> EverythingReader<'a> {
+impl<'a, I: pz::Lookup> EverythingReader<'a, I> {
     /// `optional double a_double = 1`
     #[inline]
     pub fn a_double(&self) -> Option<f64> {
-        pz::last::<pz::kind::Double>(self.0, 1)
+        self.0.last::<pz::kind::Double>(1)
     }
 
     /// `optional float a_float = 2`
     #[inline]
     pub fn a_float(&self) -> Option<f32> {
-        pz::last::<pz::kind::Float>(self.0, 2)
+        self.0.last::<pz::kind::Float>(2)
     }
 
     /// `optional int32 an_int32 = 3`
     #[inline]
     pub fn an_int32(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int64 an_int64 = 4`
     #[inline]
     pub fn an_int64(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 
     /// `optional uint32 a_uint32 = 5`
     #[inline]
     pub fn a_uint32(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint64 a_uint64 = 6`
     #[inline]
     pub fn a_uint64(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional sint32 a_sint32 = 7`
     #[inline]
     pub fn a_sint32(&self) -> Option<i32> {
-        pz::last::<pz::kind::Sint32>(self.0, 7)
+        self.0.last::<pz::kind::Sint32>(7)
     }
 
     /// `optional sint64 a_sint64 = 8`
     #[inline]
     pub fn a_sint64(&self) -> Option<i64> {
-        pz::last::<pz::kind::Sint64>(self.0, 8)
+        self.0.last::<pz::kind::Sint64>(8)
     }
 
     /// `optional fixed32 a_fixed32 = 9`
     #[inline]
     pub fn a_fixed32(&self) -> Option<u32> {
-        pz::last::<pz::kind::Fixed32>(self.0, 9)
+        self.0.last::<pz::kind::Fixed32>(9)
     }
 
     /// `optional fixed64 a_fixed64 = 10`
     #[inline]
     pub fn a_fixed64(&self) -> Option<u64> {
-        pz::last::<pz::kind::Fixed64>(self.0, 10)
+        self.0.last::<pz::kind::Fixed64>(10)
     }
 
     /// `optional sfixed32 a_sfixed32 = 11`
     #[inline]
     pub fn a_sfixed32(&self) -> Option<i32> {
-        pz::last::<pz::kind::Sfixed32>(self.0, 11)
+        self.0.last::<pz::kind::Sfixed32>(11)
     }
 
     /// `optional sfixed64 a_sfixed64 = 12`
     #[inline]
     pub fn a_sfixed64(&self) -> Option<i64> {
-        pz::last::<pz::kind::Sfixed64>(self.0, 12)
+        self.0.last::<pz::kind::Sfixed64>(12)
     }
 
     /// `optional bool a_bool = 13`
     #[inline]
     pub fn a_bool(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 13)
+        self.0.last::<pz::kind::Bool>(13)
     }
 
     /// `optional string a_string = 14`
     #[inline]
     pub fn a_string(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 14)
+        self.0.last::<pz::kind::Bytes>(14)
     }
 
     /// `optional bytes some_bytes = 15`
     #[inline]
     pub fn some_bytes(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 15)
+        self.0.last::<pz::kind::Bytes>(15)
     }
 
     /// `optional Color color = 16`
     #[inline]
     pub fn color(&self) -> Option<Color> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 16)
+        self.0.last::<pz::kind::Enum<_>>(16)
     }
 
     /// `optional Kind kind = 17`, deprecated
     #[deprecated]
     #[inline]
     pub fn kind(&self) -> Option<everything::Kind> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 17)
+        self.0.last::<pz::kind::Enum<_>>(17)
     }
 
     /// `optional Everything everything = 18`
     #[inline]
     pub fn everything(&self) -> Option<EverythingReader<'a>> {
-        pz::last_message(self.0, 18)
+        self.0.message(18)
     }
 
     /// `required Field field = 19`
     #[inline]
     pub fn field(&self) -> Option<everything::FieldReader<'a>> {
-        pz::last_message(self.0, 19)
+        self.0.message(19)
     }
 
     /// `optional Modern modern = 20`
     #[inline]
     pub fn modern(&self) -> Option<super::fixture::ModernReader<'a>> {
-        pz::last_message(self.0, 20)
+        self.0.message(20)
     }
 
     /// `repeated double doubles = 31`
     #[inline]
     pub fn doubles(&self) -> pz::Repeated<'a, pz::kind::Double> {
-        pz::repeated::<pz::kind::Double>(self.0, 31)
+        self.0.repeated(31)
     }
 
     /// `repeated int32 int32s = 33`
     #[inline]
     pub fn int32s(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-        pz::repeated::<pz::kind::Int32>(self.0, 33)
+        self.0.repeated(33)
     }
 
     /// `repeated sint64 sint64s = 38`
     #[inline]
     pub fn sint64s(&self) -> pz::Repeated<'a, pz::kind::Sint64> {
-        pz::repeated::<pz::kind::Sint64>(self.0, 38)
+        self.0.repeated(38)
     }
 
     /// `repeated fixed32 fixed32s = 39`
     #[inline]
     pub fn fixed32s(&self) -> pz::Repeated<'a, pz::kind::Fixed32> {
-        pz::repeated::<pz::kind::Fixed32>(self.0, 39)
+        self.0.repeated(39)
     }
 
     /// `repeated bool bools = 43`
     #[inline]
     pub fn bools(&self) -> pz::Repeated<'a, pz::kind::Bool> {
-        pz::repeated::<pz::kind::Bool>(self.0, 43)
+        self.0.repeated(43)
     }
 
     /// `repeated string strings = 44`
     #[inline]
     pub fn strings(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 44)
+        self.0.repeated(44)
     }
 
     /// `repeated bytes byte_strings = 45`
     #[inline]
     pub fn byte_strings(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 45)
+        self.0.repeated(45)
     }
 
     /// `repeated Color colors = 46`
     #[inline]
     pub fn colors(&self) -> pz::Repeated<'a, pz::kind::Enum<Color>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 46)
+        self.0.repeated(46)
     }
 
     /// `repeated Field fields = 47`
     #[inline]
     pub fn fields_(&self) -> pz::Messages<'a, everything::FieldReader<'a>> {
-        pz::messages(self.0, 47)
+        self.0.messages(47)
     }
 
     /// `repeated double packed_doubles = 61`
     #[inline]
     pub fn packed_doubles(&self) -> pz::Repeated<'a, pz::kind::Double> {
-        pz::repeated::<pz::kind::Double>(self.0, 61)
+        self.0.repeated(61)
     }
 
     /// `repeated float packed_floats = 62`
     #[inline]
     pub fn packed_floats(&self) -> pz::Repeated<'a, pz::kind::Float> {
-        pz::repeated::<pz::kind::Float>(self.0, 62)
+        self.0.repeated(62)
     }
 
     /// `repeated int32 packed_int32s = 63`
     #[inline]
     pub fn packed_int32s(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-        pz::repeated::<pz::kind::Int32>(self.0, 63)
+        self.0.repeated(63)
     }
 
     /// `repeated int64 packed_int64s = 64`
     #[inline]
     pub fn packed_int64s(&self) -> pz::Repeated<'a, pz::kind::Int64> {
-        pz::repeated::<pz::kind::Int64>(self.0, 64)
+        self.0.repeated(64)
     }
 
     /// `repeated uint32 packed_uint32s = 65`
     #[inline]
     pub fn packed_uint32s(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-        pz::repeated::<pz::kind::Uint32>(self.0, 65)
+        self.0.repeated(65)
     }
 
     /// `repeated uint64 packed_uint64s = 66`
     #[inline]
     pub fn packed_uint64s(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 66)
+        self.0.repeated(66)
     }
 
     /// `repeated sint32 packed_sint32s = 67`
     #[inline]
     pub fn packed_sint32s(&self) -> pz::Repeated<'a, pz::kind::Sint32> {
-        pz::repeated::<pz::kind::Sint32>(self.0, 67)
+        self.0.repeated(67)
     }
 
     /// `repeated sint64 packed_sint64s = 68`
     #[inline]
     pub fn packed_sint64s(&self) -> pz::Repeated<'a, pz::kind::Sint64> {
-        pz::repeated::<pz::kind::Sint64>(self.0, 68)
+        self.0.repeated(68)
     }
 
     /// `repeated fixed32 packed_fixed32s = 69`
     #[inline]
     pub fn packed_fixed32s(&self) -> pz::Repeated<'a, pz::kind::Fixed32> {
-        pz::repeated::<pz::kind::Fixed32>(self.0, 69)
+        self.0.repeated(69)
     }
 
     /// `repeated fixed64 packed_fixed64s = 70`
     #[inline]
     pub fn packed_fixed64s(&self) -> pz::Repeated<'a, pz::kind::Fixed64> {
-        pz::repeated::<pz::kind::Fixed64>(self.0, 70)
+        self.0.repeated(70)
     }
 
     /// `repeated sfixed32 packed_sfixed32s = 71`
     #[inline]
     pub fn packed_sfixed32s(&self) -> pz::Repeated<'a, pz::kind::Sfixed32> {
-        pz::repeated::<pz::kind::Sfixed32>(self.0, 71)
+        self.0.repeated(71)
     }
 
     /// `repeated sfixed64 packed_sfixed64s = 72`
     #[inline]
     pub fn packed_sfixed64s(&self) -> pz::Repeated<'a, pz::kind::Sfixed64> {
-        pz::repeated::<pz::kind::Sfixed64>(self.0, 72)
+        self.0.repeated(72)
     }
 
     /// `repeated bool packed_bools = 73`
     #[inline]
     pub fn packed_bools(&self) -> pz::Repeated<'a, pz::kind::Bool> {
-        pz::repeated::<pz::kind::Bool>(self.0, 73)
+        self.0.repeated(73)
     }
 
     /// `repeated Color packed_colors = 76`
     #[inline]
     pub fn packed_colors(&self) -> pz::Repeated<'a, pz::kind::Enum<Color>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 76)
+        self.0.repeated(76)
     }
 
     /// `string chosen_text = 90`, one of `choice`
     #[inline]
     pub fn chosen_text(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 90)
+        self.0.last::<pz::kind::Bytes>(90)
     }
 
     /// `uint64 chosen_number = 91`, one of `choice`
     #[inline]
     pub fn chosen_number(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 91)
+        self.0.last::<pz::kind::Uint64>(91)
     }
 
     /// `Everything chosen_message = 92`, one of `choice`
     #[inline]
     pub fn chosen_message(&self) -> Option<EverythingReader<'a>> {
-        pz::last_message(self.0, 92)
+        self.0.message(92)
     }
 
     /// `map<string, int32> counts = 93`
     #[inline]
     pub fn counts(&self) -> pz::Messages<'a, everything::CountsEntryReader<'a>> {
-        pz::messages(self.0, 93)
+        self.0.messages(93)
     }
 
     /// `map<uint32, Field> fields_by_id = 94`
     #[inline]
     pub fn fields_by_id(&self) -> pz::Messages<'a, everything::FieldsByIdEntryReader<'a>> {
-        pz::messages(self.0, 94)
+        self.0.messages(94)
     }
 
     /// `optional uint32 type = 100`
@@ -712,31 +715,31 @@ impl<'a> EverythingReader<'a> {
     /// Names that mean something in Rust or in generated code.
     #[inline]
     pub fn r#type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 100)
+        self.0.last::<pz::kind::Uint32>(100)
     }
 
     /// `optional uint32 self = 101`
     #[inline]
     pub fn self_(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 101)
+        self.0.last::<pz::kind::Uint32>(101)
     }
 
     /// `optional string message = 102`
     #[inline]
     pub fn message(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 102)
+        self.0.last::<pz::kind::Bytes>(102)
     }
 
     /// `optional string unknown_fields = 103`
     #[inline]
-    pub fn unknown_fields(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 103)
+    pub fn unknown_fields_(&self) -> Option<&'a [u8]> {
+        self.0.last::<pz::kind::Bytes>(103)
     }
 
     /// `optional bool bRequest = 104`
     #[inline]
     pub fn bRequest(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 104)
+        self.0.last::<pz::kind::Bool>(104)
     }
 
     /// `optional uint32 far_away = 536870911`
@@ -744,7 +747,13 @@ impl<'a> EverythingReader<'a> {
     /// Readers and value types do not see it, for its number is above 2^24 − 1.
     #[inline]
     pub fn far_away(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 536870911)
+        self.0.last::<pz::kind::Uint32>(536870911)
+    }
+
+    /// The member of `oneof choice` that counts, which is the one that comes last.
+    #[inline]
+    pub fn choice(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[90, 91, 92])
     }
 }
 
@@ -1059,6 +1068,8 @@ pub mod everything {
         writer FieldWriter;
         /// The fields of an encoded `fixture.Everything.Field`.
         reader FieldReader;
+        decoder FieldDecoder;
+        fields 1, 2;
     }
 
     impl FieldWriter<'_> {
@@ -1076,17 +1087,17 @@ pub mod everything {
         }
     }
 
-    impl<'a> FieldReader<'a> {
+    impl<'a, I: pz::Lookup> FieldReader<'a, I> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional Deep deep = 2`
         #[inline]
         pub fn deep(&self) -> Option<field::DeepReader<'a>> {
-            pz::last_message(self.0, 2)
+            self.0.message(2)
         }
     }
 
@@ -1193,6 +1204,8 @@ pub mod everything {
             writer DeepWriter;
             /// The fields of an encoded `fixture.Everything.Field.Deep`.
             reader DeepReader;
+            decoder DeepDecoder;
+            fields 1;
         }
 
         impl DeepWriter<'_> {
@@ -1203,11 +1216,11 @@ pub mod everything {
             }
         }
 
-        impl<'a> DeepReader<'a> {
+        impl<'a, I: pz::Lookup> DeepReader<'a, I> {
             /// `optional Field outer = 1`
             #[inline]
             pub fn outer(&self) -> Option<super::super::everything::FieldReader<'a>> {
-                pz::last_message(self.0, 1)
+                self.0.message(1)
             }
         }
 
@@ -1253,6 +1266,8 @@ pub mod everything {
         writer CountsEntryWriter;
         /// The fields of an encoded `fixture.Everything.CountsEntry`.
         reader CountsEntryReader;
+        decoder CountsEntryDecoder;
+        fields 1, 2;
     }
 
     impl CountsEntryWriter<'_> {
@@ -1271,17 +1286,17 @@ pub mod everything {
         }
     }
 
-    impl<'a> CountsEntryReader<'a> {
+    impl<'a, I: pz::Lookup> CountsEntryReader<'a, I> {
         /// `optional string key = 1`
         #[inline]
         pub fn key(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional int32 value = 2`
         #[inline]
         pub fn value(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 2)
+            self.0.last::<pz::kind::Int32>(2)
         }
     }
 
@@ -1300,6 +1315,8 @@ pub mod everything {
         writer FieldsByIdEntryWriter;
         /// The fields of an encoded `fixture.Everything.FieldsByIdEntry`.
         reader FieldsByIdEntryReader;
+        decoder FieldsByIdEntryDecoder;
+        fields 1, 2;
     }
 
     impl FieldsByIdEntryWriter<'_> {
@@ -1317,17 +1334,17 @@ pub mod everything {
         }
     }
 
-    impl<'a> FieldsByIdEntryReader<'a> {
+    impl<'a, I: pz::Lookup> FieldsByIdEntryReader<'a, I> {
         /// `optional uint32 key = 1`
         #[inline]
         pub fn key(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional Field value = 2`
         #[inline]
         pub fn value(&self) -> Option<FieldReader<'a>> {
-            pz::last_message(self.0, 2)
+            self.0.message(2)
         }
     }
 
@@ -1347,6 +1364,8 @@ pz::message! {
     writer NothingWriter;
     /// The fields of an encoded `fixture.Nothing`.
     reader NothingReader;
+    decoder NothingDecoder;
+    fields;
 }
 
 /// A `fixture.Nothing` as a value.
@@ -1375,6 +1394,8 @@ pz::message! {
     writer WrapperWriter;
     /// The fields of an encoded `fixture.Wrapper`.
     reader WrapperReader;
+    decoder WrapperDecoder;
+    fields;
 }
 
 /// A `fixture.Wrapper` as a value.
@@ -1457,20 +1478,20 @@ pub mod wrapper {
         fn extra_text(&self) -> Option<&'a [u8]>;
     }
 
-    impl<'a> EverythingReaderExt<'a> for super::EverythingReader<'a> {
+    impl<'a, I: pz::Lookup> EverythingReaderExt<'a> for super::EverythingReader<'a, I> {
         #[inline]
         fn extra_number(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.as_bytes(), 1000)
+            pz::View::new(self.as_bytes()).last::<pz::kind::Uint32>(1000)
         }
 
         #[inline]
         fn extra_messages(&self) -> pz::Messages<'a, super::NothingReader<'a>> {
-            pz::messages(self.as_bytes(), 1001)
+            pz::View::new(self.as_bytes()).messages(1001)
         }
 
         #[inline]
         fn extra_text(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.as_bytes(), 1002)
+            pz::View::new(self.as_bytes()).last::<pz::kind::Bytes>(1002)
         }
     }
 }

@@ -15,6 +15,8 @@ pz::message! {
     writer ModernWriter;
     /// The fields of an encoded `fixture.Modern`.
     reader ModernReader;
+    decoder ModernDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl ModernWriter<'_> {
@@ -61,41 +63,41 @@ impl ModernWriter<'_> {
     }
 }
 
-impl<'a> ModernReader<'a> {
+impl<'a, I: pz::Lookup> ModernReader<'a, I> {
     /// `int32 implicit = 1`
     #[inline]
     pub fn implicit(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 explicit = 2`
     #[inline]
     pub fn explicit(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `repeated uint64 numbers = 3`
     #[inline]
     pub fn numbers(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 3)
+        self.0.repeated(3)
     }
 
     /// `repeated Level levels = 4`
     #[inline]
     pub fn levels(&self) -> pz::Repeated<'a, pz::kind::Enum<Level>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 4)
+        self.0.repeated(4)
     }
 
     /// `Level level = 5`
     #[inline]
     pub fn level(&self) -> Option<Level> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 5)
+        self.0.last::<pz::kind::Enum<_>>(5)
     }
 
     /// `string text = 6`
     #[inline]
     pub fn text(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer LengthWriter;
     /// The fields of an encoded `imported.Length`.
     reader LengthReader;
+    decoder LengthDecoder;
+    fields 1, 2;
 }
 
 impl LengthWriter<'_> {
@@ -24,17 +26,17 @@ impl LengthWriter<'_> {
     }
 }
 
-impl<'a> LengthReader<'a> {
+impl<'a, I: pz::Lookup> LengthReader<'a, I> {
     /// `double value = 1`
     #[inline]
     pub fn value(&self) -> Option<f64> {
-        pz::last::<pz::kind::Double>(self.0, 1)
+        self.0.last::<pz::kind::Double>(1)
     }
 
     /// `optional Timestamp measured = 2`
     #[inline]
     pub fn measured(&self) -> Option<super::google::protobuf::TimestampReader<'a>> {
-        pz::last_message(self.0, 2)
+        self.0.message(2)
     }
 }
 

@@ -21,6 +21,8 @@ pz::message! {
     writer Result_Writer;
     /// The fields of an encoded `names.Result`.
     reader Result_Reader;
+    decoder Result_Decoder;
+    fields 1, 2, 3, 4;
 }
 
 impl Result_Writer<'_> {
@@ -50,29 +52,29 @@ impl Result_Writer<'_> {
     }
 }
 
-impl<'a> Result_Reader<'a> {
+impl<'a, I: pz::Lookup> Result_Reader<'a, I> {
     /// `optional Option option = 1`
     #[inline]
     pub fn option(&self) -> Option<Option_> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `optional Result result = 2`
     #[inline]
     pub fn result(&self) -> Option<Result_Reader<'a>> {
-        pz::last_message(self.0, 2)
+        self.0.message(2)
     }
 
     /// `optional u32 u32 = 3`
     #[inline]
     pub fn u32(&self) -> Option<u32_Reader<'a>> {
-        pz::last_message(self.0, 3)
+        self.0.message(3)
     }
 
     /// `optional Core core = 4`
     #[inline]
     pub fn core(&self) -> Option<CoreReader<'a>> {
-        pz::last_message(self.0, 4)
+        self.0.message(4)
     }
 }
 
@@ -132,6 +134,8 @@ pz::message! {
     writer LogWriter;
     /// The fields of an encoded `names.Log`.
     reader LogReader;
+    decoder LogDecoder;
+    fields 1, 2;
 }
 
 impl LogWriter<'_> {
@@ -149,17 +153,17 @@ impl LogWriter<'_> {
     }
 }
 
-impl<'a> LogReader<'a> {
+impl<'a, I: pz::Lookup> LogReader<'a, I> {
     /// `optional string text = 1`
     #[inline]
     pub fn text(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional Log inner = 2`
     #[inline]
     pub fn inner(&self) -> Option<log::LogReader<'a>> {
-        pz::last_message(self.0, 2)
+        self.0.message(2)
     }
 }
 
@@ -210,6 +214,8 @@ pub mod log {
         writer LogWriter;
         /// The fields of an encoded `names.Log.Log`.
         reader LogReader;
+        decoder LogDecoder;
+        fields 1;
     }
 
     impl LogWriter<'_> {
@@ -220,11 +226,11 @@ pub mod log {
         }
     }
 
-    impl<'a> LogReader<'a> {
+    impl<'a, I: pz::Lookup> LogReader<'a, I> {
         /// `optional Log log = 1`
         #[inline]
         pub fn log(&self) -> Option<LogReader<'a>> {
-            pz::last_message(self.0, 1)
+            self.0.message(1)
         }
     }
 
@@ -270,6 +276,8 @@ pz::message! {
     writer LogReader_Writer;
     /// The fields of an encoded `names.LogReader`.
     reader LogReader_Reader;
+    decoder LogReader_Decoder;
+    fields 1;
 }
 
 impl LogReader_Writer<'_> {
@@ -280,11 +288,11 @@ impl LogReader_Writer<'_> {
     }
 }
 
-impl<'a> LogReader_Reader<'a> {
+impl<'a, I: pz::Lookup> LogReader_Reader<'a, I> {
     /// `optional Log log = 1`
     #[inline]
     pub fn log(&self) -> Option<LogReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 }
 
@@ -329,6 +337,8 @@ pz::message! {
     writer LogWriter_Writer;
     /// The fields of an encoded `names.LogWriter`.
     reader LogWriter_Reader;
+    decoder LogWriter_Decoder;
+    fields;
 }
 
 /// A `names.LogWriter` as a value.
@@ -357,6 +367,8 @@ pz::message! {
     writer log_Writer;
     /// The fields of an encoded `names.log`.
     reader log_Reader;
+    decoder log_Decoder;
+    fields 1;
 }
 
 impl log_Writer<'_> {
@@ -368,11 +380,11 @@ impl log_Writer<'_> {
     }
 }
 
-impl<'a> log_Reader<'a> {
+impl<'a, I: pz::Lookup> log_Reader<'a, I> {
     /// `optional string text = 1`
     #[inline]
     pub fn text(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 
@@ -417,6 +429,8 @@ pz::message! {
     writer u32_Writer;
     /// The fields of an encoded `names.u32`.
     reader u32_Reader;
+    decoder u32_Decoder;
+    fields 1;
 }
 
 impl u32_Writer<'_> {
@@ -428,11 +442,11 @@ impl u32_Writer<'_> {
     }
 }
 
-impl<'a> u32_Reader<'a> {
+impl<'a, I: pz::Lookup> u32_Reader<'a, I> {
     /// `optional uint32 u64 = 1`
     #[inline]
     pub fn u64(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 
@@ -481,6 +495,8 @@ pz::message! {
     ///
     /// Has the name of a crate.
     reader CoreReader;
+    decoder CoreDecoder;
+    fields 1;
 }
 
 impl CoreWriter<'_> {
@@ -492,11 +508,11 @@ impl CoreWriter<'_> {
     }
 }
 
-impl<'a> CoreReader<'a> {
+impl<'a, I: pz::Lookup> CoreReader<'a, I> {
     /// `optional Kind kind = 1`
     #[inline]
     pub fn kind(&self) -> Option<core::Kind> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 }
 
@@ -552,6 +568,8 @@ pz::message! {
     writer PzWriter;
     /// The fields of an encoded `names.Pz`.
     reader PzReader;
+    decoder PzDecoder;
+    fields 1;
 }
 
 impl PzWriter<'_> {
@@ -563,11 +581,11 @@ impl PzWriter<'_> {
     }
 }
 
-impl<'a> PzReader<'a> {
+impl<'a, I: pz::Lookup> PzReader<'a, I> {
     /// `optional Kind kind = 1`
     #[inline]
     pub fn kind(&self) -> Option<core::Kind> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 }
 
@@ -613,6 +631,8 @@ pub mod pz_ {
         writer field_Writer;
         /// The fields of an encoded `names.Pz.field`.
         reader field_Reader;
+        decoder field_Decoder;
+        fields 1;
     }
 
     impl field_Writer<'_> {
@@ -624,11 +644,11 @@ pub mod pz_ {
         }
     }
 
-    impl<'a> field_Reader<'a> {
+    impl<'a, I: pz::Lookup> field_Reader<'a, I> {
         /// `optional int32 field = 1`
         #[inline]
         pub fn field(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 1)
+            self.0.last::<pz::kind::Int32>(1)
         }
     }
 
@@ -674,6 +694,9 @@ pz::message! {
     writer FieldsWriter;
     /// The fields of an encoded `names.Fields`.
     reader FieldsReader;
+    decoder FieldsDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 19, 20, 21, 22, 23, 24, 30, 31, 32, 33, 34, 40,
+        50, 51, 52, 53;
 }
 
 impl FieldsWriter<'_> {
@@ -928,197 +951,197 @@ impl FieldsWriter<'_> {
     }
 }
 
-impl<'a> FieldsReader<'a> {
+impl<'a, I: pz::Lookup> FieldsReader<'a, I> {
     /// `optional uint32 message = 1`
     #[inline]
     pub fn message(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 message_ = 2`
     #[inline]
     pub fn message__(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 fields = 3`
     #[inline]
     pub fn fields_(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 new = 4`
     #[inline]
     pub fn new_(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 parse = 5`
     #[inline]
     pub fn parse_(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 as_bytes = 6`
     #[inline]
     pub fn as_bytes_(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 unknown_fields = 7`
     #[inline]
-    pub fn unknown_fields(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+    pub fn unknown_fields_(&self) -> Option<u32> {
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 unknown_fields_ = 8`
     #[inline]
     pub fn unknown_fields__(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 crate = 9`
     #[inline]
     pub fn crate_(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 super = 10`
     #[inline]
     pub fn super_(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 Self = 11`
     #[inline]
     pub fn Self_(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional uint32 self = 12`
     #[inline]
     pub fn self_(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 12)
+        self.0.last::<pz::kind::Uint32>(12)
     }
 
     /// `optional uint32 fn = 13`
     #[inline]
     pub fn r#fn(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 13)
+        self.0.last::<pz::kind::Uint32>(13)
     }
 
     /// `optional uint32 async = 14`
     #[inline]
     pub fn r#async(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 14)
+        self.0.last::<pz::kind::Uint32>(14)
     }
 
     /// `optional uint32 Foo = 15`
     #[inline]
     pub fn Foo(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 15)
+        self.0.last::<pz::kind::Uint32>(15)
     }
 
     /// `optional uint32 foo = 16`
     #[inline]
     pub fn foo(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 16)
+        self.0.last::<pz::kind::Uint32>(16)
     }
 
     /// `optional Log lazy = 18`
     #[inline]
     pub fn lazy(&self) -> Option<LogReader<'a>> {
-        pz::last_message(self.0, 18)
+        self.0.message(18)
     }
 
     /// `optional bytes lazy_raw = 19`
     #[inline]
     pub fn lazy_raw_(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 19)
+        self.0.last::<pz::kind::Bytes>(19)
     }
 
     /// `map<string, int32> map = 20`
     #[inline]
     pub fn map(&self) -> pz::Messages<'a, fields::MapEntryReader<'a>> {
-        pz::messages(self.0, 20)
+        self.0.messages(20)
     }
 
     /// `optional uint32 map_entry = 21`
     #[inline]
     pub fn map_entry_(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 21)
+        self.0.last::<pz::kind::Uint32>(21)
     }
 
     /// `optional uint32 slot = 22`
     #[inline]
     pub fn slot(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 22)
+        self.0.last::<pz::kind::Uint32>(22)
     }
 
     /// `optional uint32 value = 23`
     #[inline]
     pub fn value(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 23)
+        self.0.last::<pz::kind::Uint32>(23)
     }
 
     /// `optional uint32 into = 24`
     #[inline]
     pub fn into_(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 24)
+        self.0.last::<pz::kind::Uint32>(24)
     }
 
     /// `string self_text = 30`, one of `choice_of_names`
     #[inline]
     pub fn self_text(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 30)
+        self.0.last::<pz::kind::Bytes>(30)
     }
 
     /// `Log log = 31`, one of `choice_of_names`
     #[inline]
     pub fn log(&self) -> Option<LogReader<'a>> {
-        pz::last_message(self.0, 31)
+        self.0.message(31)
     }
 
     /// `LogReader SELF = 32`, one of `choice_of_names`
     #[inline]
     pub fn SELF(&self) -> Option<LogReader_Reader<'a>> {
-        pz::last_message(self.0, 32)
+        self.0.message(32)
     }
 
     /// `bool some = 33`, one of `choice_of_names`
     #[inline]
     pub fn some(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 33)
+        self.0.last::<pz::kind::Bool>(33)
     }
 
     /// `Option none = 34`, one of `choice_of_names`
     #[inline]
     pub fn none(&self) -> Option<Option_> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 34)
+        self.0.last::<pz::kind::Enum<_>>(34)
     }
 
     /// `Fields only = 40`, one of `option`
     #[inline]
     pub fn only(&self) -> Option<FieldsReader<'a>> {
-        pz::last_message(self.0, 40)
+        self.0.message(40)
     }
 
     /// `optional int32 with_default = 50 [default = -5]`
     #[inline]
     pub fn with_default(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 50)
+        self.0.last::<pz::kind::Int32>(50)
     }
 
     /// `optional string with_text = 51 [default = "a 'quoted' \"text\"\n"]`
     #[inline]
     pub fn with_text(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 51)
+        self.0.last::<pz::kind::Bytes>(51)
     }
 
     /// `repeated Option aliases = 52`
     #[inline]
     pub fn aliases(&self) -> pz::Repeated<'a, pz::kind::Enum<Option_>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 52)
+        self.0.repeated(52)
     }
 
     /// `optional string old = 53`, deprecated
@@ -1127,7 +1150,19 @@ impl<'a> FieldsReader<'a> {
     #[deprecated]
     #[inline]
     pub fn old(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 53)
+        self.0.last::<pz::kind::Bytes>(53)
+    }
+
+    /// The member of `oneof choice_of_names` that counts, which is the one that comes last.
+    #[inline]
+    pub fn choice_of_names(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[30, 31, 32, 33, 34])
+    }
+
+    /// The member of `oneof option` that counts, which is the one that comes last.
+    #[inline]
+    pub fn option(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[40])
     }
 }
 
@@ -1407,6 +1442,8 @@ pub mod fields {
         writer MapEntryWriter;
         /// The fields of an encoded `names.Fields.MapEntry`.
         reader MapEntryReader;
+        decoder MapEntryDecoder;
+        fields 1, 2;
     }
 
     impl MapEntryWriter<'_> {
@@ -1425,17 +1462,17 @@ pub mod fields {
         }
     }
 
-    impl<'a> MapEntryReader<'a> {
+    impl<'a, I: pz::Lookup> MapEntryReader<'a, I> {
         /// `optional string key = 1`
         #[inline]
         pub fn key(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional int32 value = 2`
         #[inline]
         pub fn value(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 2)
+            self.0.last::<pz::kind::Int32>(2)
         }
     }
 
@@ -1461,6 +1498,8 @@ pz::message! {
     /// Deprecated as a whole.
     #[deprecated]
     reader OldReader;
+    decoder OldDecoder;
+    fields 1;
 }
 
 impl OldWriter<'_> {
@@ -1471,11 +1510,11 @@ impl OldWriter<'_> {
     }
 }
 
-impl<'a> OldReader<'a> {
+impl<'a, I: pz::Lookup> OldReader<'a, I> {
     /// `optional Old old = 1`
     #[inline]
     pub fn old(&self) -> Option<OldReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 }
 
@@ -1573,20 +1612,20 @@ pub trait FieldsReaderExt<'a> {
     fn results(&self) -> pz::Messages<'a, Result_Reader<'a>>;
 }
 
-impl<'a> FieldsReaderExt<'a> for FieldsReader<'a> {
+impl<'a, I: pz::Lookup> FieldsReaderExt<'a> for FieldsReader<'a, I> {
     #[inline]
     fn message_text(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.as_bytes(), 1000)
+        pz::View::new(self.as_bytes()).last::<pz::kind::Bytes>(1000)
     }
 
     #[inline]
     fn foo_(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.as_bytes(), 1001)
+        pz::View::new(self.as_bytes()).last::<pz::kind::Uint32>(1001)
     }
 
     #[inline]
     fn results(&self) -> pz::Messages<'a, Result_Reader<'a>> {
-        pz::messages(self.as_bytes(), 536870911)
+        pz::View::new(self.as_bytes()).messages(536870911)
     }
 }
 

@@ -11,6 +11,8 @@ pz::message! {
     ///
     /// Its module is that of the package `shapes.flat` as well.
     reader FlatReader;
+    decoder FlatDecoder;
+    fields 1;
 }
 
 impl FlatWriter<'_> {
@@ -21,11 +23,11 @@ impl FlatWriter<'_> {
     }
 }
 
-impl<'a> FlatReader<'a> {
+impl<'a, I: pz::Lookup> FlatReader<'a, I> {
     /// `optional Point point = 1`
     #[inline]
     pub fn point(&self) -> Option<flat::PointReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 }
 
@@ -77,6 +79,8 @@ pub mod flat {
         ///
         /// There is one in the package, too.
         reader PointReader;
+        decoder PointDecoder;
+        fields 1, 2;
     }
 
     impl PointWriter<'_> {
@@ -93,17 +97,17 @@ pub mod flat {
         }
     }
 
-    impl<'a> PointReader<'a> {
+    impl<'a, I: pz::Lookup> PointReader<'a, I> {
         /// `optional Point to = 1`
         #[inline]
         pub fn to(&self) -> Option<super::super::shapes::flat::Point_Reader<'a>> {
-            pz::last_message(self.0, 1)
+            self.0.message(1)
         }
 
         /// `optional Line line = 2`
         #[inline]
         pub fn line(&self) -> Option<super::LineReader<'a>> {
-            pz::last_message(self.0, 2)
+            self.0.message(2)
         }
     }
 
@@ -156,6 +160,8 @@ pz::message! {
     writer LineWriter;
     /// The fields of an encoded `shapes.Line`.
     reader LineReader;
+    decoder LineDecoder;
+    fields 1, 2, 3, 4, 5, 6, 8;
 }
 
 impl LineWriter<'_> {
@@ -231,47 +237,47 @@ impl LineWriter<'_> {
     }
 }
 
-impl<'a> LineReader<'a> {
+impl<'a, I: pz::Lookup> LineReader<'a, I> {
     /// `optional Point from = 1`
     #[inline]
     pub fn from_(&self) -> Option<super::shapes::flat::Point_Reader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 
     /// `optional Point to = 2`
     #[inline]
     pub fn to(&self) -> Option<super::shapes::flat::Point_Reader<'a>> {
-        pz::last_message(self.0, 2)
+        self.0.message(2)
     }
 
     /// `repeated Colour colours = 3`
     #[inline]
     pub fn colours(&self) -> pz::Repeated<'a, pz::kind::Enum<super::shapes::flat::Colour>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 3)
+        self.0.repeated(3)
     }
 
     /// `map<string, Point> named = 4`
     #[inline]
     pub fn named(&self) -> pz::Messages<'a, line::NamedEntryReader<'a>> {
-        pz::messages(self.0, 4)
+        self.0.messages(4)
     }
 
     /// `map<sint64, Colour> colours_by_number = 5`
     #[inline]
     pub fn colours_by_number(&self) -> pz::Messages<'a, line::ColoursByNumberEntryReader<'a>> {
-        pz::messages(self.0, 5)
+        self.0.messages(5)
     }
 
     /// `map<bool, bytes> flags = 6`
     #[inline]
     pub fn flags(&self) -> pz::Messages<'a, line::FlagsEntryReader<'a>> {
-        pz::messages(self.0, 6)
+        self.0.messages(6)
     }
 
     /// `optional Option option = 8`
     #[inline]
     pub fn option(&self) -> Option<super::names::Option_> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 8)
+        self.0.last::<pz::kind::Enum<_>>(8)
     }
 }
 
@@ -359,6 +365,8 @@ pub mod line {
         writer NamedEntryWriter;
         /// The fields of an encoded `shapes.Line.NamedEntry`.
         reader NamedEntryReader;
+        decoder NamedEntryDecoder;
+        fields 1, 2;
     }
 
     impl NamedEntryWriter<'_> {
@@ -376,17 +384,17 @@ pub mod line {
         }
     }
 
-    impl<'a> NamedEntryReader<'a> {
+    impl<'a, I: pz::Lookup> NamedEntryReader<'a, I> {
         /// `optional string key = 1`
         #[inline]
         pub fn key(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional Point value = 2`
         #[inline]
         pub fn value(&self) -> Option<super::super::shapes::flat::Point_Reader<'a>> {
-            pz::last_message(self.0, 2)
+            self.0.message(2)
         }
     }
 
@@ -405,6 +413,8 @@ pub mod line {
         writer ColoursByNumberEntryWriter;
         /// The fields of an encoded `shapes.Line.ColoursByNumberEntry`.
         reader ColoursByNumberEntryReader;
+        decoder ColoursByNumberEntryDecoder;
+        fields 1, 2;
     }
 
     impl ColoursByNumberEntryWriter<'_> {
@@ -423,17 +433,17 @@ pub mod line {
         }
     }
 
-    impl<'a> ColoursByNumberEntryReader<'a> {
+    impl<'a, I: pz::Lookup> ColoursByNumberEntryReader<'a, I> {
         /// `optional sint64 key = 1`
         #[inline]
         pub fn key(&self) -> Option<i64> {
-            pz::last::<pz::kind::Sint64>(self.0, 1)
+            self.0.last::<pz::kind::Sint64>(1)
         }
 
         /// `optional Colour value = 2`
         #[inline]
         pub fn value(&self) -> Option<super::super::shapes::flat::Colour> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 2)
+            self.0.last::<pz::kind::Enum<_>>(2)
         }
     }
 
@@ -452,6 +462,8 @@ pub mod line {
         writer FlagsEntryWriter;
         /// The fields of an encoded `shapes.Line.FlagsEntry`.
         reader FlagsEntryReader;
+        decoder FlagsEntryDecoder;
+        fields 1, 2;
     }
 
     impl FlagsEntryWriter<'_> {
@@ -470,17 +482,17 @@ pub mod line {
         }
     }
 
-    impl<'a> FlagsEntryReader<'a> {
+    impl<'a, I: pz::Lookup> FlagsEntryReader<'a, I> {
         /// `optional bool key = 1`
         #[inline]
         pub fn key(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 1)
+            self.0.last::<pz::kind::Bool>(1)
         }
 
         /// `optional bytes value = 2`
         #[inline]
         pub fn value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
     }
 
@@ -520,9 +532,9 @@ pub trait FieldsReaderExt<'a> {
     fn line(&self) -> Option<LineReader<'a>>;
 }
 
-impl<'a> FieldsReaderExt<'a> for super::names::FieldsReader<'a> {
+impl<'a, I: pz::Lookup> FieldsReaderExt<'a> for super::names::FieldsReader<'a, I> {
     #[inline]
     fn line(&self) -> Option<LineReader<'a>> {
-        pz::last_message(self.as_bytes(), 2000)
+        pz::View::new(self.as_bytes()).message(2000)
     }
 }

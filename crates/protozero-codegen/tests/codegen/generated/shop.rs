@@ -7,6 +7,8 @@ pz::message! {
     writer OrderWriter;
     /// The fields of an encoded `shop.Order`.
     reader OrderReader;
+    decoder OrderDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl OrderWriter<'_> {
@@ -55,35 +57,41 @@ impl OrderWriter<'_> {
     }
 }
 
-impl<'a> OrderReader<'a> {
+impl<'a, I: pz::Lookup> OrderReader<'a, I> {
     /// `uint64 number = 1`
     #[inline]
     pub fn number(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `repeated Item items = 2`
     #[inline]
     pub fn items(&self) -> pz::Messages<'a, ItemReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `map<string, string> notes = 3`
     #[inline]
     pub fn notes(&self) -> pz::Messages<'a, order::NotesEntryReader<'a>> {
-        pz::messages(self.0, 3)
+        self.0.messages(3)
     }
 
     /// `string voucher = 4`, one of `payment`
     #[inline]
     pub fn voucher(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `Card card = 5`, one of `payment`
     #[inline]
     pub fn card(&self) -> Option<CardReader<'a>> {
-        pz::last_message(self.0, 5)
+        self.0.message(5)
+    }
+
+    /// The member of `oneof payment` that counts, which is the one that comes last.
+    #[inline]
+    pub fn payment(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[4, 5])
     }
 }
 
@@ -174,6 +182,8 @@ pub mod order {
         writer NotesEntryWriter;
         /// The fields of an encoded `shop.Order.NotesEntry`.
         reader NotesEntryReader;
+        decoder NotesEntryDecoder;
+        fields 1, 2;
     }
 
     impl NotesEntryWriter<'_> {
@@ -192,17 +202,17 @@ pub mod order {
         }
     }
 
-    impl<'a> NotesEntryReader<'a> {
+    impl<'a, I: pz::Lookup> NotesEntryReader<'a, I> {
         /// `string key = 1`
         #[inline]
         pub fn key(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `string value = 2`
         #[inline]
         pub fn value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
     }
 
@@ -222,6 +232,8 @@ pz::message! {
     writer ItemWriter;
     /// The fields of an encoded `shop.Item`.
     reader ItemReader;
+    decoder ItemDecoder;
+    fields 1, 2;
 }
 
 impl ItemWriter<'_> {
@@ -240,17 +252,17 @@ impl ItemWriter<'_> {
     }
 }
 
-impl<'a> ItemReader<'a> {
+impl<'a, I: pz::Lookup> ItemReader<'a, I> {
     /// `string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `repeated sint32 sizes = 2`
     #[inline]
     pub fn sizes(&self) -> pz::Repeated<'a, pz::kind::Sint32> {
-        pz::repeated::<pz::kind::Sint32>(self.0, 2)
+        self.0.repeated(2)
     }
 }
 
@@ -300,6 +312,8 @@ pz::message! {
     writer CardWriter;
     /// The fields of an encoded `shop.Card`.
     reader CardReader;
+    decoder CardDecoder;
+    fields 1;
 }
 
 impl CardWriter<'_> {
@@ -311,11 +325,11 @@ impl CardWriter<'_> {
     }
 }
 
-impl<'a> CardReader<'a> {
+impl<'a, I: pz::Lookup> CardReader<'a, I> {
     /// `bytes token = 1`
     #[inline]
     pub fn token(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer AndroidEnergyConsumerWriter;
     /// The fields of an encoded `perfetto.protos.AndroidEnergyConsumer`.
     reader AndroidEnergyConsumerReader;
+    decoder AndroidEnergyConsumerDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl AndroidEnergyConsumerWriter<'_> {
@@ -39,29 +41,29 @@ impl AndroidEnergyConsumerWriter<'_> {
     }
 }
 
-impl<'a> AndroidEnergyConsumerReader<'a> {
+impl<'a, I: pz::Lookup> AndroidEnergyConsumerReader<'a, I> {
     /// `optional int32 energy_consumer_id = 1`
     #[inline]
     pub fn energy_consumer_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 ordinal = 2`
     #[inline]
     pub fn ordinal(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional string type = 3`
     #[inline]
     pub fn r#type(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional string name = 4`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 }
 
@@ -82,6 +84,8 @@ pz::message! {
     writer AndroidEnergyConsumerDescriptorWriter;
     /// The fields of an encoded `perfetto.protos.AndroidEnergyConsumerDescriptor`.
     reader AndroidEnergyConsumerDescriptorReader;
+    decoder AndroidEnergyConsumerDescriptorDecoder;
+    fields 1;
 }
 
 impl AndroidEnergyConsumerDescriptorWriter<'_> {
@@ -92,11 +96,11 @@ impl AndroidEnergyConsumerDescriptorWriter<'_> {
     }
 }
 
-impl<'a> AndroidEnergyConsumerDescriptorReader<'a> {
+impl<'a, I: pz::Lookup> AndroidEnergyConsumerDescriptorReader<'a, I> {
     /// `repeated AndroidEnergyConsumer energy_consumers = 1`
     #[inline]
     pub fn energy_consumers(&self) -> pz::Messages<'a, AndroidEnergyConsumerReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer CommitDataRequestWriter;
     /// The fields of an encoded `perfetto.protos.CommitDataRequest`.
     reader CommitDataRequestReader;
+    decoder CommitDataRequestDecoder;
+    fields 1, 2, 3;
 }
 
 impl CommitDataRequestWriter<'_> {
@@ -30,23 +32,23 @@ impl CommitDataRequestWriter<'_> {
     }
 }
 
-impl<'a> CommitDataRequestReader<'a> {
+impl<'a, I: pz::Lookup> CommitDataRequestReader<'a, I> {
     /// `repeated ChunksToMove chunks_to_move = 1`
     #[inline]
     pub fn chunks_to_move(&self) -> pz::Messages<'a, commit_data_request::ChunksToMoveReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `repeated ChunkToPatch chunks_to_patch = 2`
     #[inline]
     pub fn chunks_to_patch(&self) -> pz::Messages<'a, commit_data_request::ChunkToPatchReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `optional uint64 flush_request_id = 3`
     #[inline]
     pub fn flush_request_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -102,6 +104,8 @@ pub mod commit_data_request {
         writer ChunksToMoveWriter;
         /// The fields of an encoded `perfetto.protos.CommitDataRequest.ChunksToMove`.
         reader ChunksToMoveReader;
+        decoder ChunksToMoveDecoder;
+        fields 1, 2, 3, 4, 5;
     }
 
     impl ChunksToMoveWriter<'_> {
@@ -141,35 +145,35 @@ pub mod commit_data_request {
         }
     }
 
-    impl<'a> ChunksToMoveReader<'a> {
+    impl<'a, I: pz::Lookup> ChunksToMoveReader<'a, I> {
         /// `optional uint32 page = 1`
         #[inline]
         pub fn page(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional uint32 chunk = 2`
         #[inline]
         pub fn chunk(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 2)
+            self.0.last::<pz::kind::Uint32>(2)
         }
 
         /// `optional uint32 target_buffer = 3`
         #[inline]
         pub fn target_buffer(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 3)
+            self.0.last::<pz::kind::Uint32>(3)
         }
 
         /// `optional bytes data = 4`
         #[inline]
         pub fn data(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 4)
+            self.0.last::<pz::kind::Bytes>(4)
         }
 
         /// `optional bool chunk_incomplete = 5`
         #[inline]
         pub fn chunk_incomplete(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 5)
+            self.0.last::<pz::kind::Bool>(5)
         }
     }
 
@@ -234,6 +238,8 @@ pub mod commit_data_request {
         writer ChunkToPatchWriter;
         /// The fields of an encoded `perfetto.protos.CommitDataRequest.ChunkToPatch`.
         reader ChunkToPatchReader;
+        decoder ChunkToPatchDecoder;
+        fields 1, 2, 3, 4, 5;
     }
 
     impl ChunkToPatchWriter<'_> {
@@ -272,35 +278,35 @@ pub mod commit_data_request {
         }
     }
 
-    impl<'a> ChunkToPatchReader<'a> {
+    impl<'a, I: pz::Lookup> ChunkToPatchReader<'a, I> {
         /// `optional uint32 target_buffer = 1`
         #[inline]
         pub fn target_buffer(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional uint32 writer_id = 2`
         #[inline]
         pub fn writer_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 2)
+            self.0.last::<pz::kind::Uint32>(2)
         }
 
         /// `optional uint32 chunk_id = 3`
         #[inline]
         pub fn chunk_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 3)
+            self.0.last::<pz::kind::Uint32>(3)
         }
 
         /// `repeated Patch patches = 4`
         #[inline]
         pub fn patches(&self) -> pz::Messages<'a, chunk_to_patch::PatchReader<'a>> {
-            pz::messages(self.0, 4)
+            self.0.messages(4)
         }
 
         /// `optional bool has_more_patches = 5`
         #[inline]
         pub fn has_more_patches(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 5)
+            self.0.last::<pz::kind::Bool>(5)
         }
     }
 
@@ -366,6 +372,8 @@ pub mod commit_data_request {
             writer PatchWriter;
             /// The fields of an encoded `perfetto.protos.CommitDataRequest.ChunkToPatch.Patch`.
             reader PatchReader;
+            decoder PatchDecoder;
+            fields 1, 2;
         }
 
         impl PatchWriter<'_> {
@@ -384,17 +392,17 @@ pub mod commit_data_request {
             }
         }
 
-        impl<'a> PatchReader<'a> {
+        impl<'a, I: pz::Lookup> PatchReader<'a, I> {
             /// `optional uint32 offset = 1`
             #[inline]
             pub fn offset(&self) -> Option<u32> {
-                pz::last::<pz::kind::Uint32>(self.0, 1)
+                self.0.last::<pz::kind::Uint32>(1)
             }
 
             /// `optional bytes data = 2`
             #[inline]
             pub fn data(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 2)
+                self.0.last::<pz::kind::Bytes>(2)
             }
         }
 

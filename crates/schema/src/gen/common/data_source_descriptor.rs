@@ -7,6 +7,8 @@ pz::message! {
     writer DataSourceDescriptorWriter;
     /// The fields of an encoded `perfetto.protos.DataSourceDescriptor`.
     reader DataSourceDescriptorReader;
+    decoder DataSourceDescriptorDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 }
 
 impl DataSourceDescriptorWriter<'_> {
@@ -77,65 +79,65 @@ impl DataSourceDescriptorWriter<'_> {
     }
 }
 
-impl<'a> DataSourceDescriptorReader<'a> {
+impl<'a, I: pz::Lookup> DataSourceDescriptorReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional bool will_notify_on_stop = 2`
     #[inline]
     pub fn will_notify_on_stop(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 
     /// `optional bool will_notify_on_start = 3`
     #[inline]
     pub fn will_notify_on_start(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 
     /// `optional bool handles_incremental_state_clear = 4`
     #[inline]
     pub fn handles_incremental_state_clear(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 4)
+        self.0.last::<pz::kind::Bool>(4)
     }
 
     /// `optional GpuCounterDescriptor gpu_counter_descriptor = 5`
     #[inline]
     pub fn gpu_counter_descriptor(&self) -> Option<crate::GpuCounterDescriptorReader<'a>> {
-        pz::last_message(self.0, 5)
+        self.0.message(5)
     }
 
     /// `optional TrackEventDescriptor track_event_descriptor = 6`
     #[inline]
     pub fn track_event_descriptor(&self) -> Option<crate::TrackEventDescriptorReader<'a>> {
-        pz::last_message(self.0, 6)
+        self.0.message(6)
     }
 
     /// `optional uint64 id = 7`
     #[inline]
     pub fn id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional FtraceDescriptor ftrace_descriptor = 8`
     #[inline]
     pub fn ftrace_descriptor(&self) -> Option<crate::FtraceDescriptorReader<'a>> {
-        pz::last_message(self.0, 8)
+        self.0.message(8)
     }
 
     /// `optional bool no_flush = 9`
     #[inline]
     pub fn no_flush(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 9)
+        self.0.last::<pz::kind::Bool>(9)
     }
 
     /// `optional VmProgram protovm_program = 10`
     #[inline]
     pub fn protovm_program(&self) -> Option<crate::VmProgramReader<'a>> {
-        pz::last_message(self.0, 10)
+        self.0.message(10)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer FileDescriptorSetWriter;
     /// The fields of an encoded `perfetto.protos.FileDescriptorSet`.
     reader FileDescriptorSetReader;
+    decoder FileDescriptorSetDecoder;
+    fields 1;
 }
 
 impl FileDescriptorSetWriter<'_> {
@@ -17,11 +19,11 @@ impl FileDescriptorSetWriter<'_> {
     }
 }
 
-impl<'a> FileDescriptorSetReader<'a> {
+impl<'a, I: pz::Lookup> FileDescriptorSetReader<'a, I> {
     /// `repeated FileDescriptorProto file = 1`
     #[inline]
     pub fn file(&self) -> pz::Messages<'a, FileDescriptorProtoReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 }
 
@@ -66,6 +68,8 @@ pz::message! {
     writer FileDescriptorProtoWriter;
     /// The fields of an encoded `perfetto.protos.FileDescriptorProto`.
     reader FileDescriptorProtoReader;
+    decoder FileDescriptorProtoDecoder;
+    fields 1, 2, 3, 4, 5, 7, 10, 11;
 }
 
 impl FileDescriptorProtoWriter<'_> {
@@ -123,53 +127,53 @@ impl FileDescriptorProtoWriter<'_> {
     }
 }
 
-impl<'a> FileDescriptorProtoReader<'a> {
+impl<'a, I: pz::Lookup> FileDescriptorProtoReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional string package = 2`
     #[inline]
     pub fn package(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `repeated string dependency = 3`
     #[inline]
     pub fn dependency(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 3)
+        self.0.repeated(3)
     }
 
     /// `repeated DescriptorProto message_type = 4`
     #[inline]
     pub fn message_type(&self) -> pz::Messages<'a, DescriptorProtoReader<'a>> {
-        pz::messages(self.0, 4)
+        self.0.messages(4)
     }
 
     /// `repeated EnumDescriptorProto enum_type = 5`
     #[inline]
     pub fn enum_type(&self) -> pz::Messages<'a, EnumDescriptorProtoReader<'a>> {
-        pz::messages(self.0, 5)
+        self.0.messages(5)
     }
 
     /// `repeated FieldDescriptorProto extension = 7`
     #[inline]
     pub fn extension(&self) -> pz::Messages<'a, FieldDescriptorProtoReader<'a>> {
-        pz::messages(self.0, 7)
+        self.0.messages(7)
     }
 
     /// `repeated int32 public_dependency = 10`
     #[inline]
     pub fn public_dependency(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-        pz::repeated::<pz::kind::Int32>(self.0, 10)
+        self.0.repeated(10)
     }
 
     /// `repeated int32 weak_dependency = 11`
     #[inline]
     pub fn weak_dependency(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-        pz::repeated::<pz::kind::Int32>(self.0, 11)
+        self.0.repeated(11)
     }
 }
 
@@ -249,6 +253,8 @@ pz::message! {
     writer DescriptorProtoWriter;
     /// The fields of an encoded `perfetto.protos.DescriptorProto`.
     reader DescriptorProtoReader;
+    decoder DescriptorProtoDecoder;
+    fields 1, 2, 3, 4, 6, 8, 9, 10;
 }
 
 impl DescriptorProtoWriter<'_> {
@@ -303,53 +309,53 @@ impl DescriptorProtoWriter<'_> {
     }
 }
 
-impl<'a> DescriptorProtoReader<'a> {
+impl<'a, I: pz::Lookup> DescriptorProtoReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `repeated FieldDescriptorProto field = 2`
     #[inline]
     pub fn field(&self) -> pz::Messages<'a, FieldDescriptorProtoReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `repeated DescriptorProto nested_type = 3`
     #[inline]
     pub fn nested_type(&self) -> pz::Messages<'a, DescriptorProtoReader<'a>> {
-        pz::messages(self.0, 3)
+        self.0.messages(3)
     }
 
     /// `repeated EnumDescriptorProto enum_type = 4`
     #[inline]
     pub fn enum_type(&self) -> pz::Messages<'a, EnumDescriptorProtoReader<'a>> {
-        pz::messages(self.0, 4)
+        self.0.messages(4)
     }
 
     /// `repeated FieldDescriptorProto extension = 6`
     #[inline]
     pub fn extension(&self) -> pz::Messages<'a, FieldDescriptorProtoReader<'a>> {
-        pz::messages(self.0, 6)
+        self.0.messages(6)
     }
 
     /// `repeated OneofDescriptorProto oneof_decl = 8`
     #[inline]
     pub fn oneof_decl(&self) -> pz::Messages<'a, OneofDescriptorProtoReader<'a>> {
-        pz::messages(self.0, 8)
+        self.0.messages(8)
     }
 
     /// `repeated ReservedRange reserved_range = 9`
     #[inline]
     pub fn reserved_range(&self) -> pz::Messages<'a, descriptor_proto::ReservedRangeReader<'a>> {
-        pz::messages(self.0, 9)
+        self.0.messages(9)
     }
 
     /// `repeated string reserved_name = 10`
     #[inline]
     pub fn reserved_name(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 10)
+        self.0.repeated(10)
     }
 }
 
@@ -430,6 +436,8 @@ pub mod descriptor_proto {
         writer ReservedRangeWriter;
         /// The fields of an encoded `perfetto.protos.DescriptorProto.ReservedRange`.
         reader ReservedRangeReader;
+        decoder ReservedRangeDecoder;
+        fields 1, 2;
     }
 
     impl ReservedRangeWriter<'_> {
@@ -448,17 +456,17 @@ pub mod descriptor_proto {
         }
     }
 
-    impl<'a> ReservedRangeReader<'a> {
+    impl<'a, I: pz::Lookup> ReservedRangeReader<'a, I> {
         /// `optional int32 start = 1`
         #[inline]
         pub fn start(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 1)
+            self.0.last::<pz::kind::Int32>(1)
         }
 
         /// `optional int32 end = 2`
         #[inline]
         pub fn end(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 2)
+            self.0.last::<pz::kind::Int32>(2)
         }
     }
 
@@ -509,6 +517,8 @@ pz::message! {
     writer UninterpretedOptionWriter;
     /// The fields of an encoded `perfetto.protos.UninterpretedOption`.
     reader UninterpretedOptionReader;
+    decoder UninterpretedOptionDecoder;
+    fields 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl UninterpretedOptionWriter<'_> {
@@ -561,47 +571,47 @@ impl UninterpretedOptionWriter<'_> {
     }
 }
 
-impl<'a> UninterpretedOptionReader<'a> {
+impl<'a, I: pz::Lookup> UninterpretedOptionReader<'a, I> {
     /// `repeated NamePart name = 2`
     #[inline]
     pub fn name(&self) -> pz::Messages<'a, uninterpreted_option::NamePartReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `optional string identifier_value = 3`
     #[inline]
     pub fn identifier_value(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional uint64 positive_int_value = 4`
     #[inline]
     pub fn positive_int_value(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional int64 negative_int_value = 5`
     #[inline]
     pub fn negative_int_value(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 
     /// `optional double double_value = 6`
     #[inline]
     pub fn double_value(&self) -> Option<f64> {
-        pz::last::<pz::kind::Double>(self.0, 6)
+        self.0.last::<pz::kind::Double>(6)
     }
 
     /// `optional bytes string_value = 7`
     #[inline]
     pub fn string_value(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 
     /// `optional string aggregate_value = 8`
     #[inline]
     pub fn aggregate_value(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 8)
+        self.0.last::<pz::kind::Bytes>(8)
     }
 }
 
@@ -677,6 +687,8 @@ pub mod uninterpreted_option {
         writer NamePartWriter;
         /// The fields of an encoded `perfetto.protos.UninterpretedOption.NamePart`.
         reader NamePartReader;
+        decoder NamePartDecoder;
+        fields 1, 2;
     }
 
     impl NamePartWriter<'_> {
@@ -695,17 +707,17 @@ pub mod uninterpreted_option {
         }
     }
 
-    impl<'a> NamePartReader<'a> {
+    impl<'a, I: pz::Lookup> NamePartReader<'a, I> {
         /// `optional string name_part = 1`
         #[inline]
         pub fn name_part(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional bool is_extension = 2`
         #[inline]
         pub fn is_extension(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 2)
+            self.0.last::<pz::kind::Bool>(2)
         }
     }
 
@@ -756,6 +768,8 @@ pz::message! {
     writer FieldOptionsWriter;
     /// The fields of an encoded `perfetto.protos.FieldOptions`.
     reader FieldOptionsReader;
+    decoder FieldOptionsDecoder;
+    fields 2, 999;
 }
 
 impl FieldOptionsWriter<'_> {
@@ -773,17 +787,17 @@ impl FieldOptionsWriter<'_> {
     }
 }
 
-impl<'a> FieldOptionsReader<'a> {
+impl<'a, I: pz::Lookup> FieldOptionsReader<'a, I> {
     /// `optional bool packed = 2`
     #[inline]
     pub fn packed(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 
     /// `repeated UninterpretedOption uninterpreted_option = 999`
     #[inline]
     pub fn uninterpreted_option(&self) -> pz::Messages<'a, UninterpretedOptionReader<'a>> {
-        pz::messages(self.0, 999)
+        self.0.messages(999)
     }
 }
 
@@ -833,6 +847,8 @@ pz::message! {
     writer FieldDescriptorProtoWriter;
     /// The fields of an encoded `perfetto.protos.FieldDescriptorProto`.
     reader FieldDescriptorProtoReader;
+    decoder FieldDescriptorProtoDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9;
 }
 
 impl FieldDescriptorProtoWriter<'_> {
@@ -899,59 +915,59 @@ impl FieldDescriptorProtoWriter<'_> {
     }
 }
 
-impl<'a> FieldDescriptorProtoReader<'a> {
+impl<'a, I: pz::Lookup> FieldDescriptorProtoReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional string extendee = 2`
     #[inline]
     pub fn extendee(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional int32 number = 3`
     #[inline]
     pub fn number(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional Label label = 4`
     #[inline]
     pub fn label(&self) -> Option<field_descriptor_proto::Label> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 4)
+        self.0.last::<pz::kind::Enum<_>>(4)
     }
 
     /// `optional Type type = 5`
     #[inline]
     pub fn r#type(&self) -> Option<field_descriptor_proto::Type> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 5)
+        self.0.last::<pz::kind::Enum<_>>(5)
     }
 
     /// `optional string type_name = 6`
     #[inline]
     pub fn type_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 
     /// `optional string default_value = 7`
     #[inline]
     pub fn default_value(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 
     /// `optional FieldOptions options = 8`
     #[inline]
     pub fn options(&self) -> Option<FieldOptionsReader<'a>> {
-        pz::last_message(self.0, 8)
+        self.0.message(8)
     }
 
     /// `optional int32 oneof_index = 9`
     #[inline]
     pub fn oneof_index(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 9)
+        self.0.last::<pz::kind::Int32>(9)
     }
 }
 
@@ -1071,6 +1087,8 @@ pz::message! {
     writer OneofDescriptorProtoWriter;
     /// The fields of an encoded `perfetto.protos.OneofDescriptorProto`.
     reader OneofDescriptorProtoReader;
+    decoder OneofDescriptorProtoDecoder;
+    fields 1, 2;
 }
 
 impl OneofDescriptorProtoWriter<'_> {
@@ -1088,17 +1106,17 @@ impl OneofDescriptorProtoWriter<'_> {
     }
 }
 
-impl<'a> OneofDescriptorProtoReader<'a> {
+impl<'a, I: pz::Lookup> OneofDescriptorProtoReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional OneofOptions options = 2`
     #[inline]
     pub fn options(&self) -> Option<OneofOptionsReader<'a>> {
-        pz::last_message(self.0, 2)
+        self.0.message(2)
     }
 }
 
@@ -1148,6 +1166,8 @@ pz::message! {
     writer EnumDescriptorProtoWriter;
     /// The fields of an encoded `perfetto.protos.EnumDescriptorProto`.
     reader EnumDescriptorProtoReader;
+    decoder EnumDescriptorProtoDecoder;
+    fields 1, 2, 5;
 }
 
 impl EnumDescriptorProtoWriter<'_> {
@@ -1172,23 +1192,23 @@ impl EnumDescriptorProtoWriter<'_> {
     }
 }
 
-impl<'a> EnumDescriptorProtoReader<'a> {
+impl<'a, I: pz::Lookup> EnumDescriptorProtoReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `repeated EnumValueDescriptorProto value = 2`
     #[inline]
     pub fn value(&self) -> pz::Messages<'a, EnumValueDescriptorProtoReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `repeated string reserved_name = 5`
     #[inline]
     pub fn reserved_name(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 5)
+        self.0.repeated(5)
     }
 }
 
@@ -1243,6 +1263,8 @@ pz::message! {
     writer EnumValueDescriptorProtoWriter;
     /// The fields of an encoded `perfetto.protos.EnumValueDescriptorProto`.
     reader EnumValueDescriptorProtoReader;
+    decoder EnumValueDescriptorProtoDecoder;
+    fields 1, 2;
 }
 
 impl EnumValueDescriptorProtoWriter<'_> {
@@ -1261,17 +1283,17 @@ impl EnumValueDescriptorProtoWriter<'_> {
     }
 }
 
-impl<'a> EnumValueDescriptorProtoReader<'a> {
+impl<'a, I: pz::Lookup> EnumValueDescriptorProtoReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 number = 2`
     #[inline]
     pub fn number(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 }
 
@@ -1321,6 +1343,8 @@ pz::message! {
     writer OneofOptionsWriter;
     /// The fields of an encoded `perfetto.protos.OneofOptions`.
     reader OneofOptionsReader;
+    decoder OneofOptionsDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.OneofOptions` as a value.

@@ -7,6 +7,8 @@ pz::message! {
     writer FtraceDescriptorWriter;
     /// The fields of an encoded `perfetto.protos.FtraceDescriptor`.
     reader FtraceDescriptorReader;
+    decoder FtraceDescriptorDecoder;
+    fields 1;
 }
 
 impl FtraceDescriptorWriter<'_> {
@@ -17,11 +19,11 @@ impl FtraceDescriptorWriter<'_> {
     }
 }
 
-impl<'a> FtraceDescriptorReader<'a> {
+impl<'a, I: pz::Lookup> FtraceDescriptorReader<'a, I> {
     /// `repeated AtraceCategory atrace_categories = 1`
     #[inline]
     pub fn atrace_categories(&self) -> pz::Messages<'a, ftrace_descriptor::AtraceCategoryReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 }
 
@@ -67,6 +69,8 @@ pub mod ftrace_descriptor {
         writer AtraceCategoryWriter;
         /// The fields of an encoded `perfetto.protos.FtraceDescriptor.AtraceCategory`.
         reader AtraceCategoryReader;
+        decoder AtraceCategoryDecoder;
+        fields 1, 2;
     }
 
     impl AtraceCategoryWriter<'_> {
@@ -85,17 +89,17 @@ pub mod ftrace_descriptor {
         }
     }
 
-    impl<'a> AtraceCategoryReader<'a> {
+    impl<'a, I: pz::Lookup> AtraceCategoryReader<'a, I> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional string description = 2`
         #[inline]
         pub fn description(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer GpuCounterDescriptorWriter;
     /// The fields of an encoded `perfetto.protos.GpuCounterDescriptor`.
     reader GpuCounterDescriptorReader;
+    decoder GpuCounterDescriptorDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl GpuCounterDescriptorWriter<'_> {
@@ -64,53 +66,53 @@ impl GpuCounterDescriptorWriter<'_> {
     }
 }
 
-impl<'a> GpuCounterDescriptorReader<'a> {
+impl<'a, I: pz::Lookup> GpuCounterDescriptorReader<'a, I> {
     /// `repeated GpuCounterSpec specs = 1`
     #[inline]
     pub fn specs(&self) -> pz::Messages<'a, gpu_counter_descriptor::GpuCounterSpecReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `repeated GpuCounterBlock blocks = 2`
     #[inline]
     pub fn blocks(&self) -> pz::Messages<'a, gpu_counter_descriptor::GpuCounterBlockReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `optional uint64 min_sampling_period_ns = 3`
     #[inline]
     pub fn min_sampling_period_ns(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 max_sampling_period_ns = 4`
     #[inline]
     pub fn max_sampling_period_ns(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional bool supports_instrumented_sampling = 5`
     #[inline]
     pub fn supports_instrumented_sampling(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 5)
+        self.0.last::<pz::kind::Bool>(5)
     }
 
     /// `repeated GpuCounterGroupSpec counter_groups = 6`
     #[inline]
     pub fn counter_groups(&self) -> pz::Messages<'a, gpu_counter_descriptor::GpuCounterGroupSpecReader<'a>> {
-        pz::messages(self.0, 6)
+        self.0.messages(6)
     }
 
     /// `optional bool supports_counter_names = 7`
     #[inline]
     pub fn supports_counter_names(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 7)
+        self.0.last::<pz::kind::Bool>(7)
     }
 
     /// `optional bool supports_counter_name_globs = 8`
     #[inline]
     pub fn supports_counter_name_globs(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 8)
+        self.0.last::<pz::kind::Bool>(8)
     }
 }
 
@@ -252,6 +254,8 @@ pub mod gpu_counter_descriptor {
         writer GpuCounterSpecWriter;
         /// The fields of an encoded `perfetto.protos.GpuCounterDescriptor.GpuCounterSpec`.
         reader GpuCounterSpecReader;
+        decoder GpuCounterSpecDecoder;
+        fields 1, 2, 3, 5, 6, 7, 8, 9, 10, 11;
     }
 
     impl GpuCounterSpecWriter<'_> {
@@ -326,65 +330,71 @@ pub mod gpu_counter_descriptor {
         }
     }
 
-    impl<'a> GpuCounterSpecReader<'a> {
+    impl<'a, I: pz::Lookup> GpuCounterSpecReader<'a, I> {
         /// `optional uint32 counter_id = 1`
         #[inline]
         pub fn counter_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional string name = 2`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `optional string description = 3`
         #[inline]
         pub fn description(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
         }
 
         /// `int64 int_peak_value = 5`, one of `peak_value`
         #[inline]
         pub fn int_peak_value(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 5)
+            self.0.last::<pz::kind::Int64>(5)
         }
 
         /// `double double_peak_value = 6`, one of `peak_value`
         #[inline]
         pub fn double_peak_value(&self) -> Option<f64> {
-            pz::last::<pz::kind::Double>(self.0, 6)
+            self.0.last::<pz::kind::Double>(6)
         }
 
         /// `repeated MeasureUnit numerator_units = 7`
         #[inline]
         pub fn numerator_units(&self) -> pz::Repeated<'a, pz::kind::Enum<MeasureUnit>> {
-            pz::repeated::<pz::kind::Enum<_>>(self.0, 7)
+            self.0.repeated(7)
         }
 
         /// `repeated MeasureUnit denominator_units = 8`
         #[inline]
         pub fn denominator_units(&self) -> pz::Repeated<'a, pz::kind::Enum<MeasureUnit>> {
-            pz::repeated::<pz::kind::Enum<_>>(self.0, 8)
+            self.0.repeated(8)
         }
 
         /// `optional bool select_by_default = 9`
         #[inline]
         pub fn select_by_default(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 9)
+            self.0.last::<pz::kind::Bool>(9)
         }
 
         /// `repeated GpuCounterGroup groups = 10`
         #[inline]
         pub fn groups(&self) -> pz::Repeated<'a, pz::kind::Enum<GpuCounterGroup>> {
-            pz::repeated::<pz::kind::Enum<_>>(self.0, 10)
+            self.0.repeated(10)
         }
 
         /// `optional ValueDirection value_direction = 11`
         #[inline]
         pub fn value_direction(&self) -> Option<gpu_counter_spec::ValueDirection> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 11)
+            self.0.last::<pz::kind::Enum<_>>(11)
+        }
+
+        /// The member of `oneof peak_value` that counts, which is the one that comes last.
+        #[inline]
+        pub fn peak_value(&self) -> Option<pz::Field<'a>> {
+            self.0.last_of(&[5, 6])
         }
     }
 
@@ -485,6 +495,8 @@ pub mod gpu_counter_descriptor {
         writer GpuCounterBlockWriter;
         /// The fields of an encoded `perfetto.protos.GpuCounterDescriptor.GpuCounterBlock`.
         reader GpuCounterBlockReader;
+        decoder GpuCounterBlockDecoder;
+        fields 1, 2, 3, 4, 5;
     }
 
     impl GpuCounterBlockWriter<'_> {
@@ -524,35 +536,35 @@ pub mod gpu_counter_descriptor {
         }
     }
 
-    impl<'a> GpuCounterBlockReader<'a> {
+    impl<'a, I: pz::Lookup> GpuCounterBlockReader<'a, I> {
         /// `optional uint32 block_id = 1`
         #[inline]
         pub fn block_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional uint32 block_capacity = 2`
         #[inline]
         pub fn block_capacity(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 2)
+            self.0.last::<pz::kind::Uint32>(2)
         }
 
         /// `optional string name = 3`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
         }
 
         /// `optional string description = 4`
         #[inline]
         pub fn description(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 4)
+            self.0.last::<pz::kind::Bytes>(4)
         }
 
         /// `repeated uint32 counter_ids = 5`
         #[inline]
         pub fn counter_ids(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-            pz::repeated::<pz::kind::Uint32>(self.0, 5)
+            self.0.repeated(5)
         }
     }
 
@@ -617,6 +629,8 @@ pub mod gpu_counter_descriptor {
         writer GpuCounterGroupSpecWriter;
         /// The fields of an encoded `perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec`.
         reader GpuCounterGroupSpecReader;
+        decoder GpuCounterGroupSpecDecoder;
+        fields 1, 2, 3, 4;
     }
 
     impl GpuCounterGroupSpecWriter<'_> {
@@ -649,29 +663,29 @@ pub mod gpu_counter_descriptor {
         }
     }
 
-    impl<'a> GpuCounterGroupSpecReader<'a> {
+    impl<'a, I: pz::Lookup> GpuCounterGroupSpecReader<'a, I> {
         /// `optional uint32 group_id = 1`
         #[inline]
         pub fn group_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional string name = 2`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `optional string description = 3`
         #[inline]
         pub fn description(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
         }
 
         /// `repeated uint32 counter_ids = 4`
         #[inline]
         pub fn counter_ids(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-            pz::repeated::<pz::kind::Uint32>(self.0, 4)
+            self.0.repeated(4)
         }
     }
 

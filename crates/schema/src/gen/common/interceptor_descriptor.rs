@@ -7,6 +7,8 @@ pz::message! {
     writer InterceptorDescriptorWriter;
     /// The fields of an encoded `perfetto.protos.InterceptorDescriptor`.
     reader InterceptorDescriptorReader;
+    decoder InterceptorDescriptorDecoder;
+    fields 1;
 }
 
 impl InterceptorDescriptorWriter<'_> {
@@ -18,11 +20,11 @@ impl InterceptorDescriptorWriter<'_> {
     }
 }
 
-impl<'a> InterceptorDescriptorReader<'a> {
+impl<'a, I: pz::Lookup> InterceptorDescriptorReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 

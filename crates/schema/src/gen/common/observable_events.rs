@@ -7,6 +7,8 @@ pz::message! {
     writer ObservableEventsWriter;
     /// The fields of an encoded `perfetto.protos.ObservableEvents`.
     reader ObservableEventsReader;
+    decoder ObservableEventsDecoder;
+    fields 1, 2, 3;
 }
 
 impl ObservableEventsWriter<'_> {
@@ -30,25 +32,25 @@ impl ObservableEventsWriter<'_> {
     }
 }
 
-impl<'a> ObservableEventsReader<'a> {
+impl<'a, I: pz::Lookup> ObservableEventsReader<'a, I> {
     /// `repeated DataSourceInstanceStateChange instance_state_changes = 1`
     #[inline]
     pub fn instance_state_changes(
         &self,
     ) -> pz::Messages<'a, observable_events::DataSourceInstanceStateChangeReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `optional bool all_data_sources_started = 2`
     #[inline]
     pub fn all_data_sources_started(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 
     /// `optional CloneTriggerHit clone_trigger_hit = 3`
     #[inline]
     pub fn clone_trigger_hit(&self) -> Option<observable_events::CloneTriggerHitReader<'a>> {
-        pz::last_message(self.0, 3)
+        self.0.message(3)
     }
 }
 
@@ -122,6 +124,8 @@ pub mod observable_events {
         writer DataSourceInstanceStateChangeWriter;
         /// The fields of an encoded `perfetto.protos.ObservableEvents.DataSourceInstanceStateChange`.
         reader DataSourceInstanceStateChangeReader;
+        decoder DataSourceInstanceStateChangeDecoder;
+        fields 1, 2, 3;
     }
 
     impl DataSourceInstanceStateChangeWriter<'_> {
@@ -147,23 +151,23 @@ pub mod observable_events {
         }
     }
 
-    impl<'a> DataSourceInstanceStateChangeReader<'a> {
+    impl<'a, I: pz::Lookup> DataSourceInstanceStateChangeReader<'a, I> {
         /// `optional string producer_name = 1`
         #[inline]
         pub fn producer_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional string data_source_name = 2`
         #[inline]
         pub fn data_source_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `optional DataSourceInstanceState state = 3`
         #[inline]
         pub fn state(&self) -> Option<DataSourceInstanceState> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 3)
+            self.0.last::<pz::kind::Enum<_>>(3)
         }
     }
 
@@ -218,6 +222,8 @@ pub mod observable_events {
         writer CloneTriggerHitWriter;
         /// The fields of an encoded `perfetto.protos.ObservableEvents.CloneTriggerHit`.
         reader CloneTriggerHitReader;
+        decoder CloneTriggerHitDecoder;
+        fields 1, 2, 3, 4, 5, 6;
     }
 
     impl CloneTriggerHitWriter<'_> {
@@ -264,41 +270,41 @@ pub mod observable_events {
         }
     }
 
-    impl<'a> CloneTriggerHitReader<'a> {
+    impl<'a, I: pz::Lookup> CloneTriggerHitReader<'a, I> {
         /// `optional int64 tracing_session_id = 1`
         #[inline]
         pub fn tracing_session_id(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 1)
+            self.0.last::<pz::kind::Int64>(1)
         }
 
         /// `optional string trigger_name = 2`
         #[inline]
         pub fn trigger_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `optional string producer_name = 3`
         #[inline]
         pub fn producer_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
         }
 
         /// `optional uint32 producer_uid = 4`
         #[inline]
         pub fn producer_uid(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 4)
+            self.0.last::<pz::kind::Uint32>(4)
         }
 
         /// `optional uint64 boot_time_ns = 5`
         #[inline]
         pub fn boot_time_ns(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 5)
+            self.0.last::<pz::kind::Uint64>(5)
         }
 
         /// `optional uint64 trigger_delay_ms = 6`
         #[inline]
         pub fn trigger_delay_ms(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 6)
+            self.0.last::<pz::kind::Uint64>(6)
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer PerfEventsWriter;
     /// The fields of an encoded `perfetto.protos.PerfEvents`.
     reader PerfEventsReader;
+    decoder PerfEventsDecoder;
+    fields;
 }
 
 /// What belongs to `PerfEvents`.
@@ -66,6 +68,8 @@ pub mod perf_events {
         writer TimebaseWriter;
         /// The fields of an encoded `perfetto.protos.PerfEvents.Timebase`.
         reader TimebaseReader;
+        decoder TimebaseDecoder;
+        fields 1, 2, 3, 4, 5, 6, 10, 11, 12;
     }
 
     impl TimebaseWriter<'_> {
@@ -131,59 +135,71 @@ pub mod perf_events {
         }
     }
 
-    impl<'a> TimebaseReader<'a> {
+    impl<'a, I: pz::Lookup> TimebaseReader<'a, I> {
         /// `uint64 period = 1`, one of `interval`
         #[inline]
         pub fn period(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `uint64 frequency = 2`, one of `interval`
         #[inline]
         pub fn frequency(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
 
         /// `Tracepoint tracepoint = 3`, one of `event`
         #[inline]
         pub fn tracepoint(&self) -> Option<TracepointReader<'a>> {
-            pz::last_message(self.0, 3)
+            self.0.message(3)
         }
 
         /// `Counter counter = 4`, one of `event`
         #[inline]
         pub fn counter(&self) -> Option<Counter> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 4)
+            self.0.last::<pz::kind::Enum<_>>(4)
         }
 
         /// `RawEvent raw_event = 5`, one of `event`
         #[inline]
         pub fn raw_event(&self) -> Option<RawEventReader<'a>> {
-            pz::last_message(self.0, 5)
+            self.0.message(5)
         }
 
         /// `uint32 poll_period_ms = 6`, one of `interval`
         #[inline]
         pub fn poll_period_ms(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 6)
+            self.0.last::<pz::kind::Uint32>(6)
         }
 
         /// `optional string name = 10`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 10)
+            self.0.last::<pz::kind::Bytes>(10)
         }
 
         /// `optional PerfClock timestamp_clock = 11`
         #[inline]
         pub fn timestamp_clock(&self) -> Option<PerfClock> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 11)
+            self.0.last::<pz::kind::Enum<_>>(11)
         }
 
         /// `repeated EventModifier modifiers = 12`
         #[inline]
         pub fn modifiers(&self) -> pz::Repeated<'a, pz::kind::Enum<EventModifier>> {
-            pz::repeated::<pz::kind::Enum<_>>(self.0, 12)
+            self.0.repeated(12)
+        }
+
+        /// The member of `oneof interval` that counts, which is the one that comes last.
+        #[inline]
+        pub fn interval(&self) -> Option<pz::Field<'a>> {
+            self.0.last_of(&[1, 2, 6])
+        }
+
+        /// The member of `oneof event` that counts, which is the one that comes last.
+        #[inline]
+        pub fn event(&self) -> Option<pz::Field<'a>> {
+            self.0.last_of(&[3, 4, 5])
         }
     }
 
@@ -268,6 +284,8 @@ pub mod perf_events {
         writer TracepointWriter;
         /// The fields of an encoded `perfetto.protos.PerfEvents.Tracepoint`.
         reader TracepointReader;
+        decoder TracepointDecoder;
+        fields 1, 2;
     }
 
     impl TracepointWriter<'_> {
@@ -286,17 +304,17 @@ pub mod perf_events {
         }
     }
 
-    impl<'a> TracepointReader<'a> {
+    impl<'a, I: pz::Lookup> TracepointReader<'a, I> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional string filter = 2`
         #[inline]
         pub fn filter(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
     }
 
@@ -346,6 +364,8 @@ pub mod perf_events {
         writer RawEventWriter;
         /// The fields of an encoded `perfetto.protos.PerfEvents.RawEvent`.
         reader RawEventReader;
+        decoder RawEventDecoder;
+        fields 1, 2, 3, 4, 5;
     }
 
     impl RawEventWriter<'_> {
@@ -385,35 +405,35 @@ pub mod perf_events {
         }
     }
 
-    impl<'a> RawEventReader<'a> {
+    impl<'a, I: pz::Lookup> RawEventReader<'a, I> {
         /// `optional uint32 type = 1`
         #[inline]
         pub fn r#type(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional uint64 config = 2`
         #[inline]
         pub fn config(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
 
         /// `optional uint64 config1 = 3`
         #[inline]
         pub fn config1(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 3)
+            self.0.last::<pz::kind::Uint64>(3)
         }
 
         /// `optional uint64 config2 = 4`
         #[inline]
         pub fn config2(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 4)
+            self.0.last::<pz::kind::Uint64>(4)
         }
 
         /// `optional string pmu_name = 5`
         #[inline]
         pub fn pmu_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 5)
+            self.0.last::<pz::kind::Bytes>(5)
         }
     }
 
@@ -479,6 +499,8 @@ pz::message! {
     writer FollowerEventWriter;
     /// The fields of an encoded `perfetto.protos.FollowerEvent`.
     reader FollowerEventReader;
+    decoder FollowerEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl FollowerEventWriter<'_> {
@@ -516,35 +538,41 @@ impl FollowerEventWriter<'_> {
     }
 }
 
-impl<'a> FollowerEventReader<'a> {
+impl<'a, I: pz::Lookup> FollowerEventReader<'a, I> {
     /// `Counter counter = 1`, one of `event`
     #[inline]
     pub fn counter(&self) -> Option<perf_events::Counter> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `Tracepoint tracepoint = 2`, one of `event`
     #[inline]
     pub fn tracepoint(&self) -> Option<perf_events::TracepointReader<'a>> {
-        pz::last_message(self.0, 2)
+        self.0.message(2)
     }
 
     /// `RawEvent raw_event = 3`, one of `event`
     #[inline]
     pub fn raw_event(&self) -> Option<perf_events::RawEventReader<'a>> {
-        pz::last_message(self.0, 3)
+        self.0.message(3)
     }
 
     /// `optional string name = 4`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `repeated EventModifier modifiers = 5`
     #[inline]
     pub fn modifiers(&self) -> pz::Repeated<'a, pz::kind::Enum<perf_events::EventModifier>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 5)
+        self.0.repeated(5)
+    }
+
+    /// The member of `oneof event` that counts, which is the one that comes last.
+    #[inline]
+    pub fn event(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[1, 2, 3])
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer UtsnameWriter;
     /// The fields of an encoded `perfetto.protos.Utsname`.
     reader UtsnameReader;
+    decoder UtsnameDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl UtsnameWriter<'_> {
@@ -39,29 +41,29 @@ impl UtsnameWriter<'_> {
     }
 }
 
-impl<'a> UtsnameReader<'a> {
+impl<'a, I: pz::Lookup> UtsnameReader<'a, I> {
     /// `optional string sysname = 1`
     #[inline]
     pub fn sysname(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional string version = 2`
     #[inline]
     pub fn version(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional string release = 3`
     #[inline]
     pub fn release(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional string machine = 4`
     #[inline]
     pub fn machine(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 }
 
@@ -121,6 +123,8 @@ pz::message! {
     writer SystemInfoWriter;
     /// The fields of an encoded `perfetto.protos.SystemInfo`.
     reader SystemInfoReader;
+    decoder SystemInfoDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17;
 }
 
 impl SystemInfoWriter<'_> {
@@ -243,107 +247,107 @@ impl SystemInfoWriter<'_> {
     }
 }
 
-impl<'a> SystemInfoReader<'a> {
+impl<'a, I: pz::Lookup> SystemInfoReader<'a, I> {
     /// `optional Utsname utsname = 1`
     #[inline]
     pub fn utsname(&self) -> Option<UtsnameReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 
     /// `optional string android_build_fingerprint = 2`
     #[inline]
     pub fn android_build_fingerprint(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional int64 hz = 3`
     #[inline]
     pub fn hz(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional string tracing_service_version = 4`
     #[inline]
     pub fn tracing_service_version(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional uint64 android_sdk_version = 5`
     #[inline]
     pub fn android_sdk_version(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint32 page_size = 6`
     #[inline]
     pub fn page_size(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional int32 timezone_off_mins = 7`
     #[inline]
     pub fn timezone_off_mins(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 
     /// `optional uint32 num_cpus = 8`
     #[inline]
     pub fn num_cpus(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional string android_soc_model = 9`
     #[inline]
     pub fn android_soc_model(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 9)
+        self.0.last::<pz::kind::Bytes>(9)
     }
 
     /// `optional string android_hardware_revision = 10`
     #[inline]
     pub fn android_hardware_revision(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 10)
+        self.0.last::<pz::kind::Bytes>(10)
     }
 
     /// `optional string android_storage_model = 11`
     #[inline]
     pub fn android_storage_model(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 11)
+        self.0.last::<pz::kind::Bytes>(11)
     }
 
     /// `optional string android_ram_model = 12`
     #[inline]
     pub fn android_ram_model(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 12)
+        self.0.last::<pz::kind::Bytes>(12)
     }
 
     /// `optional string android_guest_soc_model = 13`
     #[inline]
     pub fn android_guest_soc_model(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 13)
+        self.0.last::<pz::kind::Bytes>(13)
     }
 
     /// `optional string android_device_manufacturer = 14`
     #[inline]
     pub fn android_device_manufacturer(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 14)
+        self.0.last::<pz::kind::Bytes>(14)
     }
 
     /// `optional string android_serial_console = 15`
     #[inline]
     pub fn android_serial_console(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 15)
+        self.0.last::<pz::kind::Bytes>(15)
     }
 
     /// `optional uint64 system_ram_bytes = 16`
     #[inline]
     pub fn system_ram_bytes(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 16)
+        self.0.last::<pz::kind::Uint64>(16)
     }
 
     /// `optional string machine_name = 17`
     #[inline]
     pub fn machine_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 17)
+        self.0.last::<pz::kind::Bytes>(17)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer TraceAttributesWriter;
     /// The fields of an encoded `perfetto.protos.TraceAttributes`.
     reader TraceAttributesReader;
+    decoder TraceAttributesDecoder;
+    fields 1;
 }
 
 impl TraceAttributesWriter<'_> {
@@ -17,11 +19,11 @@ impl TraceAttributesWriter<'_> {
     }
 }
 
-impl<'a> TraceAttributesReader<'a> {
+impl<'a, I: pz::Lookup> TraceAttributesReader<'a, I> {
     /// `repeated Attribute attribute = 1`
     #[inline]
     pub fn attribute(&self) -> pz::Messages<'a, trace_attributes::AttributeReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 }
 
@@ -67,6 +69,8 @@ pub mod trace_attributes {
         writer AttributeWriter;
         /// The fields of an encoded `perfetto.protos.TraceAttributes.Attribute`.
         reader AttributeReader;
+        decoder AttributeDecoder;
+        fields 1, 2, 3;
     }
 
     impl AttributeWriter<'_> {
@@ -92,23 +96,29 @@ pub mod trace_attributes {
         }
     }
 
-    impl<'a> AttributeReader<'a> {
+    impl<'a, I: pz::Lookup> AttributeReader<'a, I> {
         /// `optional string key = 1`
         #[inline]
         pub fn key(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `int64 long_value = 2`, one of `value`
         #[inline]
         pub fn long_value(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 2)
+            self.0.last::<pz::kind::Int64>(2)
         }
 
         /// `string string_value = 3`, one of `value`
         #[inline]
         pub fn string_value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
+        }
+
+        /// The member of `oneof value` that counts, which is the one that comes last.
+        #[inline]
+        pub fn value(&self) -> Option<pz::Field<'a>> {
+            self.0.last_of(&[2, 3])
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer TraceStatsWriter;
     /// The fields of an encoded `perfetto.protos.TraceStats`.
     reader TraceStatsReader;
+    decoder TraceStatsDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17, 18;
 }
 
 impl TraceStatsWriter<'_> {
@@ -127,107 +129,107 @@ impl TraceStatsWriter<'_> {
     }
 }
 
-impl<'a> TraceStatsReader<'a> {
+impl<'a, I: pz::Lookup> TraceStatsReader<'a, I> {
     /// `repeated BufferStats buffer_stats = 1`
     #[inline]
     pub fn buffer_stats(&self) -> pz::Messages<'a, trace_stats::BufferStatsReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `optional uint32 producers_connected = 2`
     #[inline]
     pub fn producers_connected(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 producers_seen = 3`
     #[inline]
     pub fn producers_seen(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 data_sources_registered = 4`
     #[inline]
     pub fn data_sources_registered(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint64 data_sources_seen = 5`
     #[inline]
     pub fn data_sources_seen(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint32 tracing_sessions = 6`
     #[inline]
     pub fn tracing_sessions(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 total_buffers = 7`
     #[inline]
     pub fn total_buffers(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint64 chunks_discarded = 8`
     #[inline]
     pub fn chunks_discarded(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 
     /// `optional uint64 patches_discarded = 9`
     #[inline]
     pub fn patches_discarded(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 9)
+        self.0.last::<pz::kind::Uint64>(9)
     }
 
     /// `optional uint64 invalid_packets = 10`
     #[inline]
     pub fn invalid_packets(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 10)
+        self.0.last::<pz::kind::Uint64>(10)
     }
 
     /// `optional FilterStats filter_stats = 11`
     #[inline]
     pub fn filter_stats(&self) -> Option<trace_stats::FilterStatsReader<'a>> {
-        pz::last_message(self.0, 11)
+        self.0.message(11)
     }
 
     /// `optional uint64 flushes_requested = 12`
     #[inline]
     pub fn flushes_requested(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 12)
+        self.0.last::<pz::kind::Uint64>(12)
     }
 
     /// `optional uint64 flushes_succeeded = 13`
     #[inline]
     pub fn flushes_succeeded(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 13)
+        self.0.last::<pz::kind::Uint64>(13)
     }
 
     /// `optional uint64 flushes_failed = 14`
     #[inline]
     pub fn flushes_failed(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 14)
+        self.0.last::<pz::kind::Uint64>(14)
     }
 
     /// `optional FinalFlushOutcome final_flush_outcome = 15`
     #[inline]
     pub fn final_flush_outcome(&self) -> Option<trace_stats::FinalFlushOutcome> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 15)
+        self.0.last::<pz::kind::Enum<_>>(15)
     }
 
     /// `repeated int64 chunk_payload_histogram_def = 17`
     #[inline]
     pub fn chunk_payload_histogram_def(&self) -> pz::Repeated<'a, pz::kind::Int64> {
-        pz::repeated::<pz::kind::Int64>(self.0, 17)
+        self.0.repeated(17)
     }
 
     /// `repeated WriterStats writer_stats = 18`
     #[inline]
     pub fn writer_stats(&self) -> pz::Messages<'a, trace_stats::WriterStatsReader<'a>> {
-        pz::messages(self.0, 18)
+        self.0.messages(18)
     }
 }
 
@@ -362,6 +364,8 @@ pub mod trace_stats {
         writer BufferStatsWriter;
         /// The fields of an encoded `perfetto.protos.TraceStats.BufferStats`.
         reader BufferStatsReader;
+        decoder BufferStatsDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20;
     }
 
     impl BufferStatsWriter<'_> {
@@ -506,125 +510,125 @@ pub mod trace_stats {
         }
     }
 
-    impl<'a> BufferStatsReader<'a> {
+    impl<'a, I: pz::Lookup> BufferStatsReader<'a, I> {
         /// `optional uint64 bytes_written = 1`
         #[inline]
         pub fn bytes_written(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional uint64 chunks_written = 2`
         #[inline]
         pub fn chunks_written(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
 
         /// `optional uint64 chunks_overwritten = 3`
         #[inline]
         pub fn chunks_overwritten(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 3)
+            self.0.last::<pz::kind::Uint64>(3)
         }
 
         /// `optional uint64 write_wrap_count = 4`
         #[inline]
         pub fn write_wrap_count(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 4)
+            self.0.last::<pz::kind::Uint64>(4)
         }
 
         /// `optional uint64 patches_succeeded = 5`
         #[inline]
         pub fn patches_succeeded(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 5)
+            self.0.last::<pz::kind::Uint64>(5)
         }
 
         /// `optional uint64 patches_failed = 6`
         #[inline]
         pub fn patches_failed(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 6)
+            self.0.last::<pz::kind::Uint64>(6)
         }
 
         /// `optional uint64 readaheads_succeeded = 7`
         #[inline]
         pub fn readaheads_succeeded(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 7)
+            self.0.last::<pz::kind::Uint64>(7)
         }
 
         /// `optional uint64 readaheads_failed = 8`
         #[inline]
         pub fn readaheads_failed(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 8)
+            self.0.last::<pz::kind::Uint64>(8)
         }
 
         /// `optional uint64 abi_violations = 9`
         #[inline]
         pub fn abi_violations(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 9)
+            self.0.last::<pz::kind::Uint64>(9)
         }
 
         /// `optional uint64 chunks_rewritten = 10`
         #[inline]
         pub fn chunks_rewritten(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 10)
+            self.0.last::<pz::kind::Uint64>(10)
         }
 
         /// `optional uint64 chunks_committed_out_of_order = 11`
         #[inline]
         pub fn chunks_committed_out_of_order(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 11)
+            self.0.last::<pz::kind::Uint64>(11)
         }
 
         /// `optional uint64 buffer_size = 12`
         #[inline]
         pub fn buffer_size(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 12)
+            self.0.last::<pz::kind::Uint64>(12)
         }
 
         /// `optional uint64 bytes_overwritten = 13`
         #[inline]
         pub fn bytes_overwritten(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 13)
+            self.0.last::<pz::kind::Uint64>(13)
         }
 
         /// `optional uint64 bytes_read = 14`
         #[inline]
         pub fn bytes_read(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 14)
+            self.0.last::<pz::kind::Uint64>(14)
         }
 
         /// `optional uint64 padding_bytes_written = 15`
         #[inline]
         pub fn padding_bytes_written(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 15)
+            self.0.last::<pz::kind::Uint64>(15)
         }
 
         /// `optional uint64 padding_bytes_cleared = 16`
         #[inline]
         pub fn padding_bytes_cleared(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 16)
+            self.0.last::<pz::kind::Uint64>(16)
         }
 
         /// `optional uint64 chunks_read = 17`
         #[inline]
         pub fn chunks_read(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 17)
+            self.0.last::<pz::kind::Uint64>(17)
         }
 
         /// `optional uint64 chunks_discarded = 18`
         #[inline]
         pub fn chunks_discarded(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 18)
+            self.0.last::<pz::kind::Uint64>(18)
         }
 
         /// `optional uint64 trace_writer_packet_loss = 19`
         #[inline]
         pub fn trace_writer_packet_loss(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 19)
+            self.0.last::<pz::kind::Uint64>(19)
         }
 
         /// `optional uint64 chunks_relocated = 20`
         #[inline]
         pub fn chunks_relocated(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 20)
+            self.0.last::<pz::kind::Uint64>(20)
         }
     }
 
@@ -764,6 +768,8 @@ pub mod trace_stats {
         writer WriterStatsWriter;
         /// The fields of an encoded `perfetto.protos.TraceStats.WriterStats`.
         reader WriterStatsReader;
+        decoder WriterStatsDecoder;
+        fields 1, 2, 3, 4;
     }
 
     impl WriterStatsWriter<'_> {
@@ -802,29 +808,29 @@ pub mod trace_stats {
         }
     }
 
-    impl<'a> WriterStatsReader<'a> {
+    impl<'a, I: pz::Lookup> WriterStatsReader<'a, I> {
         /// `optional uint64 sequence_id = 1`
         #[inline]
         pub fn sequence_id(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `repeated uint64 chunk_payload_histogram_counts = 2`
         #[inline]
         pub fn chunk_payload_histogram_counts(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-            pz::repeated::<pz::kind::Uint64>(self.0, 2)
+            self.0.repeated(2)
         }
 
         /// `repeated int64 chunk_payload_histogram_sum = 3`
         #[inline]
         pub fn chunk_payload_histogram_sum(&self) -> pz::Repeated<'a, pz::kind::Int64> {
-            pz::repeated::<pz::kind::Int64>(self.0, 3)
+            self.0.repeated(3)
         }
 
         /// `optional uint32 buffer = 4`
         #[inline]
         pub fn buffer(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 4)
+            self.0.last::<pz::kind::Uint32>(4)
         }
     }
 
@@ -884,6 +890,8 @@ pub mod trace_stats {
         writer FilterStatsWriter;
         /// The fields of an encoded `perfetto.protos.TraceStats.FilterStats`.
         reader FilterStatsReader;
+        decoder FilterStatsDecoder;
+        fields 1, 2, 3, 4, 5, 20;
     }
 
     impl FilterStatsWriter<'_> {
@@ -930,41 +938,41 @@ pub mod trace_stats {
         }
     }
 
-    impl<'a> FilterStatsReader<'a> {
+    impl<'a, I: pz::Lookup> FilterStatsReader<'a, I> {
         /// `optional uint64 input_packets = 1`
         #[inline]
         pub fn input_packets(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional uint64 input_bytes = 2`
         #[inline]
         pub fn input_bytes(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
 
         /// `optional uint64 output_bytes = 3`
         #[inline]
         pub fn output_bytes(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 3)
+            self.0.last::<pz::kind::Uint64>(3)
         }
 
         /// `optional uint64 errors = 4`
         #[inline]
         pub fn errors(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 4)
+            self.0.last::<pz::kind::Uint64>(4)
         }
 
         /// `optional uint64 time_taken_ns = 5`
         #[inline]
         pub fn time_taken_ns(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 5)
+            self.0.last::<pz::kind::Uint64>(5)
         }
 
         /// `repeated uint64 bytes_discarded_per_buffer = 20`
         #[inline]
         pub fn bytes_discarded_per_buffer(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-            pz::repeated::<pz::kind::Uint64>(self.0, 20)
+            self.0.repeated(20)
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer TracingServiceCapabilitiesWriter;
     /// The fields of an encoded `perfetto.protos.TracingServiceCapabilities`.
     reader TracingServiceCapabilitiesReader;
+    decoder TracingServiceCapabilitiesDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl TracingServiceCapabilitiesWriter<'_> {
@@ -39,29 +41,29 @@ impl TracingServiceCapabilitiesWriter<'_> {
     }
 }
 
-impl<'a> TracingServiceCapabilitiesReader<'a> {
+impl<'a, I: pz::Lookup> TracingServiceCapabilitiesReader<'a, I> {
     /// `optional bool has_query_capabilities = 1`
     #[inline]
     pub fn has_query_capabilities(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 1)
+        self.0.last::<pz::kind::Bool>(1)
     }
 
     /// `repeated Type observable_events = 2`
     #[inline]
     pub fn observable_events(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::observable_events::Type>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `optional bool has_trace_config_output_path = 3`
     #[inline]
     pub fn has_trace_config_output_path(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 
     /// `optional bool has_clone_session = 4`
     #[inline]
     pub fn has_clone_session(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 4)
+        self.0.last::<pz::kind::Bool>(4)
     }
 }
 

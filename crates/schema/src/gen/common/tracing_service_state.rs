@@ -7,6 +7,8 @@ pz::message! {
     writer TracingServiceStateWriter;
     /// The fields of an encoded `perfetto.protos.TracingServiceState`.
     reader TracingServiceStateReader;
+    decoder TracingServiceStateDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl TracingServiceStateWriter<'_> {
@@ -57,47 +59,47 @@ impl TracingServiceStateWriter<'_> {
     }
 }
 
-impl<'a> TracingServiceStateReader<'a> {
+impl<'a, I: pz::Lookup> TracingServiceStateReader<'a, I> {
     /// `repeated Producer producers = 1`
     #[inline]
     pub fn producers(&self) -> pz::Messages<'a, tracing_service_state::ProducerReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `repeated DataSource data_sources = 2`
     #[inline]
     pub fn data_sources(&self) -> pz::Messages<'a, tracing_service_state::DataSourceReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `optional int32 num_sessions = 3`
     #[inline]
     pub fn num_sessions(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 num_sessions_started = 4`
     #[inline]
     pub fn num_sessions_started(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional string tracing_service_version = 5`
     #[inline]
     pub fn tracing_service_version(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 
     /// `repeated TracingSession tracing_sessions = 6`
     #[inline]
     pub fn tracing_sessions(&self) -> pz::Messages<'a, tracing_service_state::TracingSessionReader<'a>> {
-        pz::messages(self.0, 6)
+        self.0.messages(6)
     }
 
     /// `optional bool supports_tracing_sessions = 7`
     #[inline]
     pub fn supports_tracing_sessions(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 7)
+        self.0.last::<pz::kind::Bool>(7)
     }
 }
 
@@ -173,6 +175,8 @@ pub mod tracing_service_state {
         writer ProducerWriter;
         /// The fields of an encoded `perfetto.protos.TracingServiceState.Producer`.
         reader ProducerReader;
+        decoder ProducerDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7, 8;
     }
 
     impl ProducerWriter<'_> {
@@ -233,53 +237,53 @@ pub mod tracing_service_state {
         }
     }
 
-    impl<'a> ProducerReader<'a> {
+    impl<'a, I: pz::Lookup> ProducerReader<'a, I> {
         /// `optional int32 id = 1`
         #[inline]
         pub fn id(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 1)
+            self.0.last::<pz::kind::Int32>(1)
         }
 
         /// `optional string name = 2`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `optional int32 uid = 3`
         #[inline]
         pub fn uid(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 3)
+            self.0.last::<pz::kind::Int32>(3)
         }
 
         /// `optional string sdk_version = 4`
         #[inline]
         pub fn sdk_version(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 4)
+            self.0.last::<pz::kind::Bytes>(4)
         }
 
         /// `optional int32 pid = 5`
         #[inline]
         pub fn pid(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 5)
+            self.0.last::<pz::kind::Int32>(5)
         }
 
         /// `optional bool frozen = 6`
         #[inline]
         pub fn frozen(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 6)
+            self.0.last::<pz::kind::Bool>(6)
         }
 
         /// `optional uint32 machine_id = 7`
         #[inline]
         pub fn machine_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 7)
+            self.0.last::<pz::kind::Uint32>(7)
         }
 
         /// `optional string machine_name = 8`
         #[inline]
         pub fn machine_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 8)
+            self.0.last::<pz::kind::Bytes>(8)
         }
     }
 
@@ -359,6 +363,8 @@ pub mod tracing_service_state {
         writer DataSourceWriter;
         /// The fields of an encoded `perfetto.protos.TracingServiceState.DataSource`.
         reader DataSourceReader;
+        decoder DataSourceDecoder;
+        fields 1, 2;
     }
 
     impl DataSourceWriter<'_> {
@@ -376,17 +382,17 @@ pub mod tracing_service_state {
         }
     }
 
-    impl<'a> DataSourceReader<'a> {
+    impl<'a, I: pz::Lookup> DataSourceReader<'a, I> {
         /// `optional DataSourceDescriptor ds_descriptor = 1`
         #[inline]
         pub fn ds_descriptor(&self) -> Option<crate::DataSourceDescriptorReader<'a>> {
-            pz::last_message(self.0, 1)
+            self.0.message(1)
         }
 
         /// `optional int32 producer_id = 2`
         #[inline]
         pub fn producer_id(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 2)
+            self.0.last::<pz::kind::Int32>(2)
         }
     }
 
@@ -436,6 +442,8 @@ pub mod tracing_service_state {
         writer TracingSessionWriter;
         /// The fields of an encoded `perfetto.protos.TracingServiceState.TracingSession`.
         reader TracingSessionReader;
+        decoder TracingSessionDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11;
     }
 
     impl TracingSessionWriter<'_> {
@@ -517,71 +525,71 @@ pub mod tracing_service_state {
         }
     }
 
-    impl<'a> TracingSessionReader<'a> {
+    impl<'a, I: pz::Lookup> TracingSessionReader<'a, I> {
         /// `optional uint64 id = 1`
         #[inline]
         pub fn id(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional int32 consumer_uid = 2`
         #[inline]
         pub fn consumer_uid(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 2)
+            self.0.last::<pz::kind::Int32>(2)
         }
 
         /// `optional string state = 3`
         #[inline]
         pub fn state(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
         }
 
         /// `optional string unique_session_name = 4`
         #[inline]
         pub fn unique_session_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 4)
+            self.0.last::<pz::kind::Bytes>(4)
         }
 
         /// `repeated uint32 buffer_size_kb = 5`
         #[inline]
         pub fn buffer_size_kb(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-            pz::repeated::<pz::kind::Uint32>(self.0, 5)
+            self.0.repeated(5)
         }
 
         /// `optional uint32 duration_ms = 6`
         #[inline]
         pub fn duration_ms(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 6)
+            self.0.last::<pz::kind::Uint32>(6)
         }
 
         /// `optional uint32 num_data_sources = 7`
         #[inline]
         pub fn num_data_sources(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 7)
+            self.0.last::<pz::kind::Uint32>(7)
         }
 
         /// `optional int64 start_realtime_ns = 8`
         #[inline]
         pub fn start_realtime_ns(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 8)
+            self.0.last::<pz::kind::Int64>(8)
         }
 
         /// `optional int32 bugreport_score = 9`
         #[inline]
         pub fn bugreport_score(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 9)
+            self.0.last::<pz::kind::Int32>(9)
         }
 
         /// `optional string bugreport_filename = 10`
         #[inline]
         pub fn bugreport_filename(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 10)
+            self.0.last::<pz::kind::Bytes>(10)
         }
 
         /// `optional bool is_started = 11`
         #[inline]
         pub fn is_started(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 11)
+            self.0.last::<pz::kind::Bool>(11)
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer TrackEventCategoryWriter;
     /// The fields of an encoded `perfetto.protos.TrackEventCategory`.
     reader TrackEventCategoryReader;
+    decoder TrackEventCategoryDecoder;
+    fields 1, 2, 3;
 }
 
 impl TrackEventCategoryWriter<'_> {
@@ -32,23 +34,23 @@ impl TrackEventCategoryWriter<'_> {
     }
 }
 
-impl<'a> TrackEventCategoryReader<'a> {
+impl<'a, I: pz::Lookup> TrackEventCategoryReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional string description = 2`
     #[inline]
     pub fn description(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `repeated string tags = 3`
     #[inline]
     pub fn tags(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 3)
+        self.0.repeated(3)
     }
 }
 
@@ -103,6 +105,8 @@ pz::message! {
     writer TrackEventDescriptorWriter;
     /// The fields of an encoded `perfetto.protos.TrackEventDescriptor`.
     reader TrackEventDescriptorReader;
+    decoder TrackEventDescriptorDecoder;
+    fields 1;
 }
 
 impl TrackEventDescriptorWriter<'_> {
@@ -113,11 +117,11 @@ impl TrackEventDescriptorWriter<'_> {
     }
 }
 
-impl<'a> TrackEventDescriptorReader<'a> {
+impl<'a, I: pz::Lookup> TrackEventDescriptorReader<'a, I> {
     /// `repeated TrackEventCategory available_categories = 1`
     #[inline]
     pub fn available_categories(&self) -> pz::Messages<'a, TrackEventCategoryReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 }
 

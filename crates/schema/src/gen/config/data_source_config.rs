@@ -7,6 +7,10 @@ pz::message! {
     writer DataSourceConfigWriter;
     /// The fields of an encoded `perfetto.protos.DataSourceConfig`.
     reader DataSourceConfigReader;
+    decoder DataSourceConfigDecoder;
+    fields 1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113,
+        114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135,
+        136, 137, 138, 139, 140, 141, 142, 143, 144, 150, 1000, 1001;
 }
 
 impl DataSourceConfigWriter<'_> {
@@ -376,359 +380,359 @@ impl DataSourceConfigWriter<'_> {
     }
 }
 
-impl<'a> DataSourceConfigReader<'a> {
+impl<'a, I: pz::Lookup> DataSourceConfigReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint32 target_buffer = 2`
     #[inline]
     pub fn target_buffer(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 trace_duration_ms = 3`
     #[inline]
     pub fn trace_duration_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint64 tracing_session_id = 4`
     #[inline]
     pub fn tracing_session_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional bool enable_extra_guardrails = 6`
     #[inline]
     pub fn enable_extra_guardrails(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 6)
+        self.0.last::<pz::kind::Bool>(6)
     }
 
     /// `optional uint32 stop_timeout_ms = 7`
     #[inline]
     pub fn stop_timeout_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional SessionInitiator session_initiator = 8`
     #[inline]
     pub fn session_initiator(&self) -> Option<data_source_config::SessionInitiator> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 8)
+        self.0.last::<pz::kind::Enum<_>>(8)
     }
 
     /// `optional BufferExhaustedPolicy buffer_exhausted_policy = 9`
     #[inline]
     pub fn buffer_exhausted_policy(&self) -> Option<data_source_config::BufferExhaustedPolicy> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 9)
+        self.0.last::<pz::kind::Enum<_>>(9)
     }
 
     /// `optional PriorityBoostConfig priority_boost = 10`
     #[inline]
     pub fn priority_boost(&self) -> Option<crate::PriorityBoostConfigReader<'a>> {
-        pz::last_message(self.0, 10)
+        self.0.message(10)
     }
 
     /// `optional string target_buffer_name = 11`
     #[inline]
     pub fn target_buffer_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 11)
+        self.0.last::<pz::kind::Bytes>(11)
     }
 
     /// `optional ProtoVmConfig protovm_config = 12`
     #[inline]
     pub fn protovm_config(&self) -> Option<crate::ProtoVmConfigReader<'a>> {
-        pz::last_message(self.0, 12)
+        self.0.message(12)
     }
 
     /// `optional FtraceConfig ftrace_config = 100`
     #[inline]
     pub fn ftrace_config(&self) -> Option<crate::FtraceConfigReader<'a>> {
-        pz::last_message(self.0, 100)
+        self.0.message(100)
     }
 
     /// `optional ChromeConfig chrome_config = 101`
     #[inline]
     pub fn chrome_config(&self) -> Option<crate::ChromeConfigReader<'a>> {
-        pz::last_message(self.0, 101)
+        self.0.message(101)
     }
 
     /// `optional InodeFileConfig inode_file_config = 102`
     #[inline]
     pub fn inode_file_config(&self) -> Option<crate::InodeFileConfigReader<'a>> {
-        pz::last_message(self.0, 102)
+        self.0.message(102)
     }
 
     /// `optional ProcessStatsConfig process_stats_config = 103`
     #[inline]
     pub fn process_stats_config(&self) -> Option<crate::ProcessStatsConfigReader<'a>> {
-        pz::last_message(self.0, 103)
+        self.0.message(103)
     }
 
     /// `optional SysStatsConfig sys_stats_config = 104`
     #[inline]
     pub fn sys_stats_config(&self) -> Option<crate::SysStatsConfigReader<'a>> {
-        pz::last_message(self.0, 104)
+        self.0.message(104)
     }
 
     /// `optional HeapprofdConfig heapprofd_config = 105`
     #[inline]
     pub fn heapprofd_config(&self) -> Option<crate::HeapprofdConfigReader<'a>> {
-        pz::last_message(self.0, 105)
+        self.0.message(105)
     }
 
     /// `optional AndroidPowerConfig android_power_config = 106`
     #[inline]
     pub fn android_power_config(&self) -> Option<crate::AndroidPowerConfigReader<'a>> {
-        pz::last_message(self.0, 106)
+        self.0.message(106)
     }
 
     /// `optional AndroidLogConfig android_log_config = 107`
     #[inline]
     pub fn android_log_config(&self) -> Option<crate::AndroidLogConfigReader<'a>> {
-        pz::last_message(self.0, 107)
+        self.0.message(107)
     }
 
     /// `optional GpuCounterConfig gpu_counter_config = 108`
     #[inline]
     pub fn gpu_counter_config(&self) -> Option<crate::GpuCounterConfigReader<'a>> {
-        pz::last_message(self.0, 108)
+        self.0.message(108)
     }
 
     /// `optional PackagesListConfig packages_list_config = 109`
     #[inline]
     pub fn packages_list_config(&self) -> Option<crate::PackagesListConfigReader<'a>> {
-        pz::last_message(self.0, 109)
+        self.0.message(109)
     }
 
     /// `optional JavaHprofConfig java_hprof_config = 110`
     #[inline]
     pub fn java_hprof_config(&self) -> Option<crate::JavaHprofConfigReader<'a>> {
-        pz::last_message(self.0, 110)
+        self.0.message(110)
     }
 
     /// `optional PerfEventConfig perf_event_config = 111`
     #[inline]
     pub fn perf_event_config(&self) -> Option<crate::PerfEventConfigReader<'a>> {
-        pz::last_message(self.0, 111)
+        self.0.message(111)
     }
 
     /// `optional VulkanMemoryConfig vulkan_memory_config = 112`
     #[inline]
     pub fn vulkan_memory_config(&self) -> Option<crate::VulkanMemoryConfigReader<'a>> {
-        pz::last_message(self.0, 112)
+        self.0.message(112)
     }
 
     /// `optional TrackEventConfig track_event_config = 113`
     #[inline]
     pub fn track_event_config(&self) -> Option<crate::TrackEventConfigReader<'a>> {
-        pz::last_message(self.0, 113)
+        self.0.message(113)
     }
 
     /// `optional AndroidPolledStateConfig android_polled_state_config = 114`
     #[inline]
     pub fn android_polled_state_config(&self) -> Option<crate::AndroidPolledStateConfigReader<'a>> {
-        pz::last_message(self.0, 114)
+        self.0.message(114)
     }
 
     /// `optional InterceptorConfig interceptor_config = 115`
     #[inline]
     pub fn interceptor_config(&self) -> Option<crate::InterceptorConfigReader<'a>> {
-        pz::last_message(self.0, 115)
+        self.0.message(115)
     }
 
     /// `optional AndroidGameInterventionListConfig android_game_intervention_list_config = 116`
     #[inline]
     pub fn android_game_intervention_list_config(&self) -> Option<crate::AndroidGameInterventionListConfigReader<'a>> {
-        pz::last_message(self.0, 116)
+        self.0.message(116)
     }
 
     /// `optional StatsdTracingConfig statsd_tracing_config = 117`
     #[inline]
     pub fn statsd_tracing_config(&self) -> Option<crate::StatsdTracingConfigReader<'a>> {
-        pz::last_message(self.0, 117)
+        self.0.message(117)
     }
 
     /// `optional AndroidSystemPropertyConfig android_system_property_config = 118`
     #[inline]
     pub fn android_system_property_config(&self) -> Option<crate::AndroidSystemPropertyConfigReader<'a>> {
-        pz::last_message(self.0, 118)
+        self.0.message(118)
     }
 
     /// `optional SystemInfoConfig system_info_config = 119`
     #[inline]
     pub fn system_info_config(&self) -> Option<crate::SystemInfoConfigReader<'a>> {
-        pz::last_message(self.0, 119)
+        self.0.message(119)
     }
 
     /// `optional NetworkPacketTraceConfig network_packet_trace_config = 120`
     #[inline]
     pub fn network_packet_trace_config(&self) -> Option<crate::NetworkPacketTraceConfigReader<'a>> {
-        pz::last_message(self.0, 120)
+        self.0.message(120)
     }
 
     /// `optional SurfaceFlingerLayersConfig surfaceflinger_layers_config = 121`
     #[inline]
     pub fn surfaceflinger_layers_config(&self) -> Option<crate::SurfaceFlingerLayersConfigReader<'a>> {
-        pz::last_message(self.0, 121)
+        self.0.message(121)
     }
 
     /// `optional bool prefer_suspend_clock_for_duration = 122`
     #[inline]
     pub fn prefer_suspend_clock_for_duration(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 122)
+        self.0.last::<pz::kind::Bool>(122)
     }
 
     /// `optional SurfaceFlingerTransactionsConfig surfaceflinger_transactions_config = 123`
     #[inline]
     pub fn surfaceflinger_transactions_config(&self) -> Option<crate::SurfaceFlingerTransactionsConfigReader<'a>> {
-        pz::last_message(self.0, 123)
+        self.0.message(123)
     }
 
     /// `optional AndroidSdkSyspropGuardConfig android_sdk_sysprop_guard_config = 124`
     #[inline]
     pub fn android_sdk_sysprop_guard_config(&self) -> Option<crate::AndroidSdkSyspropGuardConfigReader<'a>> {
-        pz::last_message(self.0, 124)
+        self.0.message(124)
     }
 
     /// `optional EtwConfig etw_config = 125`
     #[inline]
     pub fn etw_config(&self) -> Option<crate::EtwConfigReader<'a>> {
-        pz::last_message(self.0, 125)
+        self.0.message(125)
     }
 
     /// `optional ProtoLogConfig protolog_config = 126`
     #[inline]
     pub fn protolog_config(&self) -> Option<crate::ProtoLogConfigReader<'a>> {
-        pz::last_message(self.0, 126)
+        self.0.message(126)
     }
 
     /// `optional V8Config v8_config = 127`
     #[inline]
     pub fn v8_config(&self) -> Option<crate::V8ConfigReader<'a>> {
-        pz::last_message(self.0, 127)
+        self.0.message(127)
     }
 
     /// `optional AndroidInputEventConfig android_input_event_config = 128`
     #[inline]
     pub fn android_input_event_config(&self) -> Option<crate::AndroidInputEventConfigReader<'a>> {
-        pz::last_message(self.0, 128)
+        self.0.message(128)
     }
 
     /// `optional PixelModemConfig pixel_modem_config = 129`
     #[inline]
     pub fn pixel_modem_config(&self) -> Option<crate::PixelModemConfigReader<'a>> {
-        pz::last_message(self.0, 129)
+        self.0.message(129)
     }
 
     /// `optional WindowManagerConfig windowmanager_config = 130`
     #[inline]
     pub fn windowmanager_config(&self) -> Option<crate::WindowManagerConfigReader<'a>> {
-        pz::last_message(self.0, 130)
+        self.0.message(130)
     }
 
     /// `optional ChromiumSystemMetricsConfig chromium_system_metrics = 131`
     #[inline]
     pub fn chromium_system_metrics(&self) -> Option<crate::ChromiumSystemMetricsConfigReader<'a>> {
-        pz::last_message(self.0, 131)
+        self.0.message(131)
     }
 
     /// `optional KernelWakelocksConfig kernel_wakelocks_config = 132`
     #[inline]
     pub fn kernel_wakelocks_config(&self) -> Option<crate::KernelWakelocksConfigReader<'a>> {
-        pz::last_message(self.0, 132)
+        self.0.message(132)
     }
 
     /// `optional GpuRenderStagesConfig gpu_renderstages_config = 133`
     #[inline]
     pub fn gpu_renderstages_config(&self) -> Option<crate::GpuRenderStagesConfigReader<'a>> {
-        pz::last_message(self.0, 133)
+        self.0.message(133)
     }
 
     /// `optional ChromiumHistogramSamplesConfig chromium_histogram_samples = 134`
     #[inline]
     pub fn chromium_histogram_samples(&self) -> Option<crate::ChromiumHistogramSamplesConfigReader<'a>> {
-        pz::last_message(self.0, 134)
+        self.0.message(134)
     }
 
     /// `optional AppWakelocksConfig app_wakelocks_config = 135`
     #[inline]
     pub fn app_wakelocks_config(&self) -> Option<crate::AppWakelocksConfigReader<'a>> {
-        pz::last_message(self.0, 135)
+        self.0.message(135)
     }
 
     /// `optional FrozenFtraceConfig frozen_ftrace_config = 136`
     #[inline]
     pub fn frozen_ftrace_config(&self) -> Option<crate::FrozenFtraceConfigReader<'a>> {
-        pz::last_message(self.0, 136)
+        self.0.message(136)
     }
 
     /// `optional CpuPerUidConfig cpu_per_uid_config = 137`
     #[inline]
     pub fn cpu_per_uid_config(&self) -> Option<crate::CpuPerUidConfigReader<'a>> {
-        pz::last_message(self.0, 137)
+        self.0.message(137)
     }
 
     /// `optional AndroidUserListConfig user_list_config = 138`
     #[inline]
     pub fn user_list_config(&self) -> Option<crate::AndroidUserListConfigReader<'a>> {
-        pz::last_message(self.0, 138)
+        self.0.message(138)
     }
 
     /// `optional InputMethodConfig inputmethod_config = 139`
     #[inline]
     pub fn inputmethod_config(&self) -> Option<crate::InputMethodConfigReader<'a>> {
-        pz::last_message(self.0, 139)
+        self.0.message(139)
     }
 
     /// `optional AndroidAflagsConfig android_aflags_config = 140`
     #[inline]
     pub fn android_aflags_config(&self) -> Option<crate::AndroidAflagsConfigReader<'a>> {
-        pz::last_message(self.0, 140)
+        self.0.message(140)
     }
 
     /// `optional SystemdJournaldConfig journald_config = 141`
     #[inline]
     pub fn journald_config(&self) -> Option<crate::SystemdJournaldConfigReader<'a>> {
-        pz::last_message(self.0, 141)
+        self.0.message(141)
     }
 
     /// `optional DisplayVideoConfig display_video_config = 142`
     #[inline]
     pub fn display_video_config(&self) -> Option<crate::DisplayVideoConfigReader<'a>> {
-        pz::last_message(self.0, 142)
+        self.0.message(142)
     }
 
     /// `optional ChromiumStackSamplingProfilerConfig chromium_stack_sampling_profiler = 143`
     #[inline]
     pub fn chromium_stack_sampling_profiler(&self) -> Option<crate::ChromiumStackSamplingProfilerConfigReader<'a>> {
-        pz::last_message(self.0, 143)
+        self.0.message(143)
     }
 
     /// `optional ChromiumSamplingHeapProfilerConfig chromium_sampling_heap_profiler = 144`
     #[inline]
     pub fn chromium_sampling_heap_profiler(&self) -> Option<crate::ChromiumSamplingHeapProfilerConfigReader<'a>> {
-        pz::last_message(self.0, 144)
+        self.0.message(144)
     }
 
     /// `optional QnxConfig qnx_config = 150`
     #[inline]
     pub fn qnx_config(&self) -> Option<crate::QnxConfigReader<'a>> {
-        pz::last_message(self.0, 150)
+        self.0.message(150)
     }
 
     /// `optional string legacy_config = 1000`
     #[inline]
     pub fn legacy_config(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1000)
+        self.0.last::<pz::kind::Bytes>(1000)
     }
 
     /// `optional TestConfig for_testing = 1001`
     #[inline]
     pub fn for_testing(&self) -> Option<crate::TestConfigReader<'a>> {
-        pz::last_message(self.0, 1001)
+        self.0.message(1001)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer InterceptorConfigWriter;
     /// The fields of an encoded `perfetto.protos.InterceptorConfig`.
     reader InterceptorConfigReader;
+    decoder InterceptorConfigDecoder;
+    fields 1, 100;
 }
 
 impl InterceptorConfigWriter<'_> {
@@ -24,17 +26,17 @@ impl InterceptorConfigWriter<'_> {
     }
 }
 
-impl<'a> InterceptorConfigReader<'a> {
+impl<'a, I: pz::Lookup> InterceptorConfigReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional ConsoleConfig console_config = 100`
     #[inline]
     pub fn console_config(&self) -> Option<crate::ConsoleConfigReader<'a>> {
-        pz::last_message(self.0, 100)
+        self.0.message(100)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer TestConfigWriter;
     /// The fields of an encoded `perfetto.protos.TestConfig`.
     reader TestConfigReader;
+    decoder TestConfigDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl TestConfigWriter<'_> {
@@ -52,41 +54,41 @@ impl TestConfigWriter<'_> {
     }
 }
 
-impl<'a> TestConfigReader<'a> {
+impl<'a, I: pz::Lookup> TestConfigReader<'a, I> {
     /// `optional uint32 message_count = 1`
     #[inline]
     pub fn message_count(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 max_messages_per_second = 2`
     #[inline]
     pub fn max_messages_per_second(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 seed = 3`
     #[inline]
     pub fn seed(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 message_size = 4`
     #[inline]
     pub fn message_size(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional bool send_batch_on_register = 5`
     #[inline]
     pub fn send_batch_on_register(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 5)
+        self.0.last::<pz::kind::Bool>(5)
     }
 
     /// `optional DummyFields dummy_fields = 6`
     #[inline]
     pub fn dummy_fields(&self) -> Option<test_config::DummyFieldsReader<'a>> {
-        pz::last_message(self.0, 6)
+        self.0.message(6)
     }
 }
 
@@ -157,6 +159,8 @@ pub mod test_config {
         writer DummyFieldsWriter;
         /// The fields of an encoded `perfetto.protos.TestConfig.DummyFields`.
         reader DummyFieldsReader;
+        decoder DummyFieldsDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14;
     }
 
     impl DummyFieldsWriter<'_> {
@@ -259,89 +263,89 @@ pub mod test_config {
         }
     }
 
-    impl<'a> DummyFieldsReader<'a> {
+    impl<'a, I: pz::Lookup> DummyFieldsReader<'a, I> {
         /// `optional uint32 field_uint32 = 1`
         #[inline]
         pub fn field_uint32(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional int32 field_int32 = 2`
         #[inline]
         pub fn field_int32(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 2)
+            self.0.last::<pz::kind::Int32>(2)
         }
 
         /// `optional uint64 field_uint64 = 3`
         #[inline]
         pub fn field_uint64(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 3)
+            self.0.last::<pz::kind::Uint64>(3)
         }
 
         /// `optional int64 field_int64 = 4`
         #[inline]
         pub fn field_int64(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 4)
+            self.0.last::<pz::kind::Int64>(4)
         }
 
         /// `optional fixed64 field_fixed64 = 5`
         #[inline]
         pub fn field_fixed64(&self) -> Option<u64> {
-            pz::last::<pz::kind::Fixed64>(self.0, 5)
+            self.0.last::<pz::kind::Fixed64>(5)
         }
 
         /// `optional sfixed64 field_sfixed64 = 6`
         #[inline]
         pub fn field_sfixed64(&self) -> Option<i64> {
-            pz::last::<pz::kind::Sfixed64>(self.0, 6)
+            self.0.last::<pz::kind::Sfixed64>(6)
         }
 
         /// `optional fixed32 field_fixed32 = 7`
         #[inline]
         pub fn field_fixed32(&self) -> Option<u32> {
-            pz::last::<pz::kind::Fixed32>(self.0, 7)
+            self.0.last::<pz::kind::Fixed32>(7)
         }
 
         /// `optional sfixed32 field_sfixed32 = 8`
         #[inline]
         pub fn field_sfixed32(&self) -> Option<i32> {
-            pz::last::<pz::kind::Sfixed32>(self.0, 8)
+            self.0.last::<pz::kind::Sfixed32>(8)
         }
 
         /// `optional double field_double = 9`
         #[inline]
         pub fn field_double(&self) -> Option<f64> {
-            pz::last::<pz::kind::Double>(self.0, 9)
+            self.0.last::<pz::kind::Double>(9)
         }
 
         /// `optional float field_float = 10`
         #[inline]
         pub fn field_float(&self) -> Option<f32> {
-            pz::last::<pz::kind::Float>(self.0, 10)
+            self.0.last::<pz::kind::Float>(10)
         }
 
         /// `optional sint64 field_sint64 = 11`
         #[inline]
         pub fn field_sint64(&self) -> Option<i64> {
-            pz::last::<pz::kind::Sint64>(self.0, 11)
+            self.0.last::<pz::kind::Sint64>(11)
         }
 
         /// `optional sint32 field_sint32 = 12`
         #[inline]
         pub fn field_sint32(&self) -> Option<i32> {
-            pz::last::<pz::kind::Sint32>(self.0, 12)
+            self.0.last::<pz::kind::Sint32>(12)
         }
 
         /// `optional string field_string = 13`
         #[inline]
         pub fn field_string(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 13)
+            self.0.last::<pz::kind::Bytes>(13)
         }
 
         /// `optional bytes field_bytes = 14`
         #[inline]
         pub fn field_bytes(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 14)
+            self.0.last::<pz::kind::Bytes>(14)
         }
     }
 

@@ -7,6 +7,9 @@ pz::message! {
     writer TraceConfigWriter;
     /// The fields of an encoded `perfetto.protos.TraceConfig`.
     reader TraceConfigReader;
+    decoder TraceConfigDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 27, 28, 29, 30, 31,
+        33, 34, 35, 36, 38, 39, 40, 41, 43, 44, 45, 47, 48;
 }
 
 impl TraceConfigWriter<'_> {
@@ -289,257 +292,257 @@ impl TraceConfigWriter<'_> {
     }
 }
 
-impl<'a> TraceConfigReader<'a> {
+impl<'a, I: pz::Lookup> TraceConfigReader<'a, I> {
     /// `repeated BufferConfig buffers = 1`
     #[inline]
     pub fn buffers(&self) -> pz::Messages<'a, trace_config::BufferConfigReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `repeated DataSource data_sources = 2`
     #[inline]
     pub fn data_sources(&self) -> pz::Messages<'a, trace_config::DataSourceReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `optional uint32 duration_ms = 3`
     #[inline]
     pub fn duration_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional bool enable_extra_guardrails = 4`
     #[inline]
     pub fn enable_extra_guardrails(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 4)
+        self.0.last::<pz::kind::Bool>(4)
     }
 
     /// `optional LockdownModeOperation lockdown_mode = 5`
     #[inline]
     pub fn lockdown_mode(&self) -> Option<trace_config::LockdownModeOperation> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 5)
+        self.0.last::<pz::kind::Enum<_>>(5)
     }
 
     /// `repeated ProducerConfig producers = 6`
     #[inline]
     pub fn producers(&self) -> pz::Messages<'a, trace_config::ProducerConfigReader<'a>> {
-        pz::messages(self.0, 6)
+        self.0.messages(6)
     }
 
     /// `optional StatsdMetadata statsd_metadata = 7`
     #[inline]
     pub fn statsd_metadata(&self) -> Option<trace_config::StatsdMetadataReader<'a>> {
-        pz::last_message(self.0, 7)
+        self.0.message(7)
     }
 
     /// `optional bool write_into_file = 8`
     #[inline]
     pub fn write_into_file(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 8)
+        self.0.last::<pz::kind::Bool>(8)
     }
 
     /// `optional uint32 file_write_period_ms = 9`
     #[inline]
     pub fn file_write_period_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint64 max_file_size_bytes = 10`
     #[inline]
     pub fn max_file_size_bytes(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 10)
+        self.0.last::<pz::kind::Uint64>(10)
     }
 
     /// `optional GuardrailOverrides guardrail_overrides = 11`
     #[inline]
     pub fn guardrail_overrides(&self) -> Option<trace_config::GuardrailOverridesReader<'a>> {
-        pz::last_message(self.0, 11)
+        self.0.message(11)
     }
 
     /// `optional bool deferred_start = 12`
     #[inline]
     pub fn deferred_start(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 12)
+        self.0.last::<pz::kind::Bool>(12)
     }
 
     /// `optional uint32 flush_period_ms = 13`
     #[inline]
     pub fn flush_period_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 13)
+        self.0.last::<pz::kind::Uint32>(13)
     }
 
     /// `optional uint32 flush_timeout_ms = 14`
     #[inline]
     pub fn flush_timeout_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 14)
+        self.0.last::<pz::kind::Uint32>(14)
     }
 
     /// `optional bool notify_traceur = 16`
     #[inline]
     pub fn notify_traceur(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 16)
+        self.0.last::<pz::kind::Bool>(16)
     }
 
     /// `optional TriggerConfig trigger_config = 17`
     #[inline]
     pub fn trigger_config(&self) -> Option<trace_config::TriggerConfigReader<'a>> {
-        pz::last_message(self.0, 17)
+        self.0.message(17)
     }
 
     /// `repeated string activate_triggers = 18`
     #[inline]
     pub fn activate_triggers(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 18)
+        self.0.repeated(18)
     }
 
     /// `optional bool allow_user_build_tracing = 19`, deprecated
     #[inline]
     pub fn allow_user_build_tracing(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 19)
+        self.0.last::<pz::kind::Bool>(19)
     }
 
     /// `optional BuiltinDataSource builtin_data_sources = 20`
     #[inline]
     pub fn builtin_data_sources(&self) -> Option<trace_config::BuiltinDataSourceReader<'a>> {
-        pz::last_message(self.0, 20)
+        self.0.message(20)
     }
 
     /// `optional IncrementalStateConfig incremental_state_config = 21`
     #[inline]
     pub fn incremental_state_config(&self) -> Option<trace_config::IncrementalStateConfigReader<'a>> {
-        pz::last_message(self.0, 21)
+        self.0.message(21)
     }
 
     /// `optional string unique_session_name = 22`
     #[inline]
     pub fn unique_session_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 22)
+        self.0.last::<pz::kind::Bytes>(22)
     }
 
     /// `optional uint32 data_source_stop_timeout_ms = 23`
     #[inline]
     pub fn data_source_stop_timeout_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 23)
+        self.0.last::<pz::kind::Uint32>(23)
     }
 
     /// `optional CompressionType compression_type = 24`, deprecated
     #[inline]
     pub fn compression_type(&self) -> Option<trace_config::CompressionType> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 24)
+        self.0.last::<pz::kind::Enum<_>>(24)
     }
 
     /// `optional IncidentReportConfig incident_report_config = 25`
     #[inline]
     pub fn incident_report_config(&self) -> Option<trace_config::IncidentReportConfigReader<'a>> {
-        pz::last_message(self.0, 25)
+        self.0.message(25)
     }
 
     /// `optional int64 trace_uuid_msb = 27`, deprecated
     #[inline]
     pub fn trace_uuid_msb(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 27)
+        self.0.last::<pz::kind::Int64>(27)
     }
 
     /// `optional int64 trace_uuid_lsb = 28`, deprecated
     #[inline]
     pub fn trace_uuid_lsb(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 28)
+        self.0.last::<pz::kind::Int64>(28)
     }
 
     /// `optional string output_path = 29`
     #[inline]
     pub fn output_path(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 29)
+        self.0.last::<pz::kind::Bytes>(29)
     }
 
     /// `optional int32 bugreport_score = 30`
     #[inline]
     pub fn bugreport_score(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 30)
+        self.0.last::<pz::kind::Int32>(30)
     }
 
     /// `optional StatsdLogging statsd_logging = 31`
     #[inline]
     pub fn statsd_logging(&self) -> Option<trace_config::StatsdLogging> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 31)
+        self.0.last::<pz::kind::Enum<_>>(31)
     }
 
     /// `optional TraceFilter trace_filter = 33`
     #[inline]
     pub fn trace_filter(&self) -> Option<trace_config::TraceFilterReader<'a>> {
-        pz::last_message(self.0, 33)
+        self.0.message(33)
     }
 
     /// `optional AndroidReportConfig android_report_config = 34`
     #[inline]
     pub fn android_report_config(&self) -> Option<trace_config::AndroidReportConfigReader<'a>> {
-        pz::last_message(self.0, 34)
+        self.0.message(34)
     }
 
     /// `optional CmdTraceStartDelay cmd_trace_start_delay = 35`
     #[inline]
     pub fn cmd_trace_start_delay(&self) -> Option<trace_config::CmdTraceStartDelayReader<'a>> {
-        pz::last_message(self.0, 35)
+        self.0.message(35)
     }
 
     /// `optional bool prefer_suspend_clock_for_duration = 36`
     #[inline]
     pub fn prefer_suspend_clock_for_duration(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 36)
+        self.0.last::<pz::kind::Bool>(36)
     }
 
     /// `optional string bugreport_filename = 38`
     #[inline]
     pub fn bugreport_filename(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 38)
+        self.0.last::<pz::kind::Bytes>(38)
     }
 
     /// `repeated SessionSemaphore session_semaphores = 39`
     #[inline]
     pub fn session_semaphores(&self) -> pz::Messages<'a, trace_config::SessionSemaphoreReader<'a>> {
-        pz::messages(self.0, 39)
+        self.0.messages(39)
     }
 
     /// `optional PriorityBoostConfig priority_boost = 40`
     #[inline]
     pub fn priority_boost(&self) -> Option<crate::PriorityBoostConfigReader<'a>> {
-        pz::last_message(self.0, 40)
+        self.0.message(40)
     }
 
     /// `optional uint32 exclusive_prio = 41`
     #[inline]
     pub fn exclusive_prio(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 41)
+        self.0.last::<pz::kind::Uint32>(41)
     }
 
     /// `optional bool trace_all_machines = 43`
     #[inline]
     pub fn trace_all_machines(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 43)
+        self.0.last::<pz::kind::Bool>(43)
     }
 
     /// `optional WriteFlushMode write_flush_mode = 44`
     #[inline]
     pub fn write_flush_mode(&self) -> Option<trace_config::WriteFlushMode> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 44)
+        self.0.last::<pz::kind::Enum<_>>(44)
     }
 
     /// `optional FFlushMode fflush_post_write = 45`
     #[inline]
     pub fn fflush_post_write(&self) -> Option<trace_config::FFlushMode> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 45)
+        self.0.last::<pz::kind::Enum<_>>(45)
     }
 
     /// `optional CompressionConfig compression = 47`
     #[inline]
     pub fn compression(&self) -> Option<trace_config::CompressionConfigReader<'a>> {
-        pz::last_message(self.0, 47)
+        self.0.message(47)
     }
 
     /// `optional TraceAttributes trace_attributes = 48`
     #[inline]
     pub fn trace_attributes(&self) -> Option<crate::TraceAttributesReader<'a>> {
-        pz::last_message(self.0, 48)
+        self.0.message(48)
     }
 }
 
@@ -835,6 +838,8 @@ pub mod trace_config {
         writer BufferConfigWriter;
         /// The fields of an encoded `perfetto.protos.TraceConfig.BufferConfig`.
         reader BufferConfigReader;
+        decoder BufferConfigDecoder;
+        fields 1, 4, 5, 6, 7, 8;
     }
 
     impl BufferConfigWriter<'_> {
@@ -881,41 +886,41 @@ pub mod trace_config {
         }
     }
 
-    impl<'a> BufferConfigReader<'a> {
+    impl<'a, I: pz::Lookup> BufferConfigReader<'a, I> {
         /// `optional uint32 size_kb = 1`
         #[inline]
         pub fn size_kb(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional FillPolicy fill_policy = 4`
         #[inline]
         pub fn fill_policy(&self) -> Option<buffer_config::FillPolicy> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 4)
+            self.0.last::<pz::kind::Enum<_>>(4)
         }
 
         /// `optional bool transfer_on_clone = 5`
         #[inline]
         pub fn transfer_on_clone(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 5)
+            self.0.last::<pz::kind::Bool>(5)
         }
 
         /// `optional bool clear_before_clone = 6`
         #[inline]
         pub fn clear_before_clone(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 6)
+            self.0.last::<pz::kind::Bool>(6)
         }
 
         /// `optional string name = 7`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 7)
+            self.0.last::<pz::kind::Bytes>(7)
         }
 
         /// `optional ExperimentalMode experimental_mode = 8`
         #[inline]
         pub fn experimental_mode(&self) -> Option<buffer_config::ExperimentalMode> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 8)
+            self.0.last::<pz::kind::Enum<_>>(8)
         }
     }
 
@@ -1004,6 +1009,8 @@ pub mod trace_config {
         writer DataSourceWriter;
         /// The fields of an encoded `perfetto.protos.TraceConfig.DataSource`.
         reader DataSourceReader;
+        decoder DataSourceDecoder;
+        fields 1, 2, 3, 4;
     }
 
     impl DataSourceWriter<'_> {
@@ -1035,29 +1042,29 @@ pub mod trace_config {
         }
     }
 
-    impl<'a> DataSourceReader<'a> {
+    impl<'a, I: pz::Lookup> DataSourceReader<'a, I> {
         /// `optional DataSourceConfig config = 1`
         #[inline]
         pub fn config(&self) -> Option<crate::DataSourceConfigReader<'a>> {
-            pz::last_message(self.0, 1)
+            self.0.message(1)
         }
 
         /// `repeated string producer_name_filter = 2`
         #[inline]
         pub fn producer_name_filter(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-            pz::repeated::<pz::kind::Bytes>(self.0, 2)
+            self.0.repeated(2)
         }
 
         /// `repeated string producer_name_regex_filter = 3`
         #[inline]
         pub fn producer_name_regex_filter(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-            pz::repeated::<pz::kind::Bytes>(self.0, 3)
+            self.0.repeated(3)
         }
 
         /// `repeated string machine_name_filter = 4`
         #[inline]
         pub fn machine_name_filter(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-            pz::repeated::<pz::kind::Bytes>(self.0, 4)
+            self.0.repeated(4)
         }
     }
 
@@ -1117,6 +1124,8 @@ pub mod trace_config {
         writer BuiltinDataSourceWriter;
         /// The fields of an encoded `perfetto.protos.TraceConfig.BuiltinDataSource`.
         reader BuiltinDataSourceReader;
+        decoder BuiltinDataSourceDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
     }
 
     impl BuiltinDataSourceWriter<'_> {
@@ -1191,65 +1200,65 @@ pub mod trace_config {
         }
     }
 
-    impl<'a> BuiltinDataSourceReader<'a> {
+    impl<'a, I: pz::Lookup> BuiltinDataSourceReader<'a, I> {
         /// `optional bool disable_clock_snapshotting = 1`
         #[inline]
         pub fn disable_clock_snapshotting(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 1)
+            self.0.last::<pz::kind::Bool>(1)
         }
 
         /// `optional bool disable_trace_config = 2`
         #[inline]
         pub fn disable_trace_config(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 2)
+            self.0.last::<pz::kind::Bool>(2)
         }
 
         /// `optional bool disable_system_info = 3`
         #[inline]
         pub fn disable_system_info(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 3)
+            self.0.last::<pz::kind::Bool>(3)
         }
 
         /// `optional bool disable_service_events = 4`
         #[inline]
         pub fn disable_service_events(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 4)
+            self.0.last::<pz::kind::Bool>(4)
         }
 
         /// `optional BuiltinClock primary_trace_clock = 5`
         #[inline]
         pub fn primary_trace_clock(&self) -> Option<crate::BuiltinClock> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 5)
+            self.0.last::<pz::kind::Enum<_>>(5)
         }
 
         /// `optional uint32 snapshot_interval_ms = 6`
         #[inline]
         pub fn snapshot_interval_ms(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 6)
+            self.0.last::<pz::kind::Uint32>(6)
         }
 
         /// `optional bool prefer_suspend_clock_for_snapshot = 7`
         #[inline]
         pub fn prefer_suspend_clock_for_snapshot(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 7)
+            self.0.last::<pz::kind::Bool>(7)
         }
 
         /// `optional bool disable_chunk_usage_histograms = 8`
         #[inline]
         pub fn disable_chunk_usage_histograms(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 8)
+            self.0.last::<pz::kind::Bool>(8)
         }
 
         /// `optional bool disable_extension_descriptors = 9`
         #[inline]
         pub fn disable_extension_descriptors(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 9)
+            self.0.last::<pz::kind::Bool>(9)
         }
 
         /// `optional bool enable_concurrent_session_events = 10`
         #[inline]
         pub fn enable_concurrent_session_events(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 10)
+            self.0.last::<pz::kind::Bool>(10)
         }
     }
 
@@ -1339,6 +1348,8 @@ pub mod trace_config {
         writer ProducerConfigWriter;
         /// The fields of an encoded `perfetto.protos.TraceConfig.ProducerConfig`.
         reader ProducerConfigReader;
+        decoder ProducerConfigDecoder;
+        fields 1, 2, 3;
     }
 
     impl ProducerConfigWriter<'_> {
@@ -1364,23 +1375,23 @@ pub mod trace_config {
         }
     }
 
-    impl<'a> ProducerConfigReader<'a> {
+    impl<'a, I: pz::Lookup> ProducerConfigReader<'a, I> {
         /// `optional string producer_name = 1`
         #[inline]
         pub fn producer_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional uint32 shm_size_kb = 2`
         #[inline]
         pub fn shm_size_kb(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 2)
+            self.0.last::<pz::kind::Uint32>(2)
         }
 
         /// `optional uint32 page_size_kb = 3`
         #[inline]
         pub fn page_size_kb(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 3)
+            self.0.last::<pz::kind::Uint32>(3)
         }
     }
 
@@ -1435,6 +1446,8 @@ pub mod trace_config {
         writer StatsdMetadataWriter;
         /// The fields of an encoded `perfetto.protos.TraceConfig.StatsdMetadata`.
         reader StatsdMetadataReader;
+        decoder StatsdMetadataDecoder;
+        fields 1, 2, 3, 4;
     }
 
     impl StatsdMetadataWriter<'_> {
@@ -1467,29 +1480,29 @@ pub mod trace_config {
         }
     }
 
-    impl<'a> StatsdMetadataReader<'a> {
+    impl<'a, I: pz::Lookup> StatsdMetadataReader<'a, I> {
         /// `optional int64 triggering_alert_id = 1`
         #[inline]
         pub fn triggering_alert_id(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 1)
+            self.0.last::<pz::kind::Int64>(1)
         }
 
         /// `optional int32 triggering_config_uid = 2`
         #[inline]
         pub fn triggering_config_uid(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 2)
+            self.0.last::<pz::kind::Int32>(2)
         }
 
         /// `optional int64 triggering_config_id = 3`
         #[inline]
         pub fn triggering_config_id(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 3)
+            self.0.last::<pz::kind::Int64>(3)
         }
 
         /// `optional int64 triggering_subscription_id = 4`
         #[inline]
         pub fn triggering_subscription_id(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 4)
+            self.0.last::<pz::kind::Int64>(4)
         }
     }
 
@@ -1549,6 +1562,8 @@ pub mod trace_config {
         writer GuardrailOverridesWriter;
         /// The fields of an encoded `perfetto.protos.TraceConfig.GuardrailOverrides`.
         reader GuardrailOverridesReader;
+        decoder GuardrailOverridesDecoder;
+        fields 1, 2;
     }
 
     impl GuardrailOverridesWriter<'_> {
@@ -1567,17 +1582,17 @@ pub mod trace_config {
         }
     }
 
-    impl<'a> GuardrailOverridesReader<'a> {
+    impl<'a, I: pz::Lookup> GuardrailOverridesReader<'a, I> {
         /// `optional uint64 max_upload_per_day_bytes = 1`, deprecated
         #[inline]
         pub fn max_upload_per_day_bytes(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional uint32 max_tracing_buffer_size_kb = 2`
         #[inline]
         pub fn max_tracing_buffer_size_kb(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 2)
+            self.0.last::<pz::kind::Uint32>(2)
         }
     }
 
@@ -1627,6 +1642,8 @@ pub mod trace_config {
         writer TriggerConfigWriter;
         /// The fields of an encoded `perfetto.protos.TraceConfig.TriggerConfig`.
         reader TriggerConfigReader;
+        decoder TriggerConfigDecoder;
+        fields 1, 2, 3, 5;
     }
 
     impl TriggerConfigWriter<'_> {
@@ -1658,29 +1675,29 @@ pub mod trace_config {
         }
     }
 
-    impl<'a> TriggerConfigReader<'a> {
+    impl<'a, I: pz::Lookup> TriggerConfigReader<'a, I> {
         /// `optional TriggerMode trigger_mode = 1`
         #[inline]
         pub fn trigger_mode(&self) -> Option<trigger_config::TriggerMode> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 1)
+            self.0.last::<pz::kind::Enum<_>>(1)
         }
 
         /// `repeated Trigger triggers = 2`
         #[inline]
         pub fn triggers(&self) -> pz::Messages<'a, trigger_config::TriggerReader<'a>> {
-            pz::messages(self.0, 2)
+            self.0.messages(2)
         }
 
         /// `optional uint32 trigger_timeout_ms = 3`
         #[inline]
         pub fn trigger_timeout_ms(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 3)
+            self.0.last::<pz::kind::Uint32>(3)
         }
 
         /// `optional bool use_clone_snapshot_if_available = 5`
         #[inline]
         pub fn use_clone_snapshot_if_available(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 5)
+            self.0.last::<pz::kind::Bool>(5)
         }
     }
 
@@ -1751,6 +1768,8 @@ pub mod trace_config {
             writer TriggerWriter;
             /// The fields of an encoded `perfetto.protos.TraceConfig.TriggerConfig.Trigger`.
             reader TriggerReader;
+            decoder TriggerDecoder;
+            fields 1, 2, 3, 4, 5;
         }
 
         impl TriggerWriter<'_> {
@@ -1790,35 +1809,35 @@ pub mod trace_config {
             }
         }
 
-        impl<'a> TriggerReader<'a> {
+        impl<'a, I: pz::Lookup> TriggerReader<'a, I> {
             /// `optional string name = 1`
             #[inline]
             pub fn name(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 1)
+                self.0.last::<pz::kind::Bytes>(1)
             }
 
             /// `optional string producer_name_regex = 2`
             #[inline]
             pub fn producer_name_regex(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 2)
+                self.0.last::<pz::kind::Bytes>(2)
             }
 
             /// `optional uint32 stop_delay_ms = 3`
             #[inline]
             pub fn stop_delay_ms(&self) -> Option<u32> {
-                pz::last::<pz::kind::Uint32>(self.0, 3)
+                self.0.last::<pz::kind::Uint32>(3)
             }
 
             /// `optional uint32 max_per_24_h = 4`
             #[inline]
             pub fn max_per_24_h(&self) -> Option<u32> {
-                pz::last::<pz::kind::Uint32>(self.0, 4)
+                self.0.last::<pz::kind::Uint32>(4)
             }
 
             /// `optional double skip_probability = 5`
             #[inline]
             pub fn skip_probability(&self) -> Option<f64> {
-                pz::last::<pz::kind::Double>(self.0, 5)
+                self.0.last::<pz::kind::Double>(5)
             }
         }
 
@@ -1884,6 +1903,8 @@ pub mod trace_config {
         writer IncrementalStateConfigWriter;
         /// The fields of an encoded `perfetto.protos.TraceConfig.IncrementalStateConfig`.
         reader IncrementalStateConfigReader;
+        decoder IncrementalStateConfigDecoder;
+        fields 1;
     }
 
     impl IncrementalStateConfigWriter<'_> {
@@ -1895,11 +1916,11 @@ pub mod trace_config {
         }
     }
 
-    impl<'a> IncrementalStateConfigReader<'a> {
+    impl<'a, I: pz::Lookup> IncrementalStateConfigReader<'a, I> {
         /// `optional uint32 clear_period_ms = 1`
         #[inline]
         pub fn clear_period_ms(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
     }
 
@@ -1944,6 +1965,8 @@ pub mod trace_config {
         writer CompressionConfigWriter;
         /// The fields of an encoded `perfetto.protos.TraceConfig.CompressionConfig`.
         reader CompressionConfigReader;
+        decoder CompressionConfigDecoder;
+        fields 1, 2;
     }
 
     impl CompressionConfigWriter<'_> {
@@ -1960,17 +1983,17 @@ pub mod trace_config {
         }
     }
 
-    impl<'a> CompressionConfigReader<'a> {
+    impl<'a, I: pz::Lookup> CompressionConfigReader<'a, I> {
         /// `optional Deflate deflate = 1`
         #[inline]
         pub fn deflate(&self) -> Option<compression_config::DeflateReader<'a>> {
-            pz::last_message(self.0, 1)
+            self.0.message(1)
         }
 
         /// `optional Zstd zstd = 2`
         #[inline]
         pub fn zstd(&self) -> Option<compression_config::ZstdReader<'a>> {
-            pz::last_message(self.0, 2)
+            self.0.message(2)
         }
     }
 
@@ -2021,6 +2044,8 @@ pub mod trace_config {
             writer DeflateWriter;
             /// The fields of an encoded `perfetto.protos.TraceConfig.CompressionConfig.Deflate`.
             reader DeflateReader;
+            decoder DeflateDecoder;
+            fields;
         }
 
         /// A `perfetto.protos.TraceConfig.CompressionConfig.Deflate` as a value.
@@ -2049,6 +2074,8 @@ pub mod trace_config {
             writer ZstdWriter;
             /// The fields of an encoded `perfetto.protos.TraceConfig.CompressionConfig.Zstd`.
             reader ZstdReader;
+            decoder ZstdDecoder;
+            fields 1;
         }
 
         impl ZstdWriter<'_> {
@@ -2060,11 +2087,11 @@ pub mod trace_config {
             }
         }
 
-        impl<'a> ZstdReader<'a> {
+        impl<'a, I: pz::Lookup> ZstdReader<'a, I> {
             /// `optional int32 level = 1`
             #[inline]
             pub fn level(&self) -> Option<i32> {
-                pz::last::<pz::kind::Int32>(self.0, 1)
+                self.0.last::<pz::kind::Int32>(1)
             }
         }
 
@@ -2110,6 +2137,8 @@ pub mod trace_config {
         writer IncidentReportConfigWriter;
         /// The fields of an encoded `perfetto.protos.TraceConfig.IncidentReportConfig`.
         reader IncidentReportConfigReader;
+        decoder IncidentReportConfigDecoder;
+        fields 1, 2, 3, 4, 5;
     }
 
     impl IncidentReportConfigWriter<'_> {
@@ -2149,35 +2178,35 @@ pub mod trace_config {
         }
     }
 
-    impl<'a> IncidentReportConfigReader<'a> {
+    impl<'a, I: pz::Lookup> IncidentReportConfigReader<'a, I> {
         /// `optional string destination_package = 1`
         #[inline]
         pub fn destination_package(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional string destination_class = 2`
         #[inline]
         pub fn destination_class(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `optional int32 privacy_level = 3`
         #[inline]
         pub fn privacy_level(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 3)
+            self.0.last::<pz::kind::Int32>(3)
         }
 
         /// `optional bool skip_dropbox = 4`, deprecated
         #[inline]
         pub fn skip_dropbox(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 4)
+            self.0.last::<pz::kind::Bool>(4)
         }
 
         /// `optional bool skip_incidentd = 5`
         #[inline]
         pub fn skip_incidentd(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 5)
+            self.0.last::<pz::kind::Bool>(5)
         }
     }
 
@@ -2242,6 +2271,8 @@ pub mod trace_config {
         writer TraceFilterWriter;
         /// The fields of an encoded `perfetto.protos.TraceConfig.TraceFilter`.
         reader TraceFilterReader;
+        decoder TraceFilterDecoder;
+        fields 1, 2, 3, 4, 5;
     }
 
     impl TraceFilterWriter<'_> {
@@ -2279,35 +2310,35 @@ pub mod trace_config {
         }
     }
 
-    impl<'a> TraceFilterReader<'a> {
+    impl<'a, I: pz::Lookup> TraceFilterReader<'a, I> {
         /// `optional bytes bytecode = 1`
         #[inline]
         pub fn bytecode(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional bytes bytecode_v2 = 2`
         #[inline]
         pub fn bytecode_v2(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `optional StringFilterChain string_filter_chain = 3`
         #[inline]
         pub fn string_filter_chain(&self) -> Option<trace_filter::StringFilterChainReader<'a>> {
-            pz::last_message(self.0, 3)
+            self.0.message(3)
         }
 
         /// `optional bytes bytecode_overlay_v54 = 4`
         #[inline]
         pub fn bytecode_overlay_v54(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 4)
+            self.0.last::<pz::kind::Bytes>(4)
         }
 
         /// `optional StringFilterChain string_filter_chain_v54 = 5`
         #[inline]
         pub fn string_filter_chain_v54(&self) -> Option<trace_filter::StringFilterChainReader<'a>> {
-            pz::last_message(self.0, 5)
+            self.0.message(5)
         }
     }
 
@@ -2385,6 +2416,8 @@ pub mod trace_config {
             writer StringFilterRuleWriter;
             /// The fields of an encoded `perfetto.protos.TraceConfig.TraceFilter.StringFilterRule`.
             reader StringFilterRuleReader;
+            decoder StringFilterRuleDecoder;
+            fields 1, 2, 3, 4, 5;
         }
 
         impl StringFilterRuleWriter<'_> {
@@ -2424,35 +2457,35 @@ pub mod trace_config {
             }
         }
 
-        impl<'a> StringFilterRuleReader<'a> {
+        impl<'a, I: pz::Lookup> StringFilterRuleReader<'a, I> {
             /// `optional StringFilterPolicy policy = 1`
             #[inline]
             pub fn policy(&self) -> Option<StringFilterPolicy> {
-                pz::last::<pz::kind::Enum<_>>(self.0, 1)
+                self.0.last::<pz::kind::Enum<_>>(1)
             }
 
             /// `optional string regex_pattern = 2`
             #[inline]
             pub fn regex_pattern(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 2)
+                self.0.last::<pz::kind::Bytes>(2)
             }
 
             /// `optional string atrace_payload_starts_with = 3`
             #[inline]
             pub fn atrace_payload_starts_with(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 3)
+                self.0.last::<pz::kind::Bytes>(3)
             }
 
             /// `optional string name = 4`
             #[inline]
             pub fn name(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 4)
+                self.0.last::<pz::kind::Bytes>(4)
             }
 
             /// `repeated SemanticType semantic_type = 5`
             #[inline]
             pub fn semantic_type(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::SemanticType>> {
-                pz::repeated::<pz::kind::Enum<_>>(self.0, 5)
+                self.0.repeated(5)
             }
         }
 
@@ -2517,6 +2550,8 @@ pub mod trace_config {
             writer StringFilterChainWriter;
             /// The fields of an encoded `perfetto.protos.TraceConfig.TraceFilter.StringFilterChain`.
             reader StringFilterChainReader;
+            decoder StringFilterChainDecoder;
+            fields 1;
         }
 
         impl StringFilterChainWriter<'_> {
@@ -2527,11 +2562,11 @@ pub mod trace_config {
             }
         }
 
-        impl<'a> StringFilterChainReader<'a> {
+        impl<'a, I: pz::Lookup> StringFilterChainReader<'a, I> {
             /// `repeated StringFilterRule rules = 1`
             #[inline]
             pub fn rules(&self) -> pz::Messages<'a, StringFilterRuleReader<'a>> {
-                pz::messages(self.0, 1)
+                self.0.messages(1)
             }
         }
 
@@ -2577,6 +2612,8 @@ pub mod trace_config {
         writer AndroidReportConfigWriter;
         /// The fields of an encoded `perfetto.protos.TraceConfig.AndroidReportConfig`.
         reader AndroidReportConfigReader;
+        decoder AndroidReportConfigDecoder;
+        fields 1, 2, 3, 4;
     }
 
     impl AndroidReportConfigWriter<'_> {
@@ -2609,29 +2646,29 @@ pub mod trace_config {
         }
     }
 
-    impl<'a> AndroidReportConfigReader<'a> {
+    impl<'a, I: pz::Lookup> AndroidReportConfigReader<'a, I> {
         /// `optional string reporter_service_package = 1`
         #[inline]
         pub fn reporter_service_package(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional string reporter_service_class = 2`
         #[inline]
         pub fn reporter_service_class(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `optional bool skip_report = 3`
         #[inline]
         pub fn skip_report(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 3)
+            self.0.last::<pz::kind::Bool>(3)
         }
 
         /// `optional bool use_pipe_in_framework_for_testing = 4`
         #[inline]
         pub fn use_pipe_in_framework_for_testing(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 4)
+            self.0.last::<pz::kind::Bool>(4)
         }
     }
 
@@ -2691,6 +2728,8 @@ pub mod trace_config {
         writer CmdTraceStartDelayWriter;
         /// The fields of an encoded `perfetto.protos.TraceConfig.CmdTraceStartDelay`.
         reader CmdTraceStartDelayReader;
+        decoder CmdTraceStartDelayDecoder;
+        fields 1, 2;
     }
 
     impl CmdTraceStartDelayWriter<'_> {
@@ -2709,17 +2748,17 @@ pub mod trace_config {
         }
     }
 
-    impl<'a> CmdTraceStartDelayReader<'a> {
+    impl<'a, I: pz::Lookup> CmdTraceStartDelayReader<'a, I> {
         /// `optional uint32 min_delay_ms = 1`
         #[inline]
         pub fn min_delay_ms(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional uint32 max_delay_ms = 2`
         #[inline]
         pub fn max_delay_ms(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 2)
+            self.0.last::<pz::kind::Uint32>(2)
         }
     }
 
@@ -2769,6 +2808,8 @@ pub mod trace_config {
         writer SessionSemaphoreWriter;
         /// The fields of an encoded `perfetto.protos.TraceConfig.SessionSemaphore`.
         reader SessionSemaphoreReader;
+        decoder SessionSemaphoreDecoder;
+        fields 1, 2;
     }
 
     impl SessionSemaphoreWriter<'_> {
@@ -2787,17 +2828,17 @@ pub mod trace_config {
         }
     }
 
-    impl<'a> SessionSemaphoreReader<'a> {
+    impl<'a, I: pz::Lookup> SessionSemaphoreReader<'a, I> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional uint64 max_other_session_count = 2`
         #[inline]
         pub fn max_other_session_count(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer EnableTracingRequestWriter;
     /// The fields of an encoded `perfetto.protos.EnableTracingRequest`.
     reader EnableTracingRequestReader;
+    decoder EnableTracingRequestDecoder;
+    fields 1, 2;
 }
 
 impl EnableTracingRequestWriter<'_> {
@@ -24,17 +26,17 @@ impl EnableTracingRequestWriter<'_> {
     }
 }
 
-impl<'a> EnableTracingRequestReader<'a> {
+impl<'a, I: pz::Lookup> EnableTracingRequestReader<'a, I> {
     /// `optional TraceConfig trace_config = 1`
     #[inline]
     pub fn trace_config(&self) -> Option<crate::TraceConfigReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 
     /// `optional bool attach_notification_only = 2`
     #[inline]
     pub fn attach_notification_only(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 }
 
@@ -84,6 +86,8 @@ pz::message! {
     writer EnableTracingResponseWriter;
     /// The fields of an encoded `perfetto.protos.EnableTracingResponse`.
     reader EnableTracingResponseReader;
+    decoder EnableTracingResponseDecoder;
+    fields 1, 3;
 }
 
 impl EnableTracingResponseWriter<'_> {
@@ -102,17 +106,23 @@ impl EnableTracingResponseWriter<'_> {
     }
 }
 
-impl<'a> EnableTracingResponseReader<'a> {
+impl<'a, I: pz::Lookup> EnableTracingResponseReader<'a, I> {
     /// `bool disabled = 1`, one of `state`
     #[inline]
     pub fn disabled(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 1)
+        self.0.last::<pz::kind::Bool>(1)
     }
 
     /// `optional string error = 3`
     #[inline]
     pub fn error(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
+    }
+
+    /// The member of `oneof state` that counts, which is the one that comes last.
+    #[inline]
+    pub fn state(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[1])
     }
 }
 
@@ -162,6 +172,8 @@ pz::message! {
     writer StartTracingRequestWriter;
     /// The fields of an encoded `perfetto.protos.StartTracingRequest`.
     reader StartTracingRequestReader;
+    decoder StartTracingRequestDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.StartTracingRequest` as a value.
@@ -190,6 +202,8 @@ pz::message! {
     writer StartTracingResponseWriter;
     /// The fields of an encoded `perfetto.protos.StartTracingResponse`.
     reader StartTracingResponseReader;
+    decoder StartTracingResponseDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.StartTracingResponse` as a value.
@@ -218,6 +232,8 @@ pz::message! {
     writer ChangeTraceConfigRequestWriter;
     /// The fields of an encoded `perfetto.protos.ChangeTraceConfigRequest`.
     reader ChangeTraceConfigRequestReader;
+    decoder ChangeTraceConfigRequestDecoder;
+    fields 1;
 }
 
 impl ChangeTraceConfigRequestWriter<'_> {
@@ -228,11 +244,11 @@ impl ChangeTraceConfigRequestWriter<'_> {
     }
 }
 
-impl<'a> ChangeTraceConfigRequestReader<'a> {
+impl<'a, I: pz::Lookup> ChangeTraceConfigRequestReader<'a, I> {
     /// `optional TraceConfig trace_config = 1`
     #[inline]
     pub fn trace_config(&self) -> Option<crate::TraceConfigReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 }
 
@@ -277,6 +293,8 @@ pz::message! {
     writer ChangeTraceConfigResponseWriter;
     /// The fields of an encoded `perfetto.protos.ChangeTraceConfigResponse`.
     reader ChangeTraceConfigResponseReader;
+    decoder ChangeTraceConfigResponseDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.ChangeTraceConfigResponse` as a value.
@@ -305,6 +323,8 @@ pz::message! {
     writer DisableTracingRequestWriter;
     /// The fields of an encoded `perfetto.protos.DisableTracingRequest`.
     reader DisableTracingRequestReader;
+    decoder DisableTracingRequestDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.DisableTracingRequest` as a value.
@@ -333,6 +353,8 @@ pz::message! {
     writer DisableTracingResponseWriter;
     /// The fields of an encoded `perfetto.protos.DisableTracingResponse`.
     reader DisableTracingResponseReader;
+    decoder DisableTracingResponseDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.DisableTracingResponse` as a value.
@@ -361,6 +383,8 @@ pz::message! {
     writer ReadBuffersRequestWriter;
     /// The fields of an encoded `perfetto.protos.ReadBuffersRequest`.
     reader ReadBuffersRequestReader;
+    decoder ReadBuffersRequestDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.ReadBuffersRequest` as a value.
@@ -389,6 +413,8 @@ pz::message! {
     writer ReadBuffersResponseWriter;
     /// The fields of an encoded `perfetto.protos.ReadBuffersResponse`.
     reader ReadBuffersResponseReader;
+    decoder ReadBuffersResponseDecoder;
+    fields 2;
 }
 
 impl ReadBuffersResponseWriter<'_> {
@@ -399,11 +425,11 @@ impl ReadBuffersResponseWriter<'_> {
     }
 }
 
-impl<'a> ReadBuffersResponseReader<'a> {
+impl<'a, I: pz::Lookup> ReadBuffersResponseReader<'a, I> {
     /// `repeated Slice slices = 2`
     #[inline]
     pub fn slices(&self) -> pz::Messages<'a, read_buffers_response::SliceReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 }
 
@@ -449,6 +475,8 @@ pub mod read_buffers_response {
         writer SliceWriter;
         /// The fields of an encoded `perfetto.protos.ReadBuffersResponse.Slice`.
         reader SliceReader;
+        decoder SliceDecoder;
+        fields 1, 2;
     }
 
     impl SliceWriter<'_> {
@@ -467,17 +495,17 @@ pub mod read_buffers_response {
         }
     }
 
-    impl<'a> SliceReader<'a> {
+    impl<'a, I: pz::Lookup> SliceReader<'a, I> {
         /// `optional bytes data = 1`
         #[inline]
         pub fn data(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional bool last_slice_for_packet = 2`
         #[inline]
         pub fn last_slice_for_packet(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 2)
+            self.0.last::<pz::kind::Bool>(2)
         }
     }
 
@@ -528,6 +556,8 @@ pz::message! {
     writer FreeBuffersRequestWriter;
     /// The fields of an encoded `perfetto.protos.FreeBuffersRequest`.
     reader FreeBuffersRequestReader;
+    decoder FreeBuffersRequestDecoder;
+    fields 1;
 }
 
 impl FreeBuffersRequestWriter<'_> {
@@ -539,11 +569,11 @@ impl FreeBuffersRequestWriter<'_> {
     }
 }
 
-impl<'a> FreeBuffersRequestReader<'a> {
+impl<'a, I: pz::Lookup> FreeBuffersRequestReader<'a, I> {
     /// `repeated uint32 buffer_ids = 1`
     #[inline]
     pub fn buffer_ids(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-        pz::repeated::<pz::kind::Uint32>(self.0, 1)
+        self.0.repeated(1)
     }
 }
 
@@ -588,6 +618,8 @@ pz::message! {
     writer FreeBuffersResponseWriter;
     /// The fields of an encoded `perfetto.protos.FreeBuffersResponse`.
     reader FreeBuffersResponseReader;
+    decoder FreeBuffersResponseDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.FreeBuffersResponse` as a value.
@@ -616,6 +648,8 @@ pz::message! {
     writer FlushRequestWriter;
     /// The fields of an encoded `perfetto.protos.FlushRequest`.
     reader FlushRequestReader;
+    decoder FlushRequestDecoder;
+    fields 1, 2;
 }
 
 impl FlushRequestWriter<'_> {
@@ -634,17 +668,17 @@ impl FlushRequestWriter<'_> {
     }
 }
 
-impl<'a> FlushRequestReader<'a> {
+impl<'a, I: pz::Lookup> FlushRequestReader<'a, I> {
     /// `optional uint32 timeout_ms = 1`
     #[inline]
     pub fn timeout_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint64 flags = 2`
     #[inline]
     pub fn flags(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -694,6 +728,8 @@ pz::message! {
     writer FlushResponseWriter;
     /// The fields of an encoded `perfetto.protos.FlushResponse`.
     reader FlushResponseReader;
+    decoder FlushResponseDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.FlushResponse` as a value.
@@ -722,6 +758,8 @@ pz::message! {
     writer DetachRequestWriter;
     /// The fields of an encoded `perfetto.protos.DetachRequest`.
     reader DetachRequestReader;
+    decoder DetachRequestDecoder;
+    fields 1;
 }
 
 impl DetachRequestWriter<'_> {
@@ -733,11 +771,11 @@ impl DetachRequestWriter<'_> {
     }
 }
 
-impl<'a> DetachRequestReader<'a> {
+impl<'a, I: pz::Lookup> DetachRequestReader<'a, I> {
     /// `optional string key = 1`
     #[inline]
     pub fn key(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 
@@ -782,6 +820,8 @@ pz::message! {
     writer DetachResponseWriter;
     /// The fields of an encoded `perfetto.protos.DetachResponse`.
     reader DetachResponseReader;
+    decoder DetachResponseDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.DetachResponse` as a value.
@@ -810,6 +850,8 @@ pz::message! {
     writer AttachRequestWriter;
     /// The fields of an encoded `perfetto.protos.AttachRequest`.
     reader AttachRequestReader;
+    decoder AttachRequestDecoder;
+    fields 1;
 }
 
 impl AttachRequestWriter<'_> {
@@ -821,11 +863,11 @@ impl AttachRequestWriter<'_> {
     }
 }
 
-impl<'a> AttachRequestReader<'a> {
+impl<'a, I: pz::Lookup> AttachRequestReader<'a, I> {
     /// `optional string key = 1`
     #[inline]
     pub fn key(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 
@@ -870,6 +912,8 @@ pz::message! {
     writer AttachResponseWriter;
     /// The fields of an encoded `perfetto.protos.AttachResponse`.
     reader AttachResponseReader;
+    decoder AttachResponseDecoder;
+    fields 1;
 }
 
 impl AttachResponseWriter<'_> {
@@ -880,11 +924,11 @@ impl AttachResponseWriter<'_> {
     }
 }
 
-impl<'a> AttachResponseReader<'a> {
+impl<'a, I: pz::Lookup> AttachResponseReader<'a, I> {
     /// `optional TraceConfig trace_config = 1`
     #[inline]
     pub fn trace_config(&self) -> Option<crate::TraceConfigReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 }
 
@@ -929,6 +973,8 @@ pz::message! {
     writer GetTraceStatsRequestWriter;
     /// The fields of an encoded `perfetto.protos.GetTraceStatsRequest`.
     reader GetTraceStatsRequestReader;
+    decoder GetTraceStatsRequestDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.GetTraceStatsRequest` as a value.
@@ -957,6 +1003,8 @@ pz::message! {
     writer GetTraceStatsResponseWriter;
     /// The fields of an encoded `perfetto.protos.GetTraceStatsResponse`.
     reader GetTraceStatsResponseReader;
+    decoder GetTraceStatsResponseDecoder;
+    fields 1;
 }
 
 impl GetTraceStatsResponseWriter<'_> {
@@ -967,11 +1015,11 @@ impl GetTraceStatsResponseWriter<'_> {
     }
 }
 
-impl<'a> GetTraceStatsResponseReader<'a> {
+impl<'a, I: pz::Lookup> GetTraceStatsResponseReader<'a, I> {
     /// `optional TraceStats trace_stats = 1`
     #[inline]
     pub fn trace_stats(&self) -> Option<crate::TraceStatsReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 }
 
@@ -1016,6 +1064,8 @@ pz::message! {
     writer ObserveEventsRequestWriter;
     /// The fields of an encoded `perfetto.protos.ObserveEventsRequest`.
     reader ObserveEventsRequestReader;
+    decoder ObserveEventsRequestDecoder;
+    fields 1;
 }
 
 impl ObserveEventsRequestWriter<'_> {
@@ -1027,11 +1077,11 @@ impl ObserveEventsRequestWriter<'_> {
     }
 }
 
-impl<'a> ObserveEventsRequestReader<'a> {
+impl<'a, I: pz::Lookup> ObserveEventsRequestReader<'a, I> {
     /// `repeated Type events_to_observe = 1`
     #[inline]
     pub fn events_to_observe(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::observable_events::Type>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.repeated(1)
     }
 }
 
@@ -1076,6 +1126,8 @@ pz::message! {
     writer ObserveEventsResponseWriter;
     /// The fields of an encoded `perfetto.protos.ObserveEventsResponse`.
     reader ObserveEventsResponseReader;
+    decoder ObserveEventsResponseDecoder;
+    fields 1;
 }
 
 impl ObserveEventsResponseWriter<'_> {
@@ -1086,11 +1138,11 @@ impl ObserveEventsResponseWriter<'_> {
     }
 }
 
-impl<'a> ObserveEventsResponseReader<'a> {
+impl<'a, I: pz::Lookup> ObserveEventsResponseReader<'a, I> {
     /// `optional ObservableEvents events = 1`
     #[inline]
     pub fn events(&self) -> Option<crate::ObservableEventsReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 }
 
@@ -1135,6 +1187,8 @@ pz::message! {
     writer QueryServiceStateRequestWriter;
     /// The fields of an encoded `perfetto.protos.QueryServiceStateRequest`.
     reader QueryServiceStateRequestReader;
+    decoder QueryServiceStateRequestDecoder;
+    fields 1;
 }
 
 impl QueryServiceStateRequestWriter<'_> {
@@ -1146,11 +1200,11 @@ impl QueryServiceStateRequestWriter<'_> {
     }
 }
 
-impl<'a> QueryServiceStateRequestReader<'a> {
+impl<'a, I: pz::Lookup> QueryServiceStateRequestReader<'a, I> {
     /// `optional bool sessions_only = 1`
     #[inline]
     pub fn sessions_only(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 1)
+        self.0.last::<pz::kind::Bool>(1)
     }
 }
 
@@ -1195,6 +1249,8 @@ pz::message! {
     writer QueryServiceStateResponseWriter;
     /// The fields of an encoded `perfetto.protos.QueryServiceStateResponse`.
     reader QueryServiceStateResponseReader;
+    decoder QueryServiceStateResponseDecoder;
+    fields 1;
 }
 
 impl QueryServiceStateResponseWriter<'_> {
@@ -1205,11 +1261,11 @@ impl QueryServiceStateResponseWriter<'_> {
     }
 }
 
-impl<'a> QueryServiceStateResponseReader<'a> {
+impl<'a, I: pz::Lookup> QueryServiceStateResponseReader<'a, I> {
     /// `optional TracingServiceState service_state = 1`
     #[inline]
     pub fn service_state(&self) -> Option<crate::TracingServiceStateReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 }
 
@@ -1254,6 +1310,8 @@ pz::message! {
     writer QueryCapabilitiesRequestWriter;
     /// The fields of an encoded `perfetto.protos.QueryCapabilitiesRequest`.
     reader QueryCapabilitiesRequestReader;
+    decoder QueryCapabilitiesRequestDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.QueryCapabilitiesRequest` as a value.
@@ -1282,6 +1340,8 @@ pz::message! {
     writer QueryCapabilitiesResponseWriter;
     /// The fields of an encoded `perfetto.protos.QueryCapabilitiesResponse`.
     reader QueryCapabilitiesResponseReader;
+    decoder QueryCapabilitiesResponseDecoder;
+    fields 1;
 }
 
 impl QueryCapabilitiesResponseWriter<'_> {
@@ -1292,11 +1352,11 @@ impl QueryCapabilitiesResponseWriter<'_> {
     }
 }
 
-impl<'a> QueryCapabilitiesResponseReader<'a> {
+impl<'a, I: pz::Lookup> QueryCapabilitiesResponseReader<'a, I> {
     /// `optional TracingServiceCapabilities capabilities = 1`
     #[inline]
     pub fn capabilities(&self) -> Option<crate::TracingServiceCapabilitiesReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 }
 
@@ -1341,6 +1401,8 @@ pz::message! {
     writer SaveTraceForBugreportRequestWriter;
     /// The fields of an encoded `perfetto.protos.SaveTraceForBugreportRequest`.
     reader SaveTraceForBugreportRequestReader;
+    decoder SaveTraceForBugreportRequestDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.SaveTraceForBugreportRequest` as a value.
@@ -1369,6 +1431,8 @@ pz::message! {
     writer SaveTraceForBugreportResponseWriter;
     /// The fields of an encoded `perfetto.protos.SaveTraceForBugreportResponse`.
     reader SaveTraceForBugreportResponseReader;
+    decoder SaveTraceForBugreportResponseDecoder;
+    fields 1, 2;
 }
 
 impl SaveTraceForBugreportResponseWriter<'_> {
@@ -1387,17 +1451,17 @@ impl SaveTraceForBugreportResponseWriter<'_> {
     }
 }
 
-impl<'a> SaveTraceForBugreportResponseReader<'a> {
+impl<'a, I: pz::Lookup> SaveTraceForBugreportResponseReader<'a, I> {
     /// `optional bool success = 1`
     #[inline]
     pub fn success(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 1)
+        self.0.last::<pz::kind::Bool>(1)
     }
 
     /// `optional string msg = 2`
     #[inline]
     pub fn msg(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 
@@ -1447,6 +1511,8 @@ pz::message! {
     writer CloneSessionRequestWriter;
     /// The fields of an encoded `perfetto.protos.CloneSessionRequest`.
     reader CloneSessionRequestReader;
+    decoder CloneSessionRequestDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9;
 }
 
 impl CloneSessionRequestWriter<'_> {
@@ -1514,59 +1580,65 @@ impl CloneSessionRequestWriter<'_> {
     }
 }
 
-impl<'a> CloneSessionRequestReader<'a> {
+impl<'a, I: pz::Lookup> CloneSessionRequestReader<'a, I> {
     /// `uint64 session_id = 1`, one of `selector`
     #[inline]
     pub fn session_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional bool skip_trace_filter = 2`
     #[inline]
     pub fn skip_trace_filter(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 
     /// `optional bool for_bugreport = 3`
     #[inline]
     pub fn for_bugreport(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 
     /// `string unique_session_name = 4`, one of `selector`
     #[inline]
     pub fn unique_session_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional string clone_trigger_name = 5`
     #[inline]
     pub fn clone_trigger_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 
     /// `optional string clone_trigger_producer_name = 6`
     #[inline]
     pub fn clone_trigger_producer_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 
     /// `optional int32 clone_trigger_trusted_producer_uid = 7`
     #[inline]
     pub fn clone_trigger_trusted_producer_uid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 
     /// `optional uint64 clone_trigger_boot_time_ns = 8`
     #[inline]
     pub fn clone_trigger_boot_time_ns(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 
     /// `optional uint64 clone_trigger_delay_ms = 9`
     #[inline]
     pub fn clone_trigger_delay_ms(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 9)
+        self.0.last::<pz::kind::Uint64>(9)
+    }
+
+    /// The member of `oneof selector` that counts, which is the one that comes last.
+    #[inline]
+    pub fn selector(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[1, 4])
     }
 }
 
@@ -1651,6 +1723,8 @@ pz::message! {
     writer CloneSessionResponseWriter;
     /// The fields of an encoded `perfetto.protos.CloneSessionResponse`.
     reader CloneSessionResponseReader;
+    decoder CloneSessionResponseDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl CloneSessionResponseWriter<'_> {
@@ -1690,35 +1764,35 @@ impl CloneSessionResponseWriter<'_> {
     }
 }
 
-impl<'a> CloneSessionResponseReader<'a> {
+impl<'a, I: pz::Lookup> CloneSessionResponseReader<'a, I> {
     /// `optional bool success = 1`
     #[inline]
     pub fn success(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 1)
+        self.0.last::<pz::kind::Bool>(1)
     }
 
     /// `optional string error = 2`
     #[inline]
     pub fn error(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional int64 uuid_msb = 3`
     #[inline]
     pub fn uuid_msb(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional int64 uuid_lsb = 4`
     #[inline]
     pub fn uuid_lsb(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 
     /// `optional bool was_write_into_file = 5`
     #[inline]
     pub fn was_write_into_file(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 5)
+        self.0.last::<pz::kind::Bool>(5)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer InitializeConnectionRequestWriter;
     /// The fields of an encoded `perfetto.protos.InitializeConnectionRequest`.
     reader InitializeConnectionRequestReader;
+    decoder InitializeConnectionRequestDecoder;
+    fields 1, 2, 3, 4, 6, 7, 8;
 }
 
 impl InitializeConnectionRequestWriter<'_> {
@@ -60,47 +62,47 @@ impl InitializeConnectionRequestWriter<'_> {
     }
 }
 
-impl<'a> InitializeConnectionRequestReader<'a> {
+impl<'a, I: pz::Lookup> InitializeConnectionRequestReader<'a, I> {
     /// `optional uint32 shared_memory_page_size_hint_bytes = 1`
     #[inline]
     pub fn shared_memory_page_size_hint_bytes(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 shared_memory_size_hint_bytes = 2`
     #[inline]
     pub fn shared_memory_size_hint_bytes(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional string producer_name = 3`
     #[inline]
     pub fn producer_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional ProducerSMBScrapingMode smb_scraping_mode = 4`
     #[inline]
     pub fn smb_scraping_mode(&self) -> Option<initialize_connection_request::ProducerSMBScrapingMode> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 4)
+        self.0.last::<pz::kind::Enum<_>>(4)
     }
 
     /// `optional bool producer_provided_shmem = 6`
     #[inline]
     pub fn producer_provided_shmem(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 6)
+        self.0.last::<pz::kind::Bool>(6)
     }
 
     /// `optional string shm_key_windows = 7`
     #[inline]
     pub fn shm_key_windows(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 
     /// `optional string sdk_version = 8`
     #[inline]
     pub fn sdk_version(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 8)
+        self.0.last::<pz::kind::Bytes>(8)
     }
 }
 
@@ -186,6 +188,8 @@ pz::message! {
     writer InitializeConnectionResponseWriter;
     /// The fields of an encoded `perfetto.protos.InitializeConnectionResponse`.
     reader InitializeConnectionResponseReader;
+    decoder InitializeConnectionResponseDecoder;
+    fields 1, 2, 3;
 }
 
 impl InitializeConnectionResponseWriter<'_> {
@@ -211,23 +215,23 @@ impl InitializeConnectionResponseWriter<'_> {
     }
 }
 
-impl<'a> InitializeConnectionResponseReader<'a> {
+impl<'a, I: pz::Lookup> InitializeConnectionResponseReader<'a, I> {
     /// `optional bool using_shmem_provided_by_producer = 1`
     #[inline]
     pub fn using_shmem_provided_by_producer(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 1)
+        self.0.last::<pz::kind::Bool>(1)
     }
 
     /// `optional bool direct_smb_patching_supported = 2`
     #[inline]
     pub fn direct_smb_patching_supported(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 
     /// `optional bool use_shmem_emulation = 3`
     #[inline]
     pub fn use_shmem_emulation(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 }
 
@@ -282,6 +286,8 @@ pz::message! {
     writer RegisterDataSourceRequestWriter;
     /// The fields of an encoded `perfetto.protos.RegisterDataSourceRequest`.
     reader RegisterDataSourceRequestReader;
+    decoder RegisterDataSourceRequestDecoder;
+    fields 1;
 }
 
 impl RegisterDataSourceRequestWriter<'_> {
@@ -292,11 +298,11 @@ impl RegisterDataSourceRequestWriter<'_> {
     }
 }
 
-impl<'a> RegisterDataSourceRequestReader<'a> {
+impl<'a, I: pz::Lookup> RegisterDataSourceRequestReader<'a, I> {
     /// `optional DataSourceDescriptor data_source_descriptor = 1`
     #[inline]
     pub fn data_source_descriptor(&self) -> Option<crate::DataSourceDescriptorReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 }
 
@@ -341,6 +347,8 @@ pz::message! {
     writer RegisterDataSourceResponseWriter;
     /// The fields of an encoded `perfetto.protos.RegisterDataSourceResponse`.
     reader RegisterDataSourceResponseReader;
+    decoder RegisterDataSourceResponseDecoder;
+    fields 1;
 }
 
 impl RegisterDataSourceResponseWriter<'_> {
@@ -352,11 +360,11 @@ impl RegisterDataSourceResponseWriter<'_> {
     }
 }
 
-impl<'a> RegisterDataSourceResponseReader<'a> {
+impl<'a, I: pz::Lookup> RegisterDataSourceResponseReader<'a, I> {
     /// `optional string error = 1`
     #[inline]
     pub fn error(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 
@@ -401,6 +409,8 @@ pz::message! {
     writer UpdateDataSourceRequestWriter;
     /// The fields of an encoded `perfetto.protos.UpdateDataSourceRequest`.
     reader UpdateDataSourceRequestReader;
+    decoder UpdateDataSourceRequestDecoder;
+    fields 1;
 }
 
 impl UpdateDataSourceRequestWriter<'_> {
@@ -411,11 +421,11 @@ impl UpdateDataSourceRequestWriter<'_> {
     }
 }
 
-impl<'a> UpdateDataSourceRequestReader<'a> {
+impl<'a, I: pz::Lookup> UpdateDataSourceRequestReader<'a, I> {
     /// `optional DataSourceDescriptor data_source_descriptor = 1`
     #[inline]
     pub fn data_source_descriptor(&self) -> Option<crate::DataSourceDescriptorReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 }
 
@@ -460,6 +470,8 @@ pz::message! {
     writer UpdateDataSourceResponseWriter;
     /// The fields of an encoded `perfetto.protos.UpdateDataSourceResponse`.
     reader UpdateDataSourceResponseReader;
+    decoder UpdateDataSourceResponseDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.UpdateDataSourceResponse` as a value.
@@ -488,6 +500,8 @@ pz::message! {
     writer UnregisterDataSourceRequestWriter;
     /// The fields of an encoded `perfetto.protos.UnregisterDataSourceRequest`.
     reader UnregisterDataSourceRequestReader;
+    decoder UnregisterDataSourceRequestDecoder;
+    fields 1;
 }
 
 impl UnregisterDataSourceRequestWriter<'_> {
@@ -499,11 +513,11 @@ impl UnregisterDataSourceRequestWriter<'_> {
     }
 }
 
-impl<'a> UnregisterDataSourceRequestReader<'a> {
+impl<'a, I: pz::Lookup> UnregisterDataSourceRequestReader<'a, I> {
     /// `optional string data_source_name = 1`
     #[inline]
     pub fn data_source_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 
@@ -548,6 +562,8 @@ pz::message! {
     writer UnregisterDataSourceResponseWriter;
     /// The fields of an encoded `perfetto.protos.UnregisterDataSourceResponse`.
     reader UnregisterDataSourceResponseReader;
+    decoder UnregisterDataSourceResponseDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.UnregisterDataSourceResponse` as a value.
@@ -576,6 +592,8 @@ pz::message! {
     writer RegisterTraceWriterRequestWriter;
     /// The fields of an encoded `perfetto.protos.RegisterTraceWriterRequest`.
     reader RegisterTraceWriterRequestReader;
+    decoder RegisterTraceWriterRequestDecoder;
+    fields 1, 2;
 }
 
 impl RegisterTraceWriterRequestWriter<'_> {
@@ -594,17 +612,17 @@ impl RegisterTraceWriterRequestWriter<'_> {
     }
 }
 
-impl<'a> RegisterTraceWriterRequestReader<'a> {
+impl<'a, I: pz::Lookup> RegisterTraceWriterRequestReader<'a, I> {
     /// `optional uint32 trace_writer_id = 1`
     #[inline]
     pub fn trace_writer_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 target_buffer = 2`
     #[inline]
     pub fn target_buffer(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -654,6 +672,8 @@ pz::message! {
     writer RegisterTraceWriterResponseWriter;
     /// The fields of an encoded `perfetto.protos.RegisterTraceWriterResponse`.
     reader RegisterTraceWriterResponseReader;
+    decoder RegisterTraceWriterResponseDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.RegisterTraceWriterResponse` as a value.
@@ -682,6 +702,8 @@ pz::message! {
     writer UnregisterTraceWriterRequestWriter;
     /// The fields of an encoded `perfetto.protos.UnregisterTraceWriterRequest`.
     reader UnregisterTraceWriterRequestReader;
+    decoder UnregisterTraceWriterRequestDecoder;
+    fields 1;
 }
 
 impl UnregisterTraceWriterRequestWriter<'_> {
@@ -693,11 +715,11 @@ impl UnregisterTraceWriterRequestWriter<'_> {
     }
 }
 
-impl<'a> UnregisterTraceWriterRequestReader<'a> {
+impl<'a, I: pz::Lookup> UnregisterTraceWriterRequestReader<'a, I> {
     /// `optional uint32 trace_writer_id = 1`
     #[inline]
     pub fn trace_writer_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 
@@ -742,6 +764,8 @@ pz::message! {
     writer UnregisterTraceWriterResponseWriter;
     /// The fields of an encoded `perfetto.protos.UnregisterTraceWriterResponse`.
     reader UnregisterTraceWriterResponseReader;
+    decoder UnregisterTraceWriterResponseDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.UnregisterTraceWriterResponse` as a value.
@@ -770,6 +794,8 @@ pz::message! {
     writer CommitDataResponseWriter;
     /// The fields of an encoded `perfetto.protos.CommitDataResponse`.
     reader CommitDataResponseReader;
+    decoder CommitDataResponseDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.CommitDataResponse` as a value.
@@ -798,6 +824,8 @@ pz::message! {
     writer NotifyDataSourceStartedRequestWriter;
     /// The fields of an encoded `perfetto.protos.NotifyDataSourceStartedRequest`.
     reader NotifyDataSourceStartedRequestReader;
+    decoder NotifyDataSourceStartedRequestDecoder;
+    fields 1;
 }
 
 impl NotifyDataSourceStartedRequestWriter<'_> {
@@ -809,11 +837,11 @@ impl NotifyDataSourceStartedRequestWriter<'_> {
     }
 }
 
-impl<'a> NotifyDataSourceStartedRequestReader<'a> {
+impl<'a, I: pz::Lookup> NotifyDataSourceStartedRequestReader<'a, I> {
     /// `optional uint64 data_source_id = 1`
     #[inline]
     pub fn data_source_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 }
 
@@ -858,6 +886,8 @@ pz::message! {
     writer NotifyDataSourceStartedResponseWriter;
     /// The fields of an encoded `perfetto.protos.NotifyDataSourceStartedResponse`.
     reader NotifyDataSourceStartedResponseReader;
+    decoder NotifyDataSourceStartedResponseDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.NotifyDataSourceStartedResponse` as a value.
@@ -886,6 +916,8 @@ pz::message! {
     writer NotifyDataSourceStoppedRequestWriter;
     /// The fields of an encoded `perfetto.protos.NotifyDataSourceStoppedRequest`.
     reader NotifyDataSourceStoppedRequestReader;
+    decoder NotifyDataSourceStoppedRequestDecoder;
+    fields 1;
 }
 
 impl NotifyDataSourceStoppedRequestWriter<'_> {
@@ -897,11 +929,11 @@ impl NotifyDataSourceStoppedRequestWriter<'_> {
     }
 }
 
-impl<'a> NotifyDataSourceStoppedRequestReader<'a> {
+impl<'a, I: pz::Lookup> NotifyDataSourceStoppedRequestReader<'a, I> {
     /// `optional uint64 data_source_id = 1`
     #[inline]
     pub fn data_source_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 }
 
@@ -946,6 +978,8 @@ pz::message! {
     writer NotifyDataSourceStoppedResponseWriter;
     /// The fields of an encoded `perfetto.protos.NotifyDataSourceStoppedResponse`.
     reader NotifyDataSourceStoppedResponseReader;
+    decoder NotifyDataSourceStoppedResponseDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.NotifyDataSourceStoppedResponse` as a value.
@@ -974,6 +1008,8 @@ pz::message! {
     writer ActivateTriggersRequestWriter;
     /// The fields of an encoded `perfetto.protos.ActivateTriggersRequest`.
     reader ActivateTriggersRequestReader;
+    decoder ActivateTriggersRequestDecoder;
+    fields 1;
 }
 
 impl ActivateTriggersRequestWriter<'_> {
@@ -985,11 +1021,11 @@ impl ActivateTriggersRequestWriter<'_> {
     }
 }
 
-impl<'a> ActivateTriggersRequestReader<'a> {
+impl<'a, I: pz::Lookup> ActivateTriggersRequestReader<'a, I> {
     /// `repeated string trigger_names = 1`
     #[inline]
     pub fn trigger_names(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 1)
+        self.0.repeated(1)
     }
 }
 
@@ -1034,6 +1070,8 @@ pz::message! {
     writer ActivateTriggersResponseWriter;
     /// The fields of an encoded `perfetto.protos.ActivateTriggersResponse`.
     reader ActivateTriggersResponseReader;
+    decoder ActivateTriggersResponseDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.ActivateTriggersResponse` as a value.
@@ -1062,6 +1100,8 @@ pz::message! {
     writer GetAsyncCommandRequestWriter;
     /// The fields of an encoded `perfetto.protos.GetAsyncCommandRequest`.
     reader GetAsyncCommandRequestReader;
+    decoder GetAsyncCommandRequestDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.GetAsyncCommandRequest` as a value.
@@ -1090,6 +1130,8 @@ pz::message! {
     writer GetAsyncCommandResponseWriter;
     /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse`.
     reader GetAsyncCommandResponseReader;
+    decoder GetAsyncCommandResponseDecoder;
+    fields 1, 2, 3, 5, 6, 7;
 }
 
 impl GetAsyncCommandResponseWriter<'_> {
@@ -1130,41 +1172,47 @@ impl GetAsyncCommandResponseWriter<'_> {
     }
 }
 
-impl<'a> GetAsyncCommandResponseReader<'a> {
+impl<'a, I: pz::Lookup> GetAsyncCommandResponseReader<'a, I> {
     /// `StartDataSource start_data_source = 1`, one of `cmd`
     #[inline]
     pub fn start_data_source(&self) -> Option<get_async_command_response::StartDataSourceReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 
     /// `StopDataSource stop_data_source = 2`, one of `cmd`
     #[inline]
     pub fn stop_data_source(&self) -> Option<get_async_command_response::StopDataSourceReader<'a>> {
-        pz::last_message(self.0, 2)
+        self.0.message(2)
     }
 
     /// `SetupTracing setup_tracing = 3`, one of `cmd`
     #[inline]
     pub fn setup_tracing(&self) -> Option<get_async_command_response::SetupTracingReader<'a>> {
-        pz::last_message(self.0, 3)
+        self.0.message(3)
     }
 
     /// `Flush flush = 5`, one of `cmd`
     #[inline]
     pub fn flush(&self) -> Option<get_async_command_response::FlushReader<'a>> {
-        pz::last_message(self.0, 5)
+        self.0.message(5)
     }
 
     /// `SetupDataSource setup_data_source = 6`, one of `cmd`
     #[inline]
     pub fn setup_data_source(&self) -> Option<get_async_command_response::SetupDataSourceReader<'a>> {
-        pz::last_message(self.0, 6)
+        self.0.message(6)
     }
 
     /// `ClearIncrementalState clear_incremental_state = 7`, one of `cmd`
     #[inline]
     pub fn clear_incremental_state(&self) -> Option<get_async_command_response::ClearIncrementalStateReader<'a>> {
-        pz::last_message(self.0, 7)
+        self.0.message(7)
+    }
+
+    /// The member of `oneof cmd` that counts, which is the one that comes last.
+    #[inline]
+    pub fn cmd(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[1, 2, 3, 5, 6, 7])
     }
 }
 
@@ -1235,6 +1283,8 @@ pub mod get_async_command_response {
         writer SetupDataSourceWriter;
         /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse.SetupDataSource`.
         reader SetupDataSourceReader;
+        decoder SetupDataSourceDecoder;
+        fields 1, 2;
     }
 
     impl SetupDataSourceWriter<'_> {
@@ -1252,17 +1302,17 @@ pub mod get_async_command_response {
         }
     }
 
-    impl<'a> SetupDataSourceReader<'a> {
+    impl<'a, I: pz::Lookup> SetupDataSourceReader<'a, I> {
         /// `optional uint64 new_instance_id = 1`
         #[inline]
         pub fn new_instance_id(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional DataSourceConfig config = 2`
         #[inline]
         pub fn config(&self) -> Option<crate::DataSourceConfigReader<'a>> {
-            pz::last_message(self.0, 2)
+            self.0.message(2)
         }
     }
 
@@ -1312,6 +1362,8 @@ pub mod get_async_command_response {
         writer StartDataSourceWriter;
         /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse.StartDataSource`.
         reader StartDataSourceReader;
+        decoder StartDataSourceDecoder;
+        fields 1, 2;
     }
 
     impl StartDataSourceWriter<'_> {
@@ -1329,17 +1381,17 @@ pub mod get_async_command_response {
         }
     }
 
-    impl<'a> StartDataSourceReader<'a> {
+    impl<'a, I: pz::Lookup> StartDataSourceReader<'a, I> {
         /// `optional uint64 new_instance_id = 1`
         #[inline]
         pub fn new_instance_id(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional DataSourceConfig config = 2`
         #[inline]
         pub fn config(&self) -> Option<crate::DataSourceConfigReader<'a>> {
-            pz::last_message(self.0, 2)
+            self.0.message(2)
         }
     }
 
@@ -1389,6 +1441,8 @@ pub mod get_async_command_response {
         writer StopDataSourceWriter;
         /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse.StopDataSource`.
         reader StopDataSourceReader;
+        decoder StopDataSourceDecoder;
+        fields 1;
     }
 
     impl StopDataSourceWriter<'_> {
@@ -1400,11 +1454,11 @@ pub mod get_async_command_response {
         }
     }
 
-    impl<'a> StopDataSourceReader<'a> {
+    impl<'a, I: pz::Lookup> StopDataSourceReader<'a, I> {
         /// `optional uint64 instance_id = 1`
         #[inline]
         pub fn instance_id(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
     }
 
@@ -1449,6 +1503,8 @@ pub mod get_async_command_response {
         writer SetupTracingWriter;
         /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse.SetupTracing`.
         reader SetupTracingReader;
+        decoder SetupTracingDecoder;
+        fields 1, 2;
     }
 
     impl SetupTracingWriter<'_> {
@@ -1467,17 +1523,17 @@ pub mod get_async_command_response {
         }
     }
 
-    impl<'a> SetupTracingReader<'a> {
+    impl<'a, I: pz::Lookup> SetupTracingReader<'a, I> {
         /// `optional uint32 shared_buffer_page_size_kb = 1`
         #[inline]
         pub fn shared_buffer_page_size_kb(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional string shm_key_windows = 2`
         #[inline]
         pub fn shm_key_windows(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
     }
 
@@ -1527,6 +1583,8 @@ pub mod get_async_command_response {
         writer FlushWriter;
         /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse.Flush`.
         reader FlushReader;
+        decoder FlushDecoder;
+        fields 1, 2, 3;
     }
 
     impl FlushWriter<'_> {
@@ -1552,23 +1610,23 @@ pub mod get_async_command_response {
         }
     }
 
-    impl<'a> FlushReader<'a> {
+    impl<'a, I: pz::Lookup> FlushReader<'a, I> {
         /// `repeated uint64 data_source_ids = 1`
         #[inline]
         pub fn data_source_ids(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-            pz::repeated::<pz::kind::Uint64>(self.0, 1)
+            self.0.repeated(1)
         }
 
         /// `optional uint64 request_id = 2`
         #[inline]
         pub fn request_id(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
 
         /// `optional uint64 flags = 3`
         #[inline]
         pub fn flags(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 3)
+            self.0.last::<pz::kind::Uint64>(3)
         }
     }
 
@@ -1623,6 +1681,8 @@ pub mod get_async_command_response {
         writer ClearIncrementalStateWriter;
         /// The fields of an encoded `perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState`.
         reader ClearIncrementalStateReader;
+        decoder ClearIncrementalStateDecoder;
+        fields 1;
     }
 
     impl ClearIncrementalStateWriter<'_> {
@@ -1634,11 +1694,11 @@ pub mod get_async_command_response {
         }
     }
 
-    impl<'a> ClearIncrementalStateReader<'a> {
+    impl<'a, I: pz::Lookup> ClearIncrementalStateReader<'a, I> {
         /// `repeated uint64 data_source_ids = 1`
         #[inline]
         pub fn data_source_ids(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-            pz::repeated::<pz::kind::Uint64>(self.0, 1)
+            self.0.repeated(1)
         }
     }
 
@@ -1684,6 +1744,8 @@ pz::message! {
     writer SyncRequestWriter;
     /// The fields of an encoded `perfetto.protos.SyncRequest`.
     reader SyncRequestReader;
+    decoder SyncRequestDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.SyncRequest` as a value.
@@ -1712,6 +1774,8 @@ pz::message! {
     writer SyncResponseWriter;
     /// The fields of an encoded `perfetto.protos.SyncResponse`.
     reader SyncResponseReader;
+    decoder SyncResponseDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.SyncResponse` as a value.

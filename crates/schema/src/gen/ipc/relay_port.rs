@@ -7,6 +7,8 @@ pz::message! {
     writer InitRelayRequestWriter;
     /// The fields of an encoded `perfetto.protos.InitRelayRequest`.
     reader InitRelayRequestReader;
+    decoder InitRelayRequestDecoder;
+    fields 1;
 }
 
 impl InitRelayRequestWriter<'_> {
@@ -17,11 +19,11 @@ impl InitRelayRequestWriter<'_> {
     }
 }
 
-impl<'a> InitRelayRequestReader<'a> {
+impl<'a, I: pz::Lookup> InitRelayRequestReader<'a, I> {
     /// `optional SystemInfo system_info = 1`
     #[inline]
     pub fn system_info(&self) -> Option<crate::SystemInfoReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 }
 
@@ -66,6 +68,8 @@ pz::message! {
     writer InitRelayResponseWriter;
     /// The fields of an encoded `perfetto.protos.InitRelayResponse`.
     reader InitRelayResponseReader;
+    decoder InitRelayResponseDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.InitRelayResponse` as a value.
@@ -94,6 +98,8 @@ pz::message! {
     writer SyncClockRequestWriter;
     /// The fields of an encoded `perfetto.protos.SyncClockRequest`.
     reader SyncClockRequestReader;
+    decoder SyncClockRequestDecoder;
+    fields 1, 2;
 }
 
 impl SyncClockRequestWriter<'_> {
@@ -111,17 +117,17 @@ impl SyncClockRequestWriter<'_> {
     }
 }
 
-impl<'a> SyncClockRequestReader<'a> {
+impl<'a, I: pz::Lookup> SyncClockRequestReader<'a, I> {
     /// `optional Phase phase = 1`
     #[inline]
     pub fn phase(&self) -> Option<sync_clock_request::Phase> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `repeated Clock clocks = 2`
     #[inline]
     pub fn clocks(&self) -> pz::Messages<'a, sync_clock_request::ClockReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 }
 
@@ -180,6 +186,8 @@ pub mod sync_clock_request {
         writer ClockWriter;
         /// The fields of an encoded `perfetto.protos.SyncClockRequest.Clock`.
         reader ClockReader;
+        decoder ClockDecoder;
+        fields 1, 2;
     }
 
     impl ClockWriter<'_> {
@@ -198,17 +206,17 @@ pub mod sync_clock_request {
         }
     }
 
-    impl<'a> ClockReader<'a> {
+    impl<'a, I: pz::Lookup> ClockReader<'a, I> {
         /// `optional uint32 clock_id = 1`
         #[inline]
         pub fn clock_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional uint64 timestamp = 2`
         #[inline]
         pub fn timestamp(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
     }
 
@@ -259,6 +267,8 @@ pz::message! {
     writer SyncClockResponseWriter;
     /// The fields of an encoded `perfetto.protos.SyncClockResponse`.
     reader SyncClockResponseReader;
+    decoder SyncClockResponseDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.SyncClockResponse` as a value.

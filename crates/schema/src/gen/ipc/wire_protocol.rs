@@ -7,6 +7,8 @@ pz::message! {
     writer IPCFrameWriter;
     /// The fields of an encoded `perfetto.protos.IPCFrame`.
     reader IPCFrameReader;
+    decoder IPCFrameDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl IPCFrameWriter<'_> {
@@ -61,53 +63,59 @@ impl IPCFrameWriter<'_> {
     }
 }
 
-impl<'a> IPCFrameReader<'a> {
+impl<'a, I: pz::Lookup> IPCFrameReader<'a, I> {
     /// `repeated bytes data_for_testing = 1`
     #[inline]
     pub fn data_for_testing(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 1)
+        self.0.repeated(1)
     }
 
     /// `optional uint64 request_id = 2`
     #[inline]
     pub fn request_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `BindService msg_bind_service = 3`, one of `msg`
     #[inline]
     pub fn msg_bind_service(&self) -> Option<ipc_frame::BindServiceReader<'a>> {
-        pz::last_message(self.0, 3)
+        self.0.message(3)
     }
 
     /// `BindServiceReply msg_bind_service_reply = 4`, one of `msg`
     #[inline]
     pub fn msg_bind_service_reply(&self) -> Option<ipc_frame::BindServiceReplyReader<'a>> {
-        pz::last_message(self.0, 4)
+        self.0.message(4)
     }
 
     /// `InvokeMethod msg_invoke_method = 5`, one of `msg`
     #[inline]
     pub fn msg_invoke_method(&self) -> Option<ipc_frame::InvokeMethodReader<'a>> {
-        pz::last_message(self.0, 5)
+        self.0.message(5)
     }
 
     /// `InvokeMethodReply msg_invoke_method_reply = 6`, one of `msg`
     #[inline]
     pub fn msg_invoke_method_reply(&self) -> Option<ipc_frame::InvokeMethodReplyReader<'a>> {
-        pz::last_message(self.0, 6)
+        self.0.message(6)
     }
 
     /// `RequestError msg_request_error = 7`, one of `msg`
     #[inline]
     pub fn msg_request_error(&self) -> Option<ipc_frame::RequestErrorReader<'a>> {
-        pz::last_message(self.0, 7)
+        self.0.message(7)
     }
 
     /// `SetPeerIdentity set_peer_identity = 8`, one of `msg`
     #[inline]
     pub fn set_peer_identity(&self) -> Option<ipc_frame::SetPeerIdentityReader<'a>> {
-        pz::last_message(self.0, 8)
+        self.0.message(8)
+    }
+
+    /// The member of `oneof msg` that counts, which is the one that comes last.
+    #[inline]
+    pub fn msg(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[3, 4, 5, 6, 7, 8])
     }
 }
 
@@ -188,6 +196,8 @@ pub mod ipc_frame {
         writer BindServiceWriter;
         /// The fields of an encoded `perfetto.protos.IPCFrame.BindService`.
         reader BindServiceReader;
+        decoder BindServiceDecoder;
+        fields 1;
     }
 
     impl BindServiceWriter<'_> {
@@ -199,11 +209,11 @@ pub mod ipc_frame {
         }
     }
 
-    impl<'a> BindServiceReader<'a> {
+    impl<'a, I: pz::Lookup> BindServiceReader<'a, I> {
         /// `optional string service_name = 1`
         #[inline]
         pub fn service_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
     }
 
@@ -248,6 +258,8 @@ pub mod ipc_frame {
         writer BindServiceReplyWriter;
         /// The fields of an encoded `perfetto.protos.IPCFrame.BindServiceReply`.
         reader BindServiceReplyReader;
+        decoder BindServiceReplyDecoder;
+        fields 1, 2, 3;
     }
 
     impl BindServiceReplyWriter<'_> {
@@ -272,23 +284,23 @@ pub mod ipc_frame {
         }
     }
 
-    impl<'a> BindServiceReplyReader<'a> {
+    impl<'a, I: pz::Lookup> BindServiceReplyReader<'a, I> {
         /// `optional bool success = 1`
         #[inline]
         pub fn success(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 1)
+            self.0.last::<pz::kind::Bool>(1)
         }
 
         /// `optional uint32 service_id = 2`
         #[inline]
         pub fn service_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 2)
+            self.0.last::<pz::kind::Uint32>(2)
         }
 
         /// `repeated MethodInfo methods = 3`
         #[inline]
         pub fn methods(&self) -> pz::Messages<'a, bind_service_reply::MethodInfoReader<'a>> {
-            pz::messages(self.0, 3)
+            self.0.messages(3)
         }
     }
 
@@ -344,6 +356,8 @@ pub mod ipc_frame {
             writer MethodInfoWriter;
             /// The fields of an encoded `perfetto.protos.IPCFrame.BindServiceReply.MethodInfo`.
             reader MethodInfoReader;
+            decoder MethodInfoDecoder;
+            fields 1, 2;
         }
 
         impl MethodInfoWriter<'_> {
@@ -362,17 +376,17 @@ pub mod ipc_frame {
             }
         }
 
-        impl<'a> MethodInfoReader<'a> {
+        impl<'a, I: pz::Lookup> MethodInfoReader<'a, I> {
             /// `optional uint32 id = 1`
             #[inline]
             pub fn id(&self) -> Option<u32> {
-                pz::last::<pz::kind::Uint32>(self.0, 1)
+                self.0.last::<pz::kind::Uint32>(1)
             }
 
             /// `optional string name = 2`
             #[inline]
             pub fn name(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 2)
+                self.0.last::<pz::kind::Bytes>(2)
             }
         }
 
@@ -423,6 +437,8 @@ pub mod ipc_frame {
         writer InvokeMethodWriter;
         /// The fields of an encoded `perfetto.protos.IPCFrame.InvokeMethod`.
         reader InvokeMethodReader;
+        decoder InvokeMethodDecoder;
+        fields 1, 2, 3, 4;
     }
 
     impl InvokeMethodWriter<'_> {
@@ -455,29 +471,29 @@ pub mod ipc_frame {
         }
     }
 
-    impl<'a> InvokeMethodReader<'a> {
+    impl<'a, I: pz::Lookup> InvokeMethodReader<'a, I> {
         /// `optional uint32 service_id = 1`
         #[inline]
         pub fn service_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional uint32 method_id = 2`
         #[inline]
         pub fn method_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 2)
+            self.0.last::<pz::kind::Uint32>(2)
         }
 
         /// `optional bytes args_proto = 3`
         #[inline]
         pub fn args_proto(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
         }
 
         /// `optional bool drop_reply = 4`
         #[inline]
         pub fn drop_reply(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 4)
+            self.0.last::<pz::kind::Bool>(4)
         }
     }
 
@@ -537,6 +553,8 @@ pub mod ipc_frame {
         writer InvokeMethodReplyWriter;
         /// The fields of an encoded `perfetto.protos.IPCFrame.InvokeMethodReply`.
         reader InvokeMethodReplyReader;
+        decoder InvokeMethodReplyDecoder;
+        fields 1, 2, 3;
     }
 
     impl InvokeMethodReplyWriter<'_> {
@@ -562,23 +580,23 @@ pub mod ipc_frame {
         }
     }
 
-    impl<'a> InvokeMethodReplyReader<'a> {
+    impl<'a, I: pz::Lookup> InvokeMethodReplyReader<'a, I> {
         /// `optional bool success = 1`
         #[inline]
         pub fn success(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 1)
+            self.0.last::<pz::kind::Bool>(1)
         }
 
         /// `optional bool has_more = 2`
         #[inline]
         pub fn has_more(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 2)
+            self.0.last::<pz::kind::Bool>(2)
         }
 
         /// `optional bytes reply_proto = 3`
         #[inline]
         pub fn reply_proto(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
         }
     }
 
@@ -633,6 +651,8 @@ pub mod ipc_frame {
         writer RequestErrorWriter;
         /// The fields of an encoded `perfetto.protos.IPCFrame.RequestError`.
         reader RequestErrorReader;
+        decoder RequestErrorDecoder;
+        fields 1;
     }
 
     impl RequestErrorWriter<'_> {
@@ -644,11 +664,11 @@ pub mod ipc_frame {
         }
     }
 
-    impl<'a> RequestErrorReader<'a> {
+    impl<'a, I: pz::Lookup> RequestErrorReader<'a, I> {
         /// `optional string error = 1`
         #[inline]
         pub fn error(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
     }
 
@@ -693,6 +713,8 @@ pub mod ipc_frame {
         writer SetPeerIdentityWriter;
         /// The fields of an encoded `perfetto.protos.IPCFrame.SetPeerIdentity`.
         reader SetPeerIdentityReader;
+        decoder SetPeerIdentityDecoder;
+        fields 1, 2, 3, 4;
     }
 
     impl SetPeerIdentityWriter<'_> {
@@ -725,29 +747,29 @@ pub mod ipc_frame {
         }
     }
 
-    impl<'a> SetPeerIdentityReader<'a> {
+    impl<'a, I: pz::Lookup> SetPeerIdentityReader<'a, I> {
         /// `optional int32 pid = 1`
         #[inline]
         pub fn pid(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 1)
+            self.0.last::<pz::kind::Int32>(1)
         }
 
         /// `optional int32 uid = 2`
         #[inline]
         pub fn uid(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 2)
+            self.0.last::<pz::kind::Int32>(2)
         }
 
         /// `optional string machine_id_hint = 3`
         #[inline]
         pub fn machine_id_hint(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
         }
 
         /// `optional string machine_name = 4`
         #[inline]
         pub fn machine_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 4)
+            self.0.last::<pz::kind::Bytes>(4)
         }
     }
 

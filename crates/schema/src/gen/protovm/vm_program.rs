@@ -17,6 +17,8 @@ pz::message! {
     writer VmProgramWriter;
     /// The fields of an encoded `perfetto.protos.VmProgram`.
     reader VmProgramReader;
+    decoder VmProgramDecoder;
+    fields 1, 2;
 }
 
 impl VmProgramWriter<'_> {
@@ -34,17 +36,17 @@ impl VmProgramWriter<'_> {
     }
 }
 
-impl<'a> VmProgramReader<'a> {
+impl<'a, I: pz::Lookup> VmProgramReader<'a, I> {
     /// `optional uint32 version = 1`
     #[inline]
     pub fn version(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `repeated VmInstruction instructions = 2`
     #[inline]
     pub fn instructions(&self) -> pz::Messages<'a, VmInstructionReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 }
 
@@ -94,6 +96,8 @@ pz::message! {
     writer VmInstructionWriter;
     /// The fields of an encoded `perfetto.protos.VmInstruction`.
     reader VmInstructionReader;
+    decoder VmInstructionDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl VmInstructionWriter<'_> {
@@ -141,47 +145,53 @@ impl VmInstructionWriter<'_> {
     }
 }
 
-impl<'a> VmInstructionReader<'a> {
+impl<'a, I: pz::Lookup> VmInstructionReader<'a, I> {
     /// `VmOpSelect select = 1`, one of `operation`
     #[inline]
     pub fn select(&self) -> Option<VmOpSelectReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 
     /// `VmOpRegLoad reg_load = 2`, one of `operation`
     #[inline]
     pub fn reg_load(&self) -> Option<VmOpRegLoadReader<'a>> {
-        pz::last_message(self.0, 2)
+        self.0.message(2)
     }
 
     /// `VmOpMerge merge = 3`, one of `operation`
     #[inline]
     pub fn merge(&self) -> Option<VmOpMergeReader<'a>> {
-        pz::last_message(self.0, 3)
+        self.0.message(3)
     }
 
     /// `VmOpSet set = 4`, one of `operation`
     #[inline]
     pub fn set(&self) -> Option<VmOpSetReader<'a>> {
-        pz::last_message(self.0, 4)
+        self.0.message(4)
     }
 
     /// `VmOpDel del = 5`, one of `operation`
     #[inline]
     pub fn del(&self) -> Option<VmOpDelReader<'a>> {
-        pz::last_message(self.0, 5)
+        self.0.message(5)
     }
 
     /// `optional AbortLevel abort_level = 6`
     #[inline]
     pub fn abort_level(&self) -> Option<vm_instruction::AbortLevel> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 6)
+        self.0.last::<pz::kind::Enum<_>>(6)
     }
 
     /// `repeated VmInstruction nested_instructions = 7`
     #[inline]
     pub fn nested_instructions(&self) -> pz::Messages<'a, VmInstructionReader<'a>> {
-        pz::messages(self.0, 7)
+        self.0.messages(7)
+    }
+
+    /// The member of `oneof operation` that counts, which is the one that comes last.
+    #[inline]
+    pub fn operation(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[1, 2, 3, 4, 5])
     }
 }
 
@@ -267,6 +277,8 @@ pz::message! {
     writer VmOpSelectWriter;
     /// The fields of an encoded `perfetto.protos.VmOpSelect`.
     reader VmOpSelectReader;
+    decoder VmOpSelectDecoder;
+    fields 1, 2, 3;
 }
 
 impl VmOpSelectWriter<'_> {
@@ -291,23 +303,23 @@ impl VmOpSelectWriter<'_> {
     }
 }
 
-impl<'a> VmOpSelectReader<'a> {
+impl<'a, I: pz::Lookup> VmOpSelectReader<'a, I> {
     /// `optional VmCursorEnum cursor = 1`
     #[inline]
     pub fn cursor(&self) -> Option<VmCursorEnum> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `repeated PathComponent relative_path = 2`
     #[inline]
     pub fn relative_path(&self) -> pz::Messages<'a, vm_op_select::PathComponentReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `optional bool create_if_not_exist = 3`
     #[inline]
     pub fn create_if_not_exist(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 }
 
@@ -363,6 +375,8 @@ pub mod vm_op_select {
         writer PathComponentWriter;
         /// The fields of an encoded `perfetto.protos.VmOpSelect.PathComponent`.
         reader PathComponentReader;
+        decoder PathComponentDecoder;
+        fields 1, 2, 3, 5, 6, 7;
     }
 
     impl PathComponentWriter<'_> {
@@ -409,41 +423,47 @@ pub mod vm_op_select {
         }
     }
 
-    impl<'a> PathComponentReader<'a> {
+    impl<'a, I: pz::Lookup> PathComponentReader<'a, I> {
         /// `uint32 field_id = 1`, one of `field`
         #[inline]
         pub fn field_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `uint32 array_index = 2`, one of `field`
         #[inline]
         pub fn array_index(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 2)
+            self.0.last::<pz::kind::Uint32>(2)
         }
 
         /// `uint32 map_key_field_id = 3`, one of `field`
         #[inline]
         pub fn map_key_field_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 3)
+            self.0.last::<pz::kind::Uint32>(3)
         }
 
         /// `optional bool is_repeated = 5`
         #[inline]
         pub fn is_repeated(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 5)
+            self.0.last::<pz::kind::Bool>(5)
         }
 
         /// `optional uint32 register_to_match = 6`
         #[inline]
         pub fn register_to_match(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 6)
+            self.0.last::<pz::kind::Uint32>(6)
         }
 
         /// `optional uint32 store_foreach_index_into_register = 7`
         #[inline]
         pub fn store_foreach_index_into_register(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 7)
+            self.0.last::<pz::kind::Uint32>(7)
+        }
+
+        /// The member of `oneof field` that counts, which is the one that comes last.
+        #[inline]
+        pub fn field(&self) -> Option<pz::Field<'a>> {
+            self.0.last_of(&[1, 2, 3])
         }
     }
 
@@ -514,6 +534,8 @@ pz::message! {
     writer VmOpRegLoadWriter;
     /// The fields of an encoded `perfetto.protos.VmOpRegLoad`.
     reader VmOpRegLoadReader;
+    decoder VmOpRegLoadDecoder;
+    fields 1, 2;
 }
 
 impl VmOpRegLoadWriter<'_> {
@@ -532,17 +554,17 @@ impl VmOpRegLoadWriter<'_> {
     }
 }
 
-impl<'a> VmOpRegLoadReader<'a> {
+impl<'a, I: pz::Lookup> VmOpRegLoadReader<'a, I> {
     /// `optional VmCursorEnum cursor = 1`
     #[inline]
     pub fn cursor(&self) -> Option<VmCursorEnum> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `optional uint32 dst_register = 2`
     #[inline]
     pub fn dst_register(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -592,6 +614,8 @@ pz::message! {
     writer VmOpMergeWriter;
     /// The fields of an encoded `perfetto.protos.VmOpMerge`.
     reader VmOpMergeReader;
+    decoder VmOpMergeDecoder;
+    fields 1, 2;
 }
 
 impl VmOpMergeWriter<'_> {
@@ -610,17 +634,17 @@ impl VmOpMergeWriter<'_> {
     }
 }
 
-impl<'a> VmOpMergeReader<'a> {
+impl<'a, I: pz::Lookup> VmOpMergeReader<'a, I> {
     /// `optional bool skip_submessages = 1`
     #[inline]
     pub fn skip_submessages(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 1)
+        self.0.last::<pz::kind::Bool>(1)
     }
 
     /// `optional bool del_if_src_empty = 2`
     #[inline]
     pub fn del_if_src_empty(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 }
 
@@ -670,6 +694,8 @@ pz::message! {
     writer VmOpSetWriter;
     /// The fields of an encoded `perfetto.protos.VmOpSet`.
     reader VmOpSetReader;
+    decoder VmOpSetDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.VmOpSet` as a value.
@@ -698,6 +724,8 @@ pz::message! {
     writer VmOpDelWriter;
     /// The fields of an encoded `perfetto.protos.VmOpDel`.
     reader VmOpDelReader;
+    decoder VmOpDelDecoder;
+    fields;
 }
 
 /// A `perfetto.protos.VmOpDel` as a value.

@@ -7,6 +7,8 @@ pz::message! {
     writer ClockSnapshotWriter;
     /// The fields of an encoded `perfetto.protos.ClockSnapshot`.
     reader ClockSnapshotReader;
+    decoder ClockSnapshotDecoder;
+    fields 1, 2;
 }
 
 impl ClockSnapshotWriter<'_> {
@@ -24,17 +26,17 @@ impl ClockSnapshotWriter<'_> {
     }
 }
 
-impl<'a> ClockSnapshotReader<'a> {
+impl<'a, I: pz::Lookup> ClockSnapshotReader<'a, I> {
     /// `repeated Clock clocks = 1`
     #[inline]
     pub fn clocks(&self) -> pz::Messages<'a, clock_snapshot::ClockReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `optional BuiltinClock primary_trace_clock = 2`
     #[inline]
     pub fn primary_trace_clock(&self) -> Option<crate::BuiltinClock> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 2)
+        self.0.last::<pz::kind::Enum<_>>(2)
     }
 }
 
@@ -85,6 +87,8 @@ pub mod clock_snapshot {
         writer ClockWriter;
         /// The fields of an encoded `perfetto.protos.ClockSnapshot.Clock`.
         reader ClockReader;
+        decoder ClockDecoder;
+        fields 1, 2, 3, 4;
     }
 
     impl ClockWriter<'_> {
@@ -117,29 +121,29 @@ pub mod clock_snapshot {
         }
     }
 
-    impl<'a> ClockReader<'a> {
+    impl<'a, I: pz::Lookup> ClockReader<'a, I> {
         /// `optional uint32 clock_id = 1`
         #[inline]
         pub fn clock_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional uint64 timestamp = 2`
         #[inline]
         pub fn timestamp(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
 
         /// `optional bool is_incremental = 3`
         #[inline]
         pub fn is_incremental(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 3)
+            self.0.last::<pz::kind::Bool>(3)
         }
 
         /// `optional uint64 unit_multiplier_ns = 4`
         #[inline]
         pub fn unit_multiplier_ns(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 4)
+            self.0.last::<pz::kind::Uint64>(4)
         }
     }
 

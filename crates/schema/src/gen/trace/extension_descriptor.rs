@@ -7,6 +7,8 @@ pz::message! {
     writer ExtensionDescriptorWriter;
     /// The fields of an encoded `perfetto.protos.ExtensionDescriptor`.
     reader ExtensionDescriptorReader;
+    decoder ExtensionDescriptorDecoder;
+    fields 1, 2, 3;
 }
 
 impl ExtensionDescriptorWriter<'_> {
@@ -31,23 +33,29 @@ impl ExtensionDescriptorWriter<'_> {
     }
 }
 
-impl<'a> ExtensionDescriptorReader<'a> {
+impl<'a, I: pz::Lookup> ExtensionDescriptorReader<'a, I> {
     /// `FileDescriptorSet extension_set = 1`, one of `descriptor`
     #[inline]
     pub fn extension_set(&self) -> Option<crate::FileDescriptorSetReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 
     /// `bytes extension_set_gzip = 2`, one of `descriptor`
     #[inline]
     pub fn extension_set_gzip(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional string file_name = 3`
     #[inline]
     pub fn file_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
+    }
+
+    /// The member of `oneof descriptor` that counts, which is the one that comes last.
+    #[inline]
+    pub fn descriptor(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[1, 2])
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer MemoryTrackerSnapshotWriter;
     /// The fields of an encoded `perfetto.protos.MemoryTrackerSnapshot`.
     reader MemoryTrackerSnapshotReader;
+    decoder MemoryTrackerSnapshotDecoder;
+    fields 1, 2, 3;
 }
 
 impl MemoryTrackerSnapshotWriter<'_> {
@@ -31,23 +33,23 @@ impl MemoryTrackerSnapshotWriter<'_> {
     }
 }
 
-impl<'a> MemoryTrackerSnapshotReader<'a> {
+impl<'a, I: pz::Lookup> MemoryTrackerSnapshotReader<'a, I> {
     /// `optional uint64 global_dump_id = 1`
     #[inline]
     pub fn global_dump_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional LevelOfDetail level_of_detail = 2`
     #[inline]
     pub fn level_of_detail(&self) -> Option<memory_tracker_snapshot::LevelOfDetail> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 2)
+        self.0.last::<pz::kind::Enum<_>>(2)
     }
 
     /// `repeated ProcessSnapshot process_memory_dumps = 3`
     #[inline]
     pub fn process_memory_dumps(&self) -> pz::Messages<'a, memory_tracker_snapshot::ProcessSnapshotReader<'a>> {
-        pz::messages(self.0, 3)
+        self.0.messages(3)
     }
 }
 
@@ -77,6 +79,8 @@ pub mod memory_tracker_snapshot {
         writer ProcessSnapshotWriter;
         /// The fields of an encoded `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot`.
         reader ProcessSnapshotReader;
+        decoder ProcessSnapshotDecoder;
+        fields 1, 2, 3;
     }
 
     impl ProcessSnapshotWriter<'_> {
@@ -100,23 +104,23 @@ pub mod memory_tracker_snapshot {
         }
     }
 
-    impl<'a> ProcessSnapshotReader<'a> {
+    impl<'a, I: pz::Lookup> ProcessSnapshotReader<'a, I> {
         /// `optional int32 pid = 1`
         #[inline]
         pub fn pid(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 1)
+            self.0.last::<pz::kind::Int32>(1)
         }
 
         /// `repeated MemoryNode allocator_dumps = 2`
         #[inline]
         pub fn allocator_dumps(&self) -> pz::Messages<'a, process_snapshot::MemoryNodeReader<'a>> {
-            pz::messages(self.0, 2)
+            self.0.messages(2)
         }
 
         /// `repeated MemoryEdge memory_edges = 3`
         #[inline]
         pub fn memory_edges(&self) -> pz::Messages<'a, process_snapshot::MemoryEdgeReader<'a>> {
-            pz::messages(self.0, 3)
+            self.0.messages(3)
         }
     }
 
@@ -137,6 +141,8 @@ pub mod memory_tracker_snapshot {
             writer MemoryNodeWriter;
             /// The fields of an encoded `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode`.
             reader MemoryNodeReader;
+            decoder MemoryNodeDecoder;
+            fields 1, 2, 3, 4, 5;
         }
 
         impl MemoryNodeWriter<'_> {
@@ -175,35 +181,35 @@ pub mod memory_tracker_snapshot {
             }
         }
 
-        impl<'a> MemoryNodeReader<'a> {
+        impl<'a, I: pz::Lookup> MemoryNodeReader<'a, I> {
             /// `optional uint64 id = 1`
             #[inline]
             pub fn id(&self) -> Option<u64> {
-                pz::last::<pz::kind::Uint64>(self.0, 1)
+                self.0.last::<pz::kind::Uint64>(1)
             }
 
             /// `optional string absolute_name = 2`
             #[inline]
             pub fn absolute_name(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 2)
+                self.0.last::<pz::kind::Bytes>(2)
             }
 
             /// `optional bool weak = 3`
             #[inline]
             pub fn weak(&self) -> Option<bool> {
-                pz::last::<pz::kind::Bool>(self.0, 3)
+                self.0.last::<pz::kind::Bool>(3)
             }
 
             /// `optional uint64 size_bytes = 4`
             #[inline]
             pub fn size_bytes(&self) -> Option<u64> {
-                pz::last::<pz::kind::Uint64>(self.0, 4)
+                self.0.last::<pz::kind::Uint64>(4)
             }
 
             /// `repeated MemoryNodeEntry entries = 5`
             #[inline]
             pub fn entries(&self) -> pz::Messages<'a, memory_node::MemoryNodeEntryReader<'a>> {
-                pz::messages(self.0, 5)
+                self.0.messages(5)
             }
         }
 
@@ -226,6 +232,8 @@ pub mod memory_tracker_snapshot {
                 writer MemoryNodeEntryWriter;
                 /// The fields of an encoded `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry`.
                 reader MemoryNodeEntryReader;
+                decoder MemoryNodeEntryDecoder;
+                fields 1, 2, 3, 4;
             }
 
             impl MemoryNodeEntryWriter<'_> {
@@ -258,29 +266,29 @@ pub mod memory_tracker_snapshot {
                 }
             }
 
-            impl<'a> MemoryNodeEntryReader<'a> {
+            impl<'a, I: pz::Lookup> MemoryNodeEntryReader<'a, I> {
                 /// `optional string name = 1`
                 #[inline]
                 pub fn name(&self) -> Option<&'a [u8]> {
-                    pz::last::<pz::kind::Bytes>(self.0, 1)
+                    self.0.last::<pz::kind::Bytes>(1)
                 }
 
                 /// `optional Units units = 2`
                 #[inline]
                 pub fn units(&self) -> Option<memory_node_entry::Units> {
-                    pz::last::<pz::kind::Enum<_>>(self.0, 2)
+                    self.0.last::<pz::kind::Enum<_>>(2)
                 }
 
                 /// `optional uint64 value_uint64 = 3`
                 #[inline]
                 pub fn value_uint64(&self) -> Option<u64> {
-                    pz::last::<pz::kind::Uint64>(self.0, 3)
+                    self.0.last::<pz::kind::Uint64>(3)
                 }
 
                 /// `optional string value_string = 4`
                 #[inline]
                 pub fn value_string(&self) -> Option<&'a [u8]> {
-                    pz::last::<pz::kind::Bytes>(self.0, 4)
+                    self.0.last::<pz::kind::Bytes>(4)
                 }
             }
 
@@ -313,6 +321,8 @@ pub mod memory_tracker_snapshot {
             writer MemoryEdgeWriter;
             /// The fields of an encoded `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge`.
             reader MemoryEdgeReader;
+            decoder MemoryEdgeDecoder;
+            fields 1, 2, 3, 4;
         }
 
         impl MemoryEdgeWriter<'_> {
@@ -345,29 +355,29 @@ pub mod memory_tracker_snapshot {
             }
         }
 
-        impl<'a> MemoryEdgeReader<'a> {
+        impl<'a, I: pz::Lookup> MemoryEdgeReader<'a, I> {
             /// `optional uint64 source_id = 1`
             #[inline]
             pub fn source_id(&self) -> Option<u64> {
-                pz::last::<pz::kind::Uint64>(self.0, 1)
+                self.0.last::<pz::kind::Uint64>(1)
             }
 
             /// `optional uint64 target_id = 2`
             #[inline]
             pub fn target_id(&self) -> Option<u64> {
-                pz::last::<pz::kind::Uint64>(self.0, 2)
+                self.0.last::<pz::kind::Uint64>(2)
             }
 
             /// `optional uint32 importance = 3`
             #[inline]
             pub fn importance(&self) -> Option<u32> {
-                pz::last::<pz::kind::Uint32>(self.0, 3)
+                self.0.last::<pz::kind::Uint32>(3)
             }
 
             /// `optional bool overridable = 4`
             #[inline]
             pub fn overridable(&self) -> Option<bool> {
-                pz::last::<pz::kind::Bool>(self.0, 4)
+                self.0.last::<pz::kind::Bool>(4)
             }
         }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer RemoteClockSyncWriter;
     /// The fields of an encoded `perfetto.protos.RemoteClockSync`.
     reader RemoteClockSyncReader;
+    decoder RemoteClockSyncDecoder;
+    fields 1;
 }
 
 impl RemoteClockSyncWriter<'_> {
@@ -17,11 +19,11 @@ impl RemoteClockSyncWriter<'_> {
     }
 }
 
-impl<'a> RemoteClockSyncReader<'a> {
+impl<'a, I: pz::Lookup> RemoteClockSyncReader<'a, I> {
     /// `repeated SyncedClocks synced_clocks = 1`
     #[inline]
     pub fn synced_clocks(&self) -> pz::Messages<'a, remote_clock_sync::SyncedClocksReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 }
 
@@ -67,6 +69,8 @@ pub mod remote_clock_sync {
         writer SyncedClocksWriter;
         /// The fields of an encoded `perfetto.protos.RemoteClockSync.SyncedClocks`.
         reader SyncedClocksReader;
+        decoder SyncedClocksDecoder;
+        fields 2, 3;
     }
 
     impl SyncedClocksWriter<'_> {
@@ -83,17 +87,17 @@ pub mod remote_clock_sync {
         }
     }
 
-    impl<'a> SyncedClocksReader<'a> {
+    impl<'a, I: pz::Lookup> SyncedClocksReader<'a, I> {
         /// `optional ClockSnapshot client_clocks = 2`
         #[inline]
         pub fn client_clocks(&self) -> Option<crate::ClockSnapshotReader<'a>> {
-            pz::last_message(self.0, 2)
+            self.0.message(2)
         }
 
         /// `optional ClockSnapshot host_clocks = 3`
         #[inline]
         pub fn host_clocks(&self) -> Option<crate::ClockSnapshotReader<'a>> {
-            pz::last_message(self.0, 3)
+            self.0.message(3)
         }
     }
 

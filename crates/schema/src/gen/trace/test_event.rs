@@ -7,6 +7,8 @@ pz::message! {
     writer TestEventWriter;
     /// The fields of an encoded `perfetto.protos.TestEvent`.
     reader TestEventReader;
+    decoder TestEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl TestEventWriter<'_> {
@@ -57,47 +59,47 @@ impl TestEventWriter<'_> {
     }
 }
 
-impl<'a> TestEventReader<'a> {
+impl<'a, I: pz::Lookup> TestEventReader<'a, I> {
     /// `optional string str = 1`
     #[inline]
     pub fn str(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint32 seq_value = 2`
     #[inline]
     pub fn seq_value(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 counter = 3`
     #[inline]
     pub fn counter(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional bool is_last = 4`
     #[inline]
     pub fn is_last(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 4)
+        self.0.last::<pz::kind::Bool>(4)
     }
 
     /// `optional TestPayload payload = 5`
     #[inline]
     pub fn payload(&self) -> Option<test_event::TestPayloadReader<'a>> {
-        pz::last_message(self.0, 5)
+        self.0.message(5)
     }
 
     /// `optional ProtoVmPatch protovm_patch = 6`
     #[inline]
     pub fn protovm_patch(&self) -> Option<test_event::ProtoVmPatchReader<'a>> {
-        pz::last_message(self.0, 6)
+        self.0.message(6)
     }
 
     /// `optional ProtoVmIncrementalState protovm_incremental_state = 7`
     #[inline]
     pub fn protovm_incremental_state(&self) -> Option<test_event::ProtoVmIncrementalStateReader<'a>> {
-        pz::last_message(self.0, 7)
+        self.0.message(7)
     }
 }
 
@@ -122,6 +124,8 @@ pub mod test_event {
         writer TestPayloadWriter;
         /// The fields of an encoded `perfetto.protos.TestEvent.TestPayload`.
         reader TestPayloadReader;
+        decoder TestPayloadDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7;
     }
 
     impl TestPayloadWriter<'_> {
@@ -173,47 +177,47 @@ pub mod test_event {
         }
     }
 
-    impl<'a> TestPayloadReader<'a> {
+    impl<'a, I: pz::Lookup> TestPayloadReader<'a, I> {
         /// `repeated string str = 1`
         #[inline]
         pub fn str(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-            pz::repeated::<pz::kind::Bytes>(self.0, 1)
+            self.0.repeated(1)
         }
 
         /// `repeated TestPayload nested = 2`
         #[inline]
         pub fn nested(&self) -> pz::Messages<'a, TestPayloadReader<'a>> {
-            pz::messages(self.0, 2)
+            self.0.messages(2)
         }
 
         /// `optional uint32 remaining_nesting_depth = 3`
         #[inline]
         pub fn remaining_nesting_depth(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 3)
+            self.0.last::<pz::kind::Uint32>(3)
         }
 
         /// `optional string single_string = 4`
         #[inline]
         pub fn single_string(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 4)
+            self.0.last::<pz::kind::Bytes>(4)
         }
 
         /// `optional int32 single_int = 5`
         #[inline]
         pub fn single_int(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 5)
+            self.0.last::<pz::kind::Int32>(5)
         }
 
         /// `repeated int32 repeated_ints = 6`
         #[inline]
         pub fn repeated_ints(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-            pz::repeated::<pz::kind::Int32>(self.0, 6)
+            self.0.repeated(6)
         }
 
         /// `repeated DebugAnnotation debug_annotations = 7`
         #[inline]
         pub fn debug_annotations(&self) -> pz::Messages<'a, crate::DebugAnnotationReader<'a>> {
-            pz::messages(self.0, 7)
+            self.0.messages(7)
         }
     }
 
@@ -237,6 +241,8 @@ pub mod test_event {
         writer ProtoVmMessageWriter;
         /// The fields of an encoded `perfetto.protos.TestEvent.ProtoVmMessage`.
         reader ProtoVmMessageReader;
+        decoder ProtoVmMessageDecoder;
+        fields 1, 2;
     }
 
     impl ProtoVmMessageWriter<'_> {
@@ -254,17 +260,17 @@ pub mod test_event {
         }
     }
 
-    impl<'a> ProtoVmMessageReader<'a> {
+    impl<'a, I: pz::Lookup> ProtoVmMessageReader<'a, I> {
         /// `optional uint32 id = 1`
         #[inline]
         pub fn id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional ProtoVmSubmessage submessage = 2`
         #[inline]
         pub fn submessage(&self) -> Option<proto_vm_message::ProtoVmSubmessageReader<'a>> {
-            pz::last_message(self.0, 2)
+            self.0.message(2)
         }
     }
 
@@ -284,6 +290,8 @@ pub mod test_event {
             writer ProtoVmSubmessageWriter;
             /// The fields of an encoded `perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage`.
             reader ProtoVmSubmessageReader;
+            decoder ProtoVmSubmessageDecoder;
+            fields 1;
         }
 
         impl ProtoVmSubmessageWriter<'_> {
@@ -295,11 +303,11 @@ pub mod test_event {
             }
         }
 
-        impl<'a> ProtoVmSubmessageReader<'a> {
+        impl<'a, I: pz::Lookup> ProtoVmSubmessageReader<'a, I> {
             /// `optional uint32 single_int = 1`
             #[inline]
             pub fn single_int(&self) -> Option<u32> {
-                pz::last::<pz::kind::Uint32>(self.0, 1)
+                self.0.last::<pz::kind::Uint32>(1)
             }
         }
 
@@ -318,6 +326,8 @@ pub mod test_event {
         writer ProtoVmPatchWriter;
         /// The fields of an encoded `perfetto.protos.TestEvent.ProtoVmPatch`.
         reader ProtoVmPatchReader;
+        decoder ProtoVmPatchDecoder;
+        fields 1, 2, 3, 4, 5;
     }
 
     impl ProtoVmPatchWriter<'_> {
@@ -355,35 +365,35 @@ pub mod test_event {
         }
     }
 
-    impl<'a> ProtoVmPatchReader<'a> {
+    impl<'a, I: pz::Lookup> ProtoVmPatchReader<'a, I> {
         /// `optional string string_to_merge = 1`
         #[inline]
         pub fn string_to_merge(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional int32 int_to_merge = 2`
         #[inline]
         pub fn int_to_merge(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 2)
+            self.0.last::<pz::kind::Int32>(2)
         }
 
         /// `optional ProtoVmMessage single_message = 3`
         #[inline]
         pub fn single_message(&self) -> Option<ProtoVmMessageReader<'a>> {
-            pz::last_message(self.0, 3)
+            self.0.message(3)
         }
 
         /// `repeated ProtoVmMessage messages = 4`
         #[inline]
         pub fn messages(&self) -> pz::Messages<'a, ProtoVmMessageReader<'a>> {
-            pz::messages(self.0, 4)
+            self.0.messages(4)
         }
 
         /// `repeated uint32 delete_message_ids = 5`
         #[inline]
         pub fn delete_message_ids(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-            pz::repeated::<pz::kind::Uint32>(self.0, 5)
+            self.0.repeated(5)
         }
     }
 
@@ -405,6 +415,8 @@ pub mod test_event {
         writer ProtoVmIncrementalStateWriter;
         /// The fields of an encoded `perfetto.protos.TestEvent.ProtoVmIncrementalState`.
         reader ProtoVmIncrementalStateReader;
+        decoder ProtoVmIncrementalStateDecoder;
+        fields 1, 2, 3, 4;
     }
 
     impl ProtoVmIncrementalStateWriter<'_> {
@@ -435,29 +447,29 @@ pub mod test_event {
         }
     }
 
-    impl<'a> ProtoVmIncrementalStateReader<'a> {
+    impl<'a, I: pz::Lookup> ProtoVmIncrementalStateReader<'a, I> {
         /// `optional string string_merged = 1`
         #[inline]
         pub fn string_merged(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional int32 int_merged = 2`
         #[inline]
         pub fn int_merged(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 2)
+            self.0.last::<pz::kind::Int32>(2)
         }
 
         /// `optional ProtoVmMessage single_message = 3`
         #[inline]
         pub fn single_message(&self) -> Option<ProtoVmMessageReader<'a>> {
-            pz::last_message(self.0, 3)
+            self.0.message(3)
         }
 
         /// `repeated ProtoVmMessage messages = 4`
         #[inline]
         pub fn messages(&self) -> pz::Messages<'a, ProtoVmMessageReader<'a>> {
-            pz::messages(self.0, 4)
+            self.0.messages(4)
         }
     }
 

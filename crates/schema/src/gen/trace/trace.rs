@@ -7,6 +7,8 @@ pz::message! {
     writer TraceWriter;
     /// The fields of an encoded `perfetto.protos.Trace`.
     reader TraceReader;
+    decoder TraceDecoder;
+    fields 1;
 }
 
 impl TraceWriter<'_> {
@@ -17,11 +19,11 @@ impl TraceWriter<'_> {
     }
 }
 
-impl<'a> TraceReader<'a> {
+impl<'a, I: pz::Lookup> TraceReader<'a, I> {
     /// `repeated TracePacket packet = 1`
     #[inline]
     pub fn packet(&self) -> pz::Messages<'a, crate::TracePacketReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 }
 

@@ -7,6 +7,11 @@ pz::message! {
     writer TracePacketWriter;
     /// The fields of an encoded `perfetto.protos.TracePacket`.
     reader TracePacketReader;
+    decoder TracePacketDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48,
+        49, 50, 51, 52, 53, 54, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 77, 78, 79,
+        82, 83, 84, 86, 87, 89, 90, 91, 95, 98, 99, 100, 101, 102, 103, 107, 109, 110, 111, 113, 115, 117, 118, 119,
+        120, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 900;
 }
 
 impl TracePacketWriter<'_> {
@@ -606,587 +611,608 @@ impl TracePacketWriter<'_> {
     }
 }
 
-impl<'a> TracePacketReader<'a> {
+impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     /// `FtraceEventBundle ftrace_events = 1`, one of `data`
     #[inline]
     pub fn ftrace_events(&self) -> Option<crate::FtraceEventBundleReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 
     /// `ProcessTree process_tree = 2`, one of `data`
     #[inline]
     pub fn process_tree(&self) -> Option<crate::ProcessTreeReader<'a>> {
-        pz::last_message(self.0, 2)
+        self.0.message(2)
     }
 
     /// `int32 trusted_uid = 3`, one of `optional_trusted_uid`
     #[inline]
     pub fn trusted_uid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `InodeFileMap inode_file_map = 4`, one of `data`
     #[inline]
     pub fn inode_file_map(&self) -> Option<crate::InodeFileMapReader<'a>> {
-        pz::last_message(self.0, 4)
+        self.0.message(4)
     }
 
     /// `ChromeEventBundle chrome_events = 5`, one of `data`
     #[inline]
     pub fn chrome_events(&self) -> Option<crate::ChromeEventBundleReader<'a>> {
-        pz::last_message(self.0, 5)
+        self.0.message(5)
     }
 
     /// `ClockSnapshot clock_snapshot = 6`, one of `data`
     #[inline]
     pub fn clock_snapshot(&self) -> Option<crate::ClockSnapshotReader<'a>> {
-        pz::last_message(self.0, 6)
+        self.0.message(6)
     }
 
     /// `SysStats sys_stats = 7`, one of `data`
     #[inline]
     pub fn sys_stats(&self) -> Option<crate::SysStatsReader<'a>> {
-        pz::last_message(self.0, 7)
+        self.0.message(7)
     }
 
     /// `optional uint64 timestamp = 8`
     #[inline]
     pub fn timestamp(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 
     /// `ProcessStats process_stats = 9`, one of `data`
     #[inline]
     pub fn process_stats(&self) -> Option<crate::ProcessStatsReader<'a>> {
-        pz::last_message(self.0, 9)
+        self.0.message(9)
     }
 
     /// `uint32 trusted_packet_sequence_id = 10`, one of `optional_trusted_packet_sequence_id`
     #[inline]
     pub fn trusted_packet_sequence_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `TrackEvent track_event = 11`, one of `data`
     #[inline]
     pub fn track_event(&self) -> Option<crate::TrackEventReader<'a>> {
-        pz::last_message(self.0, 11)
+        self.0.message(11)
     }
 
     /// `optional InternedData interned_data = 12`
     #[inline]
     pub fn interned_data(&self) -> Option<crate::InternedDataReader<'a>> {
-        pz::last_message(self.0, 12)
+        self.0.message(12)
     }
 
     /// `optional uint32 sequence_flags = 13`
     #[inline]
     pub fn sequence_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 13)
+        self.0.last::<pz::kind::Uint32>(13)
     }
 
     /// `TraceConfig trace_config = 33`, one of `data`
     #[inline]
     pub fn trace_config(&self) -> Option<crate::TraceConfigReader<'a>> {
-        pz::last_message(self.0, 33)
+        self.0.message(33)
     }
 
     /// `FtraceStats ftrace_stats = 34`, one of `data`
     #[inline]
     pub fn ftrace_stats(&self) -> Option<crate::FtraceStatsReader<'a>> {
-        pz::last_message(self.0, 34)
+        self.0.message(34)
     }
 
     /// `TraceStats trace_stats = 35`, one of `data`
     #[inline]
     pub fn trace_stats(&self) -> Option<crate::TraceStatsReader<'a>> {
-        pz::last_message(self.0, 35)
+        self.0.message(35)
     }
 
     /// `bytes synchronization_marker = 36`, one of `data`
     #[inline]
     pub fn synchronization_marker(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 36)
+        self.0.last::<pz::kind::Bytes>(36)
     }
 
     /// `ProfilePacket profile_packet = 37`, one of `data`
     #[inline]
     pub fn profile_packet(&self) -> Option<crate::ProfilePacketReader<'a>> {
-        pz::last_message(self.0, 37)
+        self.0.message(37)
     }
 
     /// `BatteryCounters battery = 38`, one of `data`
     #[inline]
     pub fn battery(&self) -> Option<crate::BatteryCountersReader<'a>> {
-        pz::last_message(self.0, 38)
+        self.0.message(38)
     }
 
     /// `AndroidLogPacket android_log = 39`, one of `data`
     #[inline]
     pub fn android_log(&self) -> Option<crate::AndroidLogPacketReader<'a>> {
-        pz::last_message(self.0, 39)
+        self.0.message(39)
     }
 
     /// `PowerRails power_rails = 40`, one of `data`
     #[inline]
     pub fn power_rails(&self) -> Option<crate::PowerRailsReader<'a>> {
-        pz::last_message(self.0, 40)
+        self.0.message(40)
     }
 
     /// `optional bool incremental_state_cleared = 41`
     #[inline]
     pub fn incremental_state_cleared(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 41)
+        self.0.last::<pz::kind::Bool>(41)
     }
 
     /// `optional uint32 previous_packet_dropped = 42`
     #[inline]
     pub fn previous_packet_dropped(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 42)
+        self.0.last::<pz::kind::Uint32>(42)
     }
 
     /// `ProcessDescriptor process_descriptor = 43`, one of `data`
     #[inline]
     pub fn process_descriptor(&self) -> Option<crate::ProcessDescriptorReader<'a>> {
-        pz::last_message(self.0, 43)
+        self.0.message(43)
     }
 
     /// `ThreadDescriptor thread_descriptor = 44`, one of `data`
     #[inline]
     pub fn thread_descriptor(&self) -> Option<crate::ThreadDescriptorReader<'a>> {
-        pz::last_message(self.0, 44)
+        self.0.message(44)
     }
 
     /// `SystemInfo system_info = 45`, one of `data`
     #[inline]
     pub fn system_info(&self) -> Option<crate::SystemInfoReader<'a>> {
-        pz::last_message(self.0, 45)
+        self.0.message(45)
     }
 
     /// `Trigger trigger = 46`, one of `data`
     #[inline]
     pub fn trigger(&self) -> Option<crate::TriggerReader<'a>> {
-        pz::last_message(self.0, 46)
+        self.0.message(46)
     }
 
     /// `PackagesList packages_list = 47`, one of `data`
     #[inline]
     pub fn packages_list(&self) -> Option<crate::PackagesListReader<'a>> {
-        pz::last_message(self.0, 47)
+        self.0.message(47)
     }
 
     /// `ChromeBenchmarkMetadata chrome_benchmark_metadata = 48`, one of `data`
     #[inline]
     pub fn chrome_benchmark_metadata(&self) -> Option<crate::ChromeBenchmarkMetadataReader<'a>> {
-        pz::last_message(self.0, 48)
+        self.0.message(48)
     }
 
     /// `PerfettoMetatrace perfetto_metatrace = 49`, one of `data`
     #[inline]
     pub fn perfetto_metatrace(&self) -> Option<crate::PerfettoMetatraceReader<'a>> {
-        pz::last_message(self.0, 49)
+        self.0.message(49)
     }
 
     /// `bytes compressed_packets = 50`, one of `data`
     #[inline]
     pub fn compressed_packets(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 50)
+        self.0.last::<pz::kind::Bytes>(50)
     }
 
     /// `ChromeMetadataPacket chrome_metadata = 51`, one of `data`
     #[inline]
     pub fn chrome_metadata(&self) -> Option<crate::ChromeMetadataPacketReader<'a>> {
-        pz::last_message(self.0, 51)
+        self.0.message(51)
     }
 
     /// `GpuCounterEvent gpu_counter_event = 52`, one of `data`
     #[inline]
     pub fn gpu_counter_event(&self) -> Option<crate::GpuCounterEventReader<'a>> {
-        pz::last_message(self.0, 52)
+        self.0.message(52)
     }
 
     /// `GpuRenderStageEvent gpu_render_stage_event = 53`, one of `data`
     #[inline]
     pub fn gpu_render_stage_event(&self) -> Option<crate::GpuRenderStageEventReader<'a>> {
-        pz::last_message(self.0, 53)
+        self.0.message(53)
     }
 
     /// `StreamingProfilePacket streaming_profile_packet = 54`, one of `data`
     #[inline]
     pub fn streaming_profile_packet(&self) -> Option<crate::StreamingProfilePacketReader<'a>> {
-        pz::last_message(self.0, 54)
+        self.0.message(54)
     }
 
     /// `GraphicsFrameEvent graphics_frame_event = 57`, one of `data`
     #[inline]
     pub fn graphics_frame_event(&self) -> Option<crate::GraphicsFrameEventReader<'a>> {
-        pz::last_message(self.0, 57)
+        self.0.message(57)
     }
 
     /// `optional uint32 timestamp_clock_id = 58`
     #[inline]
     pub fn timestamp_clock_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 58)
+        self.0.last::<pz::kind::Uint32>(58)
     }
 
     /// `optional TracePacketDefaults trace_packet_defaults = 59`
     #[inline]
     pub fn trace_packet_defaults(&self) -> Option<crate::TracePacketDefaultsReader<'a>> {
-        pz::last_message(self.0, 59)
+        self.0.message(59)
     }
 
     /// `TrackDescriptor track_descriptor = 60`, one of `data`
     #[inline]
     pub fn track_descriptor(&self) -> Option<crate::TrackDescriptorReader<'a>> {
-        pz::last_message(self.0, 60)
+        self.0.message(60)
     }
 
     /// `ModuleSymbols module_symbols = 61`, one of `data`
     #[inline]
     pub fn module_symbols(&self) -> Option<crate::ModuleSymbolsReader<'a>> {
-        pz::last_message(self.0, 61)
+        self.0.message(61)
     }
 
     /// `VulkanMemoryEvent vulkan_memory_event = 62`, one of `data`
     #[inline]
     pub fn vulkan_memory_event(&self) -> Option<crate::VulkanMemoryEventReader<'a>> {
-        pz::last_message(self.0, 62)
+        self.0.message(62)
     }
 
     /// `GpuLog gpu_log = 63`, one of `data`
     #[inline]
     pub fn gpu_log(&self) -> Option<crate::GpuLogReader<'a>> {
-        pz::last_message(self.0, 63)
+        self.0.message(63)
     }
 
     /// `DeobfuscationMapping deobfuscation_mapping = 64`, one of `data`
     #[inline]
     pub fn deobfuscation_mapping(&self) -> Option<crate::DeobfuscationMappingReader<'a>> {
-        pz::last_message(self.0, 64)
+        self.0.message(64)
     }
 
     /// `VulkanApiEvent vulkan_api_event = 65`, one of `data`
     #[inline]
     pub fn vulkan_api_event(&self) -> Option<crate::VulkanApiEventReader<'a>> {
-        pz::last_message(self.0, 65)
+        self.0.message(65)
     }
 
     /// `PerfSample perf_sample = 66`, one of `data`
     #[inline]
     pub fn perf_sample(&self) -> Option<crate::PerfSampleReader<'a>> {
-        pz::last_message(self.0, 66)
+        self.0.message(66)
     }
 
     /// `CpuInfo cpu_info = 67`, one of `data`
     #[inline]
     pub fn cpu_info(&self) -> Option<crate::CpuInfoReader<'a>> {
-        pz::last_message(self.0, 67)
+        self.0.message(67)
     }
 
     /// `SmapsPacket smaps_packet = 68`, one of `data`
     #[inline]
     pub fn smaps_packet(&self) -> Option<crate::SmapsPacketReader<'a>> {
-        pz::last_message(self.0, 68)
+        self.0.message(68)
     }
 
     /// `TracingServiceEvent service_event = 69`, one of `data`
     #[inline]
     pub fn service_event(&self) -> Option<crate::TracingServiceEventReader<'a>> {
-        pz::last_message(self.0, 69)
+        self.0.message(69)
     }
 
     /// `InitialDisplayState initial_display_state = 70`, one of `data`
     #[inline]
     pub fn initial_display_state(&self) -> Option<crate::InitialDisplayStateReader<'a>> {
-        pz::last_message(self.0, 70)
+        self.0.message(70)
     }
 
     /// `GpuMemTotalEvent gpu_mem_total_event = 71`, one of `data`
     #[inline]
     pub fn gpu_mem_total_event(&self) -> Option<crate::GpuMemTotalEventReader<'a>> {
-        pz::last_message(self.0, 71)
+        self.0.message(71)
     }
 
     /// `ExtensionDescriptor extension_descriptor = 72`, one of `data`
     #[inline]
     pub fn extension_descriptor(&self) -> Option<crate::ExtensionDescriptorReader<'a>> {
-        pz::last_message(self.0, 72)
+        self.0.message(72)
     }
 
     /// `MemoryTrackerSnapshot memory_tracker_snapshot = 73`, one of `data`
     #[inline]
     pub fn memory_tracker_snapshot(&self) -> Option<crate::MemoryTrackerSnapshotReader<'a>> {
-        pz::last_message(self.0, 73)
+        self.0.message(73)
     }
 
     /// `StreamingAllocation streaming_allocation = 74`, one of `data`
     #[inline]
     pub fn streaming_allocation(&self) -> Option<crate::StreamingAllocationReader<'a>> {
-        pz::last_message(self.0, 74)
+        self.0.message(74)
     }
 
     /// `StreamingFree streaming_free = 75`, one of `data`
     #[inline]
     pub fn streaming_free(&self) -> Option<crate::StreamingFreeReader<'a>> {
-        pz::last_message(self.0, 75)
+        self.0.message(75)
     }
 
     /// `AndroidEnergyEstimationBreakdown android_energy_estimation_breakdown = 77`, one of `data`
     #[inline]
     pub fn android_energy_estimation_breakdown(&self) -> Option<crate::AndroidEnergyEstimationBreakdownReader<'a>> {
-        pz::last_message(self.0, 77)
+        self.0.message(77)
     }
 
     /// `UiState ui_state = 78`, one of `data`
     #[inline]
     pub fn ui_state(&self) -> Option<crate::UiStateReader<'a>> {
-        pz::last_message(self.0, 78)
+        self.0.message(78)
     }
 
     /// `optional int32 trusted_pid = 79`
     #[inline]
     pub fn trusted_pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 79)
+        self.0.last::<pz::kind::Int32>(79)
     }
 
     /// `TranslationTable translation_table = 82`, one of `data`
     #[inline]
     pub fn translation_table(&self) -> Option<crate::TranslationTableReader<'a>> {
-        pz::last_message(self.0, 82)
+        self.0.message(82)
     }
 
     /// `AndroidGameInterventionList android_game_intervention_list = 83`, one of `data`
     #[inline]
     pub fn android_game_intervention_list(&self) -> Option<crate::AndroidGameInterventionListReader<'a>> {
-        pz::last_message(self.0, 83)
+        self.0.message(83)
     }
 
     /// `StatsdAtom statsd_atom = 84`, one of `data`
     #[inline]
     pub fn statsd_atom(&self) -> Option<crate::StatsdAtomReader<'a>> {
-        pz::last_message(self.0, 84)
+        self.0.message(84)
     }
 
     /// `AndroidSystemProperty android_system_property = 86`, one of `data`
     #[inline]
     pub fn android_system_property(&self) -> Option<crate::AndroidSystemPropertyReader<'a>> {
-        pz::last_message(self.0, 86)
+        self.0.message(86)
     }
 
     /// `optional bool first_packet_on_sequence = 87`
     #[inline]
     pub fn first_packet_on_sequence(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 87)
+        self.0.last::<pz::kind::Bool>(87)
     }
 
     /// `TraceUuid trace_uuid = 89`, one of `data`
     #[inline]
     pub fn trace_uuid(&self) -> Option<crate::TraceUuidReader<'a>> {
-        pz::last_message(self.0, 89)
+        self.0.message(89)
     }
 
     /// `TrackEventRangeOfInterest track_event_range_of_interest = 90`, one of `data`
     #[inline]
     pub fn track_event_range_of_interest(&self) -> Option<crate::TrackEventRangeOfInterestReader<'a>> {
-        pz::last_message(self.0, 90)
+        self.0.message(90)
     }
 
     /// `EntityStateResidency entity_state_residency = 91`, one of `data`
     #[inline]
     pub fn entity_state_residency(&self) -> Option<crate::EntityStateResidencyReader<'a>> {
-        pz::last_message(self.0, 91)
+        self.0.message(91)
     }
 
     /// `EtwTraceEventBundle etw_events = 95`, one of `data`
     #[inline]
     pub fn etw_events(&self) -> Option<crate::EtwTraceEventBundleReader<'a>> {
-        pz::last_message(self.0, 95)
+        self.0.message(95)
     }
 
     /// `optional uint32 machine_id = 98`
     #[inline]
     pub fn machine_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 98)
+        self.0.last::<pz::kind::Uint32>(98)
     }
 
     /// `V8JsCode v8_js_code = 99`, one of `data`
     #[inline]
     pub fn v8_js_code(&self) -> Option<crate::V8JsCodeReader<'a>> {
-        pz::last_message(self.0, 99)
+        self.0.message(99)
     }
 
     /// `V8InternalCode v8_internal_code = 100`, one of `data`
     #[inline]
     pub fn v8_internal_code(&self) -> Option<crate::V8InternalCodeReader<'a>> {
-        pz::last_message(self.0, 100)
+        self.0.message(100)
     }
 
     /// `V8WasmCode v8_wasm_code = 101`, one of `data`
     #[inline]
     pub fn v8_wasm_code(&self) -> Option<crate::V8WasmCodeReader<'a>> {
-        pz::last_message(self.0, 101)
+        self.0.message(101)
     }
 
     /// `V8RegExpCode v8_reg_exp_code = 102`, one of `data`
     #[inline]
     pub fn v8_reg_exp_code(&self) -> Option<crate::V8RegExpCodeReader<'a>> {
-        pz::last_message(self.0, 102)
+        self.0.message(102)
     }
 
     /// `V8CodeMove v8_code_move = 103`, one of `data`
     #[inline]
     pub fn v8_code_move(&self) -> Option<crate::V8CodeMoveReader<'a>> {
-        pz::last_message(self.0, 103)
+        self.0.message(103)
     }
 
     /// `RemoteClockSync remote_clock_sync = 107`, one of `data`
     #[inline]
     pub fn remote_clock_sync(&self) -> Option<crate::RemoteClockSyncReader<'a>> {
-        pz::last_message(self.0, 107)
+        self.0.message(107)
     }
 
     /// `ChromeTrigger chrome_trigger = 109`, one of `data`
     #[inline]
     pub fn chrome_trigger(&self) -> Option<crate::ChromeTriggerReader<'a>> {
-        pz::last_message(self.0, 109)
+        self.0.message(109)
     }
 
     /// `PixelModemEvents pixel_modem_events = 110`, one of `data`
     #[inline]
     pub fn pixel_modem_events(&self) -> Option<crate::PixelModemEventsReader<'a>> {
-        pz::last_message(self.0, 110)
+        self.0.message(110)
     }
 
     /// `PixelModemTokenDatabase pixel_modem_token_database = 111`, one of `data`
     #[inline]
     pub fn pixel_modem_token_database(&self) -> Option<crate::PixelModemTokenDatabaseReader<'a>> {
-        pz::last_message(self.0, 111)
+        self.0.message(111)
     }
 
     /// `Trigger clone_snapshot_trigger = 113`, one of `data`
     #[inline]
     pub fn clone_snapshot_trigger(&self) -> Option<crate::TriggerReader<'a>> {
-        pz::last_message(self.0, 113)
+        self.0.message(113)
     }
 
     /// `KernelWakelockData kernel_wakelock_data = 115`, one of `data`
     #[inline]
     pub fn kernel_wakelock_data(&self) -> Option<crate::KernelWakelockDataReader<'a>> {
-        pz::last_message(self.0, 115)
+        self.0.message(115)
     }
 
     /// `GenericKernelTaskStateEvent generic_kernel_task_state_event = 117`, one of `data`
     #[inline]
     pub fn generic_kernel_task_state_event(&self) -> Option<crate::GenericKernelTaskStateEventReader<'a>> {
-        pz::last_message(self.0, 117)
+        self.0.message(117)
     }
 
     /// `GenericKernelCpuFrequencyEvent generic_kernel_cpu_freq_event = 118`, one of `data`
     #[inline]
     pub fn generic_kernel_cpu_freq_event(&self) -> Option<crate::GenericKernelCpuFrequencyEventReader<'a>> {
-        pz::last_message(self.0, 118)
+        self.0.message(118)
     }
 
     /// `CpuPerUidData cpu_per_uid_data = 119`, one of `data`
     #[inline]
     pub fn cpu_per_uid_data(&self) -> Option<crate::CpuPerUidDataReader<'a>> {
-        pz::last_message(self.0, 119)
+        self.0.message(119)
     }
 
     /// `GenericKernelTaskRenameEvent generic_kernel_task_rename_event = 120`, one of `data`
     #[inline]
     pub fn generic_kernel_task_rename_event(&self) -> Option<crate::GenericKernelTaskRenameEventReader<'a>> {
-        pz::last_message(self.0, 120)
+        self.0.message(120)
     }
 
     /// `GenericKernelProcessTree generic_kernel_process_tree = 122`, one of `data`
     #[inline]
     pub fn generic_kernel_process_tree(&self) -> Option<crate::GenericKernelProcessTreeReader<'a>> {
-        pz::last_message(self.0, 122)
+        self.0.message(122)
     }
 
     /// `AndroidUserList user_list = 123`, one of `data`
     #[inline]
     pub fn user_list(&self) -> Option<crate::AndroidUserListReader<'a>> {
-        pz::last_message(self.0, 123)
+        self.0.message(123)
     }
 
     /// `TraceProvenance trace_provenance = 124`, one of `data`
     #[inline]
     pub fn trace_provenance(&self) -> Option<crate::TraceProvenanceReader<'a>> {
-        pz::last_message(self.0, 124)
+        self.0.message(124)
     }
 
     /// `ProtoVms protovms = 125`, one of `data`
     #[inline]
     pub fn protovms(&self) -> Option<trace_packet::ProtoVmsReader<'a>> {
-        pz::last_message(self.0, 125)
+        self.0.message(125)
     }
 
     /// `TraceAttributes trace_attributes = 126`, one of `data`
     #[inline]
     pub fn trace_attributes(&self) -> Option<crate::TraceAttributesReader<'a>> {
-        pz::last_message(self.0, 126)
+        self.0.message(126)
     }
 
     /// `AndroidAflags android_aflags = 127`, one of `data`
     #[inline]
     pub fn android_aflags(&self) -> Option<crate::AndroidAflagsReader<'a>> {
-        pz::last_message(self.0, 127)
+        self.0.message(127)
     }
 
     /// `GpuInfo gpu_info = 128`, one of `data`
     #[inline]
     pub fn gpu_info(&self) -> Option<crate::GpuInfoReader<'a>> {
-        pz::last_message(self.0, 128)
+        self.0.message(128)
     }
 
     /// `GenericGpuFrequencyEvent generic_gpu_frequency_event = 129`, one of `data`
     #[inline]
     pub fn generic_gpu_frequency_event(&self) -> Option<crate::GenericGpuFrequencyEventReader<'a>> {
-        pz::last_message(self.0, 129)
+        self.0.message(129)
     }
 
     /// `InterruptInfo interrupt_info = 130`, one of `data`
     #[inline]
     pub fn interrupt_info(&self) -> Option<crate::InterruptInfoReader<'a>> {
-        pz::last_message(self.0, 130)
+        self.0.message(130)
     }
 
     /// `ArtProcessMetadata art_process_metadata = 131`, one of `data`
     #[inline]
     pub fn art_process_metadata(&self) -> Option<crate::ArtProcessMetadataReader<'a>> {
-        pz::last_message(self.0, 131)
+        self.0.message(131)
     }
 
     /// `SystemdJournaldEvent journald_event = 132`, one of `data`
     #[inline]
     pub fn journald_event(&self) -> Option<crate::SystemdJournaldEventReader<'a>> {
-        pz::last_message(self.0, 132)
+        self.0.message(132)
     }
 
     /// `bytes zstd_compressed_packets = 133`, one of `data`
     #[inline]
     pub fn zstd_compressed_packets(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 133)
+        self.0.last::<pz::kind::Bytes>(133)
     }
 
     /// `ConcurrentSessionEvent concurrent_session_event = 134`, one of `data`
     #[inline]
     pub fn concurrent_session_event(&self) -> Option<crate::ConcurrentSessionEventReader<'a>> {
-        pz::last_message(self.0, 134)
+        self.0.message(134)
     }
 
     /// `StackSample stack_sample = 135`, one of `data`
     #[inline]
     pub fn stack_sample(&self) -> Option<crate::StackSampleReader<'a>> {
-        pz::last_message(self.0, 135)
+        self.0.message(135)
     }
 
     /// `TestEvent for_testing = 900`, one of `data`
     #[inline]
     pub fn for_testing(&self) -> Option<crate::TestEventReader<'a>> {
-        pz::last_message(self.0, 900)
+        self.0.message(900)
+    }
+
+    /// The member of `oneof data` that counts, which is the one that comes last.
+    #[inline]
+    pub fn data(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[1, 2, 4, 5, 6, 7, 9, 11, 33, 34, 35, 36, 37, 38, 39, 40, 43, 44, 45, 46, 47, 48, 49, 50, 51,
+            52, 53, 54, 57, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 77, 78, 82, 83, 84, 86, 89,
+            90, 91, 95, 99, 100, 101, 102, 103, 107, 109, 110, 111, 113, 115, 117, 118, 119, 120, 122, 123, 124, 125,
+            126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 900])
+    }
+
+    /// The member of `oneof optional_trusted_uid` that counts, which is the one that comes last.
+    #[inline]
+    pub fn optional_trusted_uid(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[3])
+    }
+
+    /// The member of `oneof optional_trusted_packet_sequence_id` that counts, which is the one that comes last.
+    #[inline]
+    pub fn optional_trusted_packet_sequence_id(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[10])
     }
 }
 
@@ -1326,6 +1352,8 @@ pub mod trace_packet {
         writer ProtoVmsWriter;
         /// The fields of an encoded `perfetto.protos.TracePacket.ProtoVms`.
         reader ProtoVmsReader;
+        decoder ProtoVmsDecoder;
+        fields 1;
     }
 
     impl ProtoVmsWriter<'_> {
@@ -1336,11 +1364,11 @@ pub mod trace_packet {
         }
     }
 
-    impl<'a> ProtoVmsReader<'a> {
+    impl<'a, I: pz::Lookup> ProtoVmsReader<'a, I> {
         /// `repeated Instance instance = 1`
         #[inline]
         pub fn instance(&self) -> pz::Messages<'a, proto_vms::InstanceReader<'a>> {
-            pz::messages(self.0, 1)
+            self.0.messages(1)
         }
     }
 
@@ -1359,6 +1387,8 @@ pub mod trace_packet {
             writer InstanceWriter;
             /// The fields of an encoded `perfetto.protos.TracePacket.ProtoVms.Instance`.
             reader InstanceReader;
+            decoder InstanceDecoder;
+            fields 1, 2, 3, 4;
         }
 
         impl InstanceWriter<'_> {
@@ -1389,29 +1419,29 @@ pub mod trace_packet {
             }
         }
 
-        impl<'a> InstanceReader<'a> {
+        impl<'a, I: pz::Lookup> InstanceReader<'a, I> {
             /// `optional VmProgram program = 1`
             #[inline]
             pub fn program(&self) -> Option<crate::VmProgramReader<'a>> {
-                pz::last_message(self.0, 1)
+                self.0.message(1)
             }
 
             /// `optional TracePacket state = 2`
             #[inline]
             pub fn state(&self) -> Option<crate::TracePacketReader<'a>> {
-                pz::last_message(self.0, 2)
+                self.0.message(2)
             }
 
             /// `optional uint32 memory_limit_kb = 3`
             #[inline]
             pub fn memory_limit_kb(&self) -> Option<u32> {
-                pz::last::<pz::kind::Uint32>(self.0, 3)
+                self.0.last::<pz::kind::Uint32>(3)
             }
 
             /// `repeated int32 producer_id = 4`
             #[inline]
             pub fn producer_id(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-                pz::repeated::<pz::kind::Int32>(self.0, 4)
+                self.0.repeated(4)
             }
         }
 

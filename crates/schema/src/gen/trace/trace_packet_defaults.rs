@@ -7,6 +7,8 @@ pz::message! {
     writer TracePacketDefaultsWriter;
     /// The fields of an encoded `perfetto.protos.TracePacketDefaults`.
     reader TracePacketDefaultsReader;
+    decoder TracePacketDefaultsDecoder;
+    fields 11, 12, 58, 99, 100;
 }
 
 impl TracePacketDefaultsWriter<'_> {
@@ -42,35 +44,35 @@ impl TracePacketDefaultsWriter<'_> {
     }
 }
 
-impl<'a> TracePacketDefaultsReader<'a> {
+impl<'a, I: pz::Lookup> TracePacketDefaultsReader<'a, I> {
     /// `optional TrackEventDefaults track_event_defaults = 11`
     #[inline]
     pub fn track_event_defaults(&self) -> Option<crate::TrackEventDefaultsReader<'a>> {
-        pz::last_message(self.0, 11)
+        self.0.message(11)
     }
 
     /// `optional PerfSampleDefaults perf_sample_defaults = 12`
     #[inline]
     pub fn perf_sample_defaults(&self) -> Option<crate::PerfSampleDefaultsReader<'a>> {
-        pz::last_message(self.0, 12)
+        self.0.message(12)
     }
 
     /// `optional uint32 timestamp_clock_id = 58`
     #[inline]
     pub fn timestamp_clock_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 58)
+        self.0.last::<pz::kind::Uint32>(58)
     }
 
     /// `optional V8CodeDefaults v8_code_defaults = 99`
     #[inline]
     pub fn v8_code_defaults(&self) -> Option<crate::V8CodeDefaultsReader<'a>> {
-        pz::last_message(self.0, 99)
+        self.0.message(99)
     }
 
     /// `optional StackSampleDefaults stack_sample_defaults = 100`
     #[inline]
     pub fn stack_sample_defaults(&self) -> Option<crate::StackSampleDefaultsReader<'a>> {
-        pz::last_message(self.0, 100)
+        self.0.message(100)
     }
 }
 

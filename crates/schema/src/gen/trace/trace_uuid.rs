@@ -7,6 +7,8 @@ pz::message! {
     writer TraceUuidWriter;
     /// The fields of an encoded `perfetto.protos.TraceUuid`.
     reader TraceUuidReader;
+    decoder TraceUuidDecoder;
+    fields 1, 2;
 }
 
 impl TraceUuidWriter<'_> {
@@ -25,17 +27,17 @@ impl TraceUuidWriter<'_> {
     }
 }
 
-impl<'a> TraceUuidReader<'a> {
+impl<'a, I: pz::Lookup> TraceUuidReader<'a, I> {
     /// `optional int64 msb = 1`
     #[inline]
     pub fn msb(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 1)
+        self.0.last::<pz::kind::Int64>(1)
     }
 
     /// `optional int64 lsb = 2`
     #[inline]
     pub fn lsb(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 }
 

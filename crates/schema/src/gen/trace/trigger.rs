@@ -7,6 +7,8 @@ pz::message! {
     writer TriggerWriter;
     /// The fields of an encoded `perfetto.protos.Trigger`.
     reader TriggerReader;
+    decoder TriggerDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl TriggerWriter<'_> {
@@ -39,29 +41,29 @@ impl TriggerWriter<'_> {
     }
 }
 
-impl<'a> TriggerReader<'a> {
+impl<'a, I: pz::Lookup> TriggerReader<'a, I> {
     /// `optional string trigger_name = 1`
     #[inline]
     pub fn trigger_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional string producer_name = 2`
     #[inline]
     pub fn producer_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional int32 trusted_producer_uid = 3`
     #[inline]
     pub fn trusted_producer_uid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint64 stop_delay_ms = 4`
     #[inline]
     pub fn stop_delay_ms(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer UiStateWriter;
     /// The fields of an encoded `perfetto.protos.UiState`.
     reader UiStateReader;
+    decoder UiStateDecoder;
+    fields 1, 2, 3;
 }
 
 impl UiStateWriter<'_> {
@@ -31,23 +33,23 @@ impl UiStateWriter<'_> {
     }
 }
 
-impl<'a> UiStateReader<'a> {
+impl<'a, I: pz::Lookup> UiStateReader<'a, I> {
     /// `optional int64 timeline_start_ts = 1`
     #[inline]
     pub fn timeline_start_ts(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 1)
+        self.0.last::<pz::kind::Int64>(1)
     }
 
     /// `optional int64 timeline_end_ts = 2`
     #[inline]
     pub fn timeline_end_ts(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 
     /// `optional HighlightProcess highlight_process = 3`
     #[inline]
     pub fn highlight_process(&self) -> Option<ui_state::HighlightProcessReader<'a>> {
-        pz::last_message(self.0, 3)
+        self.0.message(3)
     }
 }
 
@@ -68,6 +70,8 @@ pub mod ui_state {
         writer HighlightProcessWriter;
         /// The fields of an encoded `perfetto.protos.UiState.HighlightProcess`.
         reader HighlightProcessReader;
+        decoder HighlightProcessDecoder;
+        fields 1, 2;
     }
 
     impl HighlightProcessWriter<'_> {
@@ -86,17 +90,23 @@ pub mod ui_state {
         }
     }
 
-    impl<'a> HighlightProcessReader<'a> {
+    impl<'a, I: pz::Lookup> HighlightProcessReader<'a, I> {
         /// `uint32 pid = 1`, one of `selector`
         #[inline]
         pub fn pid(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `string cmdline = 2`, one of `selector`
         #[inline]
         pub fn cmdline(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
+        }
+
+        /// The member of `oneof selector` that counts, which is the one that comes last.
+        #[inline]
+        pub fn selector(&self) -> Option<pz::Field<'a>> {
+            self.0.last_of(&[1, 2])
         }
     }
 

@@ -19,6 +19,8 @@ pz::message! {
     ///
     /// Found through a public import.
     reader Point_Reader;
+    decoder Point_Decoder;
+    fields 1, 2;
 }
 
 impl Point_Writer<'_> {
@@ -37,17 +39,17 @@ impl Point_Writer<'_> {
     }
 }
 
-impl<'a> Point_Reader<'a> {
+impl<'a, I: pz::Lookup> Point_Reader<'a, I> {
     /// `sint32 x = 1`
     #[inline]
     pub fn x(&self) -> Option<i32> {
-        pz::last::<pz::kind::Sint32>(self.0, 1)
+        self.0.last::<pz::kind::Sint32>(1)
     }
 
     /// `sint32 y = 2`
     #[inline]
     pub fn y(&self) -> Option<i32> {
-        pz::last::<pz::kind::Sint32>(self.0, 2)
+        self.0.last::<pz::kind::Sint32>(2)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer AndroidAflagsConfigWriter;
     /// The fields of an encoded `perfetto.protos.AndroidAflagsConfig`.
     reader AndroidAflagsConfigReader;
+    decoder AndroidAflagsConfigDecoder;
+    fields 1;
 }
 
 impl AndroidAflagsConfigWriter<'_> {
@@ -18,11 +20,11 @@ impl AndroidAflagsConfigWriter<'_> {
     }
 }
 
-impl<'a> AndroidAflagsConfigReader<'a> {
+impl<'a, I: pz::Lookup> AndroidAflagsConfigReader<'a, I> {
     /// `optional uint32 poll_ms = 1`
     #[inline]
     pub fn poll_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 

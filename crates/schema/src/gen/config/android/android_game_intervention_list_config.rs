@@ -7,6 +7,8 @@ pz::message! {
     writer AndroidGameInterventionListConfigWriter;
     /// The fields of an encoded `perfetto.protos.AndroidGameInterventionListConfig`.
     reader AndroidGameInterventionListConfigReader;
+    decoder AndroidGameInterventionListConfigDecoder;
+    fields 1;
 }
 
 impl AndroidGameInterventionListConfigWriter<'_> {
@@ -18,11 +20,11 @@ impl AndroidGameInterventionListConfigWriter<'_> {
     }
 }
 
-impl<'a> AndroidGameInterventionListConfigReader<'a> {
+impl<'a, I: pz::Lookup> AndroidGameInterventionListConfigReader<'a, I> {
     /// `repeated string package_name_filter = 1`
     #[inline]
     pub fn package_name_filter(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 1)
+        self.0.repeated(1)
     }
 }
 

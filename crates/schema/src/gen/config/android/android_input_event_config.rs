@@ -7,6 +7,8 @@ pz::message! {
     writer AndroidInputEventConfigWriter;
     /// The fields of an encoded `perfetto.protos.AndroidInputEventConfig`.
     reader AndroidInputEventConfigReader;
+    decoder AndroidInputEventConfigDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl AndroidInputEventConfigWriter<'_> {
@@ -45,35 +47,35 @@ impl AndroidInputEventConfigWriter<'_> {
     }
 }
 
-impl<'a> AndroidInputEventConfigReader<'a> {
+impl<'a, I: pz::Lookup> AndroidInputEventConfigReader<'a, I> {
     /// `optional TraceMode mode = 1`
     #[inline]
     pub fn mode(&self) -> Option<android_input_event_config::TraceMode> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `repeated TraceRule rules = 2`
     #[inline]
     pub fn rules(&self) -> pz::Messages<'a, android_input_event_config::TraceRuleReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `optional bool trace_dispatcher_input_events = 3`
     #[inline]
     pub fn trace_dispatcher_input_events(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 
     /// `optional bool trace_dispatcher_window_dispatch = 4`
     #[inline]
     pub fn trace_dispatcher_window_dispatch(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 4)
+        self.0.last::<pz::kind::Bool>(4)
     }
 
     /// `optional bool trace_evdev_events = 5`
     #[inline]
     pub fn trace_evdev_events(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 5)
+        self.0.last::<pz::kind::Bool>(5)
     }
 }
 
@@ -156,6 +158,8 @@ pub mod android_input_event_config {
         writer TraceRuleWriter;
         /// The fields of an encoded `perfetto.protos.AndroidInputEventConfig.TraceRule`.
         reader TraceRuleReader;
+        decoder TraceRuleDecoder;
+        fields 1, 2, 3, 4, 5;
     }
 
     impl TraceRuleWriter<'_> {
@@ -195,35 +199,35 @@ pub mod android_input_event_config {
         }
     }
 
-    impl<'a> TraceRuleReader<'a> {
+    impl<'a, I: pz::Lookup> TraceRuleReader<'a, I> {
         /// `optional TraceLevel trace_level = 1`
         #[inline]
         pub fn trace_level(&self) -> Option<TraceLevel> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 1)
+            self.0.last::<pz::kind::Enum<_>>(1)
         }
 
         /// `repeated string match_all_packages = 2`
         #[inline]
         pub fn match_all_packages(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-            pz::repeated::<pz::kind::Bytes>(self.0, 2)
+            self.0.repeated(2)
         }
 
         /// `repeated string match_any_packages = 3`
         #[inline]
         pub fn match_any_packages(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-            pz::repeated::<pz::kind::Bytes>(self.0, 3)
+            self.0.repeated(3)
         }
 
         /// `optional bool match_secure = 4`
         #[inline]
         pub fn match_secure(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 4)
+            self.0.last::<pz::kind::Bool>(4)
         }
 
         /// `optional bool match_ime_connection_active = 5`
         #[inline]
         pub fn match_ime_connection_active(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 5)
+            self.0.last::<pz::kind::Bool>(5)
         }
     }
 

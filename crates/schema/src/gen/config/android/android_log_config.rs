@@ -7,6 +7,8 @@ pz::message! {
     writer AndroidLogConfigWriter;
     /// The fields of an encoded `perfetto.protos.AndroidLogConfig`.
     reader AndroidLogConfigReader;
+    decoder AndroidLogConfigDecoder;
+    fields 1, 3, 4, 5;
 }
 
 impl AndroidLogConfigWriter<'_> {
@@ -39,29 +41,29 @@ impl AndroidLogConfigWriter<'_> {
     }
 }
 
-impl<'a> AndroidLogConfigReader<'a> {
+impl<'a, I: pz::Lookup> AndroidLogConfigReader<'a, I> {
     /// `repeated AndroidLogId log_ids = 1`
     #[inline]
     pub fn log_ids(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::AndroidLogId>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.repeated(1)
     }
 
     /// `optional AndroidLogPriority min_prio = 3`
     #[inline]
     pub fn min_prio(&self) -> Option<crate::AndroidLogPriority> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 3)
+        self.0.last::<pz::kind::Enum<_>>(3)
     }
 
     /// `repeated string filter_tags = 4`
     #[inline]
     pub fn filter_tags(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 4)
+        self.0.repeated(4)
     }
 
     /// `optional bool preserve_log_buffer = 5`
     #[inline]
     pub fn preserve_log_buffer(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 5)
+        self.0.last::<pz::kind::Bool>(5)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer AndroidPolledStateConfigWriter;
     /// The fields of an encoded `perfetto.protos.AndroidPolledStateConfig`.
     reader AndroidPolledStateConfigReader;
+    decoder AndroidPolledStateConfigDecoder;
+    fields 1;
 }
 
 impl AndroidPolledStateConfigWriter<'_> {
@@ -18,11 +20,11 @@ impl AndroidPolledStateConfigWriter<'_> {
     }
 }
 
-impl<'a> AndroidPolledStateConfigReader<'a> {
+impl<'a, I: pz::Lookup> AndroidPolledStateConfigReader<'a, I> {
     /// `optional uint32 poll_ms = 1`
     #[inline]
     pub fn poll_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 

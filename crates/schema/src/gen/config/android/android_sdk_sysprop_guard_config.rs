@@ -7,6 +7,8 @@ pz::message! {
     writer AndroidSdkSyspropGuardConfigWriter;
     /// The fields of an encoded `perfetto.protos.AndroidSdkSyspropGuardConfig`.
     reader AndroidSdkSyspropGuardConfigReader;
+    decoder AndroidSdkSyspropGuardConfigDecoder;
+    fields 1, 2, 3;
 }
 
 impl AndroidSdkSyspropGuardConfigWriter<'_> {
@@ -32,23 +34,23 @@ impl AndroidSdkSyspropGuardConfigWriter<'_> {
     }
 }
 
-impl<'a> AndroidSdkSyspropGuardConfigReader<'a> {
+impl<'a, I: pz::Lookup> AndroidSdkSyspropGuardConfigReader<'a, I> {
     /// `optional bool surfaceflinger_skia_track_events = 1`
     #[inline]
     pub fn surfaceflinger_skia_track_events(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 1)
+        self.0.last::<pz::kind::Bool>(1)
     }
 
     /// `optional bool hwui_skia_track_events = 2`
     #[inline]
     pub fn hwui_skia_track_events(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 
     /// `repeated string hwui_package_name_filter = 3`
     #[inline]
     pub fn hwui_package_name_filter(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 3)
+        self.0.repeated(3)
     }
 }
 

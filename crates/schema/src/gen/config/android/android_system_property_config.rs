@@ -7,6 +7,8 @@ pz::message! {
     writer AndroidSystemPropertyConfigWriter;
     /// The fields of an encoded `perfetto.protos.AndroidSystemPropertyConfig`.
     reader AndroidSystemPropertyConfigReader;
+    decoder AndroidSystemPropertyConfigDecoder;
+    fields 1, 2;
 }
 
 impl AndroidSystemPropertyConfigWriter<'_> {
@@ -25,17 +27,17 @@ impl AndroidSystemPropertyConfigWriter<'_> {
     }
 }
 
-impl<'a> AndroidSystemPropertyConfigReader<'a> {
+impl<'a, I: pz::Lookup> AndroidSystemPropertyConfigReader<'a, I> {
     /// `optional uint32 poll_ms = 1`
     #[inline]
     pub fn poll_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `repeated string property_name = 2`
     #[inline]
     pub fn property_name(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 2)
+        self.0.repeated(2)
     }
 }
 

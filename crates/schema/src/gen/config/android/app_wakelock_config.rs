@@ -7,6 +7,8 @@ pz::message! {
     writer AppWakelocksConfigWriter;
     /// The fields of an encoded `perfetto.protos.AppWakelocksConfig`.
     reader AppWakelocksConfigReader;
+    decoder AppWakelocksConfigDecoder;
+    fields 1, 2, 3;
 }
 
 impl AppWakelocksConfigWriter<'_> {
@@ -32,23 +34,23 @@ impl AppWakelocksConfigWriter<'_> {
     }
 }
 
-impl<'a> AppWakelocksConfigReader<'a> {
+impl<'a, I: pz::Lookup> AppWakelocksConfigReader<'a, I> {
     /// `optional int32 write_delay_ms = 1`
     #[inline]
     pub fn write_delay_ms(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 filter_duration_below_ms = 2`
     #[inline]
     pub fn filter_duration_below_ms(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional bool drop_owner_pid = 3`
     #[inline]
     pub fn drop_owner_pid(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 }
 

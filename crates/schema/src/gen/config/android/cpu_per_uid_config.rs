@@ -7,6 +7,8 @@ pz::message! {
     writer CpuPerUidConfigWriter;
     /// The fields of an encoded `perfetto.protos.CpuPerUidConfig`.
     reader CpuPerUidConfigReader;
+    decoder CpuPerUidConfigDecoder;
+    fields 1;
 }
 
 impl CpuPerUidConfigWriter<'_> {
@@ -18,11 +20,11 @@ impl CpuPerUidConfigWriter<'_> {
     }
 }
 
-impl<'a> CpuPerUidConfigReader<'a> {
+impl<'a, I: pz::Lookup> CpuPerUidConfigReader<'a, I> {
     /// `optional uint32 poll_ms = 1`
     #[inline]
     pub fn poll_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer DisplayVideoConfigWriter;
     /// The fields of an encoded `perfetto.protos.DisplayVideoConfig`.
     reader DisplayVideoConfigReader;
+    decoder DisplayVideoConfigDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl DisplayVideoConfigWriter<'_> {
@@ -46,35 +48,35 @@ impl DisplayVideoConfigWriter<'_> {
     }
 }
 
-impl<'a> DisplayVideoConfigReader<'a> {
+impl<'a, I: pz::Lookup> DisplayVideoConfigReader<'a, I> {
     /// `optional float scale = 1`
     #[inline]
     pub fn scale(&self) -> Option<f32> {
-        pz::last::<pz::kind::Float>(self.0, 1)
+        self.0.last::<pz::kind::Float>(1)
     }
 
     /// `optional Format format = 2`
     #[inline]
     pub fn format(&self) -> Option<display_video_config::Format> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 2)
+        self.0.last::<pz::kind::Enum<_>>(2)
     }
 
     /// `optional uint32 key_frame_interval_secs = 3`
     #[inline]
     pub fn key_frame_interval_secs(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint64 max_stream_size_bytes = 4`
     #[inline]
     pub fn max_stream_size_bytes(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 bitrate_bps = 5`
     #[inline]
     pub fn bitrate_bps(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer InputMethodConfigWriter;
     /// The fields of an encoded `perfetto.protos.InputMethodConfig`.
     reader InputMethodConfigReader;
+    decoder InputMethodConfigDecoder;
+    fields 1, 2, 3;
 }
 
 impl InputMethodConfigWriter<'_> {
@@ -32,23 +34,23 @@ impl InputMethodConfigWriter<'_> {
     }
 }
 
-impl<'a> InputMethodConfigReader<'a> {
+impl<'a, I: pz::Lookup> InputMethodConfigReader<'a, I> {
     /// `optional bool client = 1`
     #[inline]
     pub fn client(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 1)
+        self.0.last::<pz::kind::Bool>(1)
     }
 
     /// `optional bool service = 2`
     #[inline]
     pub fn service(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 
     /// `optional bool manager_service = 3`
     #[inline]
     pub fn manager_service(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 }
 

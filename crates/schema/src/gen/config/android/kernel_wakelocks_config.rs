@@ -7,6 +7,8 @@ pz::message! {
     writer KernelWakelocksConfigWriter;
     /// The fields of an encoded `perfetto.protos.KernelWakelocksConfig`.
     reader KernelWakelocksConfigReader;
+    decoder KernelWakelocksConfigDecoder;
+    fields 1;
 }
 
 impl KernelWakelocksConfigWriter<'_> {
@@ -18,11 +20,11 @@ impl KernelWakelocksConfigWriter<'_> {
     }
 }
 
-impl<'a> KernelWakelocksConfigReader<'a> {
+impl<'a, I: pz::Lookup> KernelWakelocksConfigReader<'a, I> {
     /// `optional uint32 poll_ms = 1`
     #[inline]
     pub fn poll_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer NetworkPacketTraceConfigWriter;
     /// The fields of an encoded `perfetto.protos.NetworkPacketTraceConfig`.
     reader NetworkPacketTraceConfigReader;
+    decoder NetworkPacketTraceConfigDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl NetworkPacketTraceConfigWriter<'_> {
@@ -53,41 +55,41 @@ impl NetworkPacketTraceConfigWriter<'_> {
     }
 }
 
-impl<'a> NetworkPacketTraceConfigReader<'a> {
+impl<'a, I: pz::Lookup> NetworkPacketTraceConfigReader<'a, I> {
     /// `optional uint32 poll_ms = 1`
     #[inline]
     pub fn poll_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 aggregation_threshold = 2`
     #[inline]
     pub fn aggregation_threshold(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 intern_limit = 3`
     #[inline]
     pub fn intern_limit(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional bool drop_local_port = 4`
     #[inline]
     pub fn drop_local_port(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 4)
+        self.0.last::<pz::kind::Bool>(4)
     }
 
     /// `optional bool drop_remote_port = 5`
     #[inline]
     pub fn drop_remote_port(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 5)
+        self.0.last::<pz::kind::Bool>(5)
     }
 
     /// `optional bool drop_tcp_flags = 6`
     #[inline]
     pub fn drop_tcp_flags(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 6)
+        self.0.last::<pz::kind::Bool>(6)
     }
 }
 

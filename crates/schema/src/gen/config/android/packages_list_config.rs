@@ -7,6 +7,8 @@ pz::message! {
     writer PackagesListConfigWriter;
     /// The fields of an encoded `perfetto.protos.PackagesListConfig`.
     reader PackagesListConfigReader;
+    decoder PackagesListConfigDecoder;
+    fields 1, 2, 3;
 }
 
 impl PackagesListConfigWriter<'_> {
@@ -32,23 +34,23 @@ impl PackagesListConfigWriter<'_> {
     }
 }
 
-impl<'a> PackagesListConfigReader<'a> {
+impl<'a, I: pz::Lookup> PackagesListConfigReader<'a, I> {
     /// `repeated string package_name_filter = 1`
     #[inline]
     pub fn package_name_filter(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 1)
+        self.0.repeated(1)
     }
 
     /// `optional uint32 only_write_on_cpu_use_every_ms = 2`
     #[inline]
     pub fn only_write_on_cpu_use_every_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `repeated string package_name_regex_filter = 3`
     #[inline]
     pub fn package_name_regex_filter(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 3)
+        self.0.repeated(3)
     }
 }
 

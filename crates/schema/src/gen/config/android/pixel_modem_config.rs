@@ -7,6 +7,8 @@ pz::message! {
     writer PixelModemConfigWriter;
     /// The fields of an encoded `perfetto.protos.PixelModemConfig`.
     reader PixelModemConfigReader;
+    decoder PixelModemConfigDecoder;
+    fields 1, 2, 3;
 }
 
 impl PixelModemConfigWriter<'_> {
@@ -32,23 +34,23 @@ impl PixelModemConfigWriter<'_> {
     }
 }
 
-impl<'a> PixelModemConfigReader<'a> {
+impl<'a, I: pz::Lookup> PixelModemConfigReader<'a, I> {
     /// `optional EventGroup event_group = 1`
     #[inline]
     pub fn event_group(&self) -> Option<pixel_modem_config::EventGroup> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `repeated int64 pigweed_hash_allow_list = 2`
     #[inline]
     pub fn pigweed_hash_allow_list(&self) -> pz::Repeated<'a, pz::kind::Int64> {
-        pz::repeated::<pz::kind::Int64>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `repeated int64 pigweed_hash_deny_list = 3`
     #[inline]
     pub fn pigweed_hash_deny_list(&self) -> pz::Repeated<'a, pz::kind::Int64> {
-        pz::repeated::<pz::kind::Int64>(self.0, 3)
+        self.0.repeated(3)
     }
 }
 

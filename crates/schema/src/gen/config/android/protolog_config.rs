@@ -20,6 +20,8 @@ pz::message! {
     writer ProtoLogConfigWriter;
     /// The fields of an encoded `perfetto.protos.ProtoLogConfig`.
     reader ProtoLogConfigReader;
+    decoder ProtoLogConfigDecoder;
+    fields 1, 2, 3;
 }
 
 impl ProtoLogConfigWriter<'_> {
@@ -44,23 +46,23 @@ impl ProtoLogConfigWriter<'_> {
     }
 }
 
-impl<'a> ProtoLogConfigReader<'a> {
+impl<'a, I: pz::Lookup> ProtoLogConfigReader<'a, I> {
     /// `repeated ProtoLogGroup group_overrides = 1`
     #[inline]
     pub fn group_overrides(&self) -> pz::Messages<'a, ProtoLogGroupReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `optional TracingMode tracing_mode = 2`
     #[inline]
     pub fn tracing_mode(&self) -> Option<proto_log_config::TracingMode> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 2)
+        self.0.last::<pz::kind::Enum<_>>(2)
     }
 
     /// `optional ProtoLogLevel default_log_from_level = 3`
     #[inline]
     pub fn default_log_from_level(&self) -> Option<ProtoLogLevel> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 3)
+        self.0.last::<pz::kind::Enum<_>>(3)
     }
 }
 
@@ -125,6 +127,8 @@ pz::message! {
     writer ProtoLogGroupWriter;
     /// The fields of an encoded `perfetto.protos.ProtoLogGroup`.
     reader ProtoLogGroupReader;
+    decoder ProtoLogGroupDecoder;
+    fields 1, 2, 3;
 }
 
 impl ProtoLogGroupWriter<'_> {
@@ -150,23 +154,23 @@ impl ProtoLogGroupWriter<'_> {
     }
 }
 
-impl<'a> ProtoLogGroupReader<'a> {
+impl<'a, I: pz::Lookup> ProtoLogGroupReader<'a, I> {
     /// `optional string group_name = 1`
     #[inline]
     pub fn group_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional ProtoLogLevel log_from = 2`
     #[inline]
     pub fn log_from(&self) -> Option<ProtoLogLevel> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 2)
+        self.0.last::<pz::kind::Enum<_>>(2)
     }
 
     /// `optional bool collect_stacktrace = 3`
     #[inline]
     pub fn collect_stacktrace(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer SurfaceFlingerLayersConfigWriter;
     /// The fields of an encoded `perfetto.protos.SurfaceFlingerLayersConfig`.
     reader SurfaceFlingerLayersConfigReader;
+    decoder SurfaceFlingerLayersConfigDecoder;
+    fields 1, 2;
 }
 
 impl SurfaceFlingerLayersConfigWriter<'_> {
@@ -25,17 +27,17 @@ impl SurfaceFlingerLayersConfigWriter<'_> {
     }
 }
 
-impl<'a> SurfaceFlingerLayersConfigReader<'a> {
+impl<'a, I: pz::Lookup> SurfaceFlingerLayersConfigReader<'a, I> {
     /// `optional Mode mode = 1`
     #[inline]
     pub fn mode(&self) -> Option<surface_flinger_layers_config::Mode> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `repeated TraceFlag trace_flags = 2`
     #[inline]
     pub fn trace_flags(&self) -> pz::Repeated<'a, pz::kind::Enum<surface_flinger_layers_config::TraceFlag>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 2)
+        self.0.repeated(2)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer SurfaceFlingerTransactionsConfigWriter;
     /// The fields of an encoded `perfetto.protos.SurfaceFlingerTransactionsConfig`.
     reader SurfaceFlingerTransactionsConfigReader;
+    decoder SurfaceFlingerTransactionsConfigDecoder;
+    fields 1;
 }
 
 impl SurfaceFlingerTransactionsConfigWriter<'_> {
@@ -18,11 +20,11 @@ impl SurfaceFlingerTransactionsConfigWriter<'_> {
     }
 }
 
-impl<'a> SurfaceFlingerTransactionsConfigReader<'a> {
+impl<'a, I: pz::Lookup> SurfaceFlingerTransactionsConfigReader<'a, I> {
     /// `optional Mode mode = 1`
     #[inline]
     pub fn mode(&self) -> Option<surface_flinger_transactions_config::Mode> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 }
 

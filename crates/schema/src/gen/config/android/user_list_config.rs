@@ -7,6 +7,8 @@ pz::message! {
     writer AndroidUserListConfigWriter;
     /// The fields of an encoded `perfetto.protos.AndroidUserListConfig`.
     reader AndroidUserListConfigReader;
+    decoder AndroidUserListConfigDecoder;
+    fields 1;
 }
 
 impl AndroidUserListConfigWriter<'_> {
@@ -18,11 +20,11 @@ impl AndroidUserListConfigWriter<'_> {
     }
 }
 
-impl<'a> AndroidUserListConfigReader<'a> {
+impl<'a, I: pz::Lookup> AndroidUserListConfigReader<'a, I> {
     /// `repeated string user_type_filter = 1`
     #[inline]
     pub fn user_type_filter(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 1)
+        self.0.repeated(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer WindowManagerConfigWriter;
     /// The fields of an encoded `perfetto.protos.WindowManagerConfig`.
     reader WindowManagerConfigReader;
+    decoder WindowManagerConfigDecoder;
+    fields 1, 2, 3;
 }
 
 impl WindowManagerConfigWriter<'_> {
@@ -32,23 +34,23 @@ impl WindowManagerConfigWriter<'_> {
     }
 }
 
-impl<'a> WindowManagerConfigReader<'a> {
+impl<'a, I: pz::Lookup> WindowManagerConfigReader<'a, I> {
     /// `optional LogFrequency log_frequency = 1`
     #[inline]
     pub fn log_frequency(&self) -> Option<window_manager_config::LogFrequency> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `optional LogLevel log_level = 2`
     #[inline]
     pub fn log_level(&self) -> Option<window_manager_config::LogLevel> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 2)
+        self.0.last::<pz::kind::Enum<_>>(2)
     }
 
     /// `optional LogMode log_mode = 3`
     #[inline]
     pub fn log_mode(&self) -> Option<window_manager_config::LogMode> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 3)
+        self.0.last::<pz::kind::Enum<_>>(3)
     }
 }
 

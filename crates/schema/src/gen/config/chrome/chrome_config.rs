@@ -7,6 +7,8 @@ pz::message! {
     writer ChromeConfigWriter;
     /// The fields of an encoded `perfetto.protos.ChromeConfig`.
     reader ChromeConfigReader;
+    decoder ChromeConfigDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl ChromeConfigWriter<'_> {
@@ -53,41 +55,41 @@ impl ChromeConfigWriter<'_> {
     }
 }
 
-impl<'a> ChromeConfigReader<'a> {
+impl<'a, I: pz::Lookup> ChromeConfigReader<'a, I> {
     /// `optional string trace_config = 1`
     #[inline]
     pub fn trace_config(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional bool privacy_filtering_enabled = 2`
     #[inline]
     pub fn privacy_filtering_enabled(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 
     /// `optional bool convert_to_legacy_json = 3`
     #[inline]
     pub fn convert_to_legacy_json(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 
     /// `optional ClientPriority client_priority = 4`
     #[inline]
     pub fn client_priority(&self) -> Option<chrome_config::ClientPriority> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 4)
+        self.0.last::<pz::kind::Enum<_>>(4)
     }
 
     /// `optional string json_agent_label_filter = 5`
     #[inline]
     pub fn json_agent_label_filter(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 
     /// `optional bool event_package_name_filter_enabled = 6`
     #[inline]
     pub fn event_package_name_filter_enabled(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 6)
+        self.0.last::<pz::kind::Bool>(6)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer ChromiumHistogramSamplesConfigWriter;
     /// The fields of an encoded `perfetto.protos.ChromiumHistogramSamplesConfig`.
     reader ChromiumHistogramSamplesConfigReader;
+    decoder ChromiumHistogramSamplesConfigDecoder;
+    fields 1, 2;
 }
 
 impl ChromiumHistogramSamplesConfigWriter<'_> {
@@ -24,17 +26,17 @@ impl ChromiumHistogramSamplesConfigWriter<'_> {
     }
 }
 
-impl<'a> ChromiumHistogramSamplesConfigReader<'a> {
+impl<'a, I: pz::Lookup> ChromiumHistogramSamplesConfigReader<'a, I> {
     /// `repeated HistogramSample histograms = 1`
     #[inline]
     pub fn histograms(&self) -> pz::Messages<'a, chromium_histogram_samples_config::HistogramSampleReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `optional bool filter_histogram_names = 2`
     #[inline]
     pub fn filter_histogram_names(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 }
 
@@ -85,6 +87,8 @@ pub mod chromium_histogram_samples_config {
         writer HistogramSampleWriter;
         /// The fields of an encoded `perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample`.
         reader HistogramSampleReader;
+        decoder HistogramSampleDecoder;
+        fields 1, 2, 3;
     }
 
     impl HistogramSampleWriter<'_> {
@@ -110,23 +114,23 @@ pub mod chromium_histogram_samples_config {
         }
     }
 
-    impl<'a> HistogramSampleReader<'a> {
+    impl<'a, I: pz::Lookup> HistogramSampleReader<'a, I> {
         /// `optional string histogram_name = 1`
         #[inline]
         pub fn histogram_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional int64 min_value = 2`
         #[inline]
         pub fn min_value(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 2)
+            self.0.last::<pz::kind::Int64>(2)
         }
 
         /// `optional int64 max_value = 3`
         #[inline]
         pub fn max_value(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 3)
+            self.0.last::<pz::kind::Int64>(3)
         }
     }
 

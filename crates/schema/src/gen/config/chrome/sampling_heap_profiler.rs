@@ -7,6 +7,8 @@ pz::message! {
     writer ChromiumSamplingHeapProfilerConfigWriter;
     /// The fields of an encoded `perfetto.protos.ChromiumSamplingHeapProfilerConfig`.
     reader ChromiumSamplingHeapProfilerConfigReader;
+    decoder ChromiumSamplingHeapProfilerConfigDecoder;
+    fields 1, 2;
 }
 
 impl ChromiumSamplingHeapProfilerConfigWriter<'_> {
@@ -25,17 +27,17 @@ impl ChromiumSamplingHeapProfilerConfigWriter<'_> {
     }
 }
 
-impl<'a> ChromiumSamplingHeapProfilerConfigReader<'a> {
+impl<'a, I: pz::Lookup> ChromiumSamplingHeapProfilerConfigReader<'a, I> {
     /// `optional uint64 sampling_interval_bytes = 1`
     #[inline]
     pub fn sampling_interval_bytes(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 sampling_interval_ms = 2`
     #[inline]
     pub fn sampling_interval_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 

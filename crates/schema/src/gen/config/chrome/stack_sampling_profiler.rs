@@ -7,6 +7,8 @@ pz::message! {
     writer ChromiumStackSamplingProfilerConfigWriter;
     /// The fields of an encoded `perfetto.protos.ChromiumStackSamplingProfilerConfig`.
     reader ChromiumStackSamplingProfilerConfigReader;
+    decoder ChromiumStackSamplingProfilerConfigDecoder;
+    fields 1;
 }
 
 impl ChromiumStackSamplingProfilerConfigWriter<'_> {
@@ -18,11 +20,11 @@ impl ChromiumStackSamplingProfilerConfigWriter<'_> {
     }
 }
 
-impl<'a> ChromiumStackSamplingProfilerConfigReader<'a> {
+impl<'a, I: pz::Lookup> ChromiumStackSamplingProfilerConfigReader<'a, I> {
     /// `optional uint32 sampling_interval_ms = 1`
     #[inline]
     pub fn sampling_interval_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer ChromiumSystemMetricsConfigWriter;
     /// The fields of an encoded `perfetto.protos.ChromiumSystemMetricsConfig`.
     reader ChromiumSystemMetricsConfigReader;
+    decoder ChromiumSystemMetricsConfigDecoder;
+    fields 1;
 }
 
 impl ChromiumSystemMetricsConfigWriter<'_> {
@@ -18,11 +20,11 @@ impl ChromiumSystemMetricsConfigWriter<'_> {
     }
 }
 
-impl<'a> ChromiumSystemMetricsConfigReader<'a> {
+impl<'a, I: pz::Lookup> ChromiumSystemMetricsConfigReader<'a, I> {
     /// `optional uint32 sampling_interval_ms = 1`
     #[inline]
     pub fn sampling_interval_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 

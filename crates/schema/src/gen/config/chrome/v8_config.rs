@@ -7,6 +7,8 @@ pz::message! {
     writer V8ConfigWriter;
     /// The fields of an encoded `perfetto.protos.V8Config`.
     reader V8ConfigReader;
+    decoder V8ConfigDecoder;
+    fields 1, 2;
 }
 
 impl V8ConfigWriter<'_> {
@@ -25,17 +27,17 @@ impl V8ConfigWriter<'_> {
     }
 }
 
-impl<'a> V8ConfigReader<'a> {
+impl<'a, I: pz::Lookup> V8ConfigReader<'a, I> {
     /// `optional bool log_script_sources = 1`
     #[inline]
     pub fn log_script_sources(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 1)
+        self.0.last::<pz::kind::Bool>(1)
     }
 
     /// `optional bool log_instructions = 2`
     #[inline]
     pub fn log_instructions(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer EtwConfigWriter;
     /// The fields of an encoded `perfetto.protos.EtwConfig`.
     reader EtwConfigReader;
+    decoder EtwConfigDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl EtwConfigWriter<'_> {
@@ -60,47 +62,47 @@ impl EtwConfigWriter<'_> {
     }
 }
 
-impl<'a> EtwConfigReader<'a> {
+impl<'a, I: pz::Lookup> EtwConfigReader<'a, I> {
     /// `repeated KernelFlag kernel_flags = 1`, deprecated
     #[inline]
     pub fn kernel_flags(&self) -> pz::Repeated<'a, pz::kind::Enum<etw_config::KernelFlag>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.repeated(1)
     }
 
     /// `repeated string scheduler_provider_events = 2`
     #[inline]
     pub fn scheduler_provider_events(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `repeated string memory_provider_events = 3`
     #[inline]
     pub fn memory_provider_events(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 3)
+        self.0.repeated(3)
     }
 
     /// `repeated string file_provider_events = 4`, deprecated
     #[inline]
     pub fn file_provider_events(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 4)
+        self.0.repeated(4)
     }
 
     /// `repeated string stack_sampling_events = 5`
     #[inline]
     pub fn stack_sampling_events(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 5)
+        self.0.repeated(5)
     }
 
     /// `repeated string disk_provider_events = 6`, deprecated
     #[inline]
     pub fn disk_provider_events(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 6)
+        self.0.repeated(6)
     }
 
     /// `repeated string system_io_provider_events = 7`
     #[inline]
     pub fn system_io_provider_events(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 7)
+        self.0.repeated(7)
     }
 }
 

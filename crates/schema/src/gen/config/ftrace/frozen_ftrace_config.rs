@@ -7,6 +7,8 @@ pz::message! {
     writer FrozenFtraceConfigWriter;
     /// The fields of an encoded `perfetto.protos.FrozenFtraceConfig`.
     reader FrozenFtraceConfigReader;
+    decoder FrozenFtraceConfigDecoder;
+    fields 1;
 }
 
 impl FrozenFtraceConfigWriter<'_> {
@@ -18,11 +20,11 @@ impl FrozenFtraceConfigWriter<'_> {
     }
 }
 
-impl<'a> FrozenFtraceConfigReader<'a> {
+impl<'a, I: pz::Lookup> FrozenFtraceConfigReader<'a, I> {
     /// `optional string instance_name = 1`
     #[inline]
     pub fn instance_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 

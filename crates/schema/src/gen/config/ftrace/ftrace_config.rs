@@ -7,6 +7,9 @@ pz::message! {
     writer FtraceConfigWriter;
     /// The fields of an encoded `perfetto.protos.FtraceConfig`.
     reader FtraceConfigReader;
+    decoder FtraceConfigDecoder;
+    fields 1, 2, 3, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 27, 28, 29, 30, 31, 32, 33, 34, 35,
+        36, 37;
 }
 
 impl FtraceConfigWriter<'_> {
@@ -217,185 +220,185 @@ impl FtraceConfigWriter<'_> {
     }
 }
 
-impl<'a> FtraceConfigReader<'a> {
+impl<'a, I: pz::Lookup> FtraceConfigReader<'a, I> {
     /// `repeated string ftrace_events = 1`
     #[inline]
     pub fn ftrace_events(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 1)
+        self.0.repeated(1)
     }
 
     /// `repeated string atrace_categories = 2`
     #[inline]
     pub fn atrace_categories(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `repeated string atrace_apps = 3`
     #[inline]
     pub fn atrace_apps(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 3)
+        self.0.repeated(3)
     }
 
     /// `optional uint32 buffer_size_kb = 10`
     #[inline]
     pub fn buffer_size_kb(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 drain_period_ms = 11`
     #[inline]
     pub fn drain_period_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional CompactSchedConfig compact_sched = 12`
     #[inline]
     pub fn compact_sched(&self) -> Option<ftrace_config::CompactSchedConfigReader<'a>> {
-        pz::last_message(self.0, 12)
+        self.0.message(12)
     }
 
     /// `optional bool symbolize_ksyms = 13`
     #[inline]
     pub fn symbolize_ksyms(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 13)
+        self.0.last::<pz::kind::Bool>(13)
     }
 
     /// `optional bool initialize_ksyms_synchronously_for_testing = 14`, deprecated
     #[inline]
     pub fn initialize_ksyms_synchronously_for_testing(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 14)
+        self.0.last::<pz::kind::Bool>(14)
     }
 
     /// `optional bool throttle_rss_stat = 15`
     #[inline]
     pub fn throttle_rss_stat(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 15)
+        self.0.last::<pz::kind::Bool>(15)
     }
 
     /// `optional bool disable_generic_events = 16`
     #[inline]
     pub fn disable_generic_events(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 16)
+        self.0.last::<pz::kind::Bool>(16)
     }
 
     /// `optional KsymsMemPolicy ksyms_mem_policy = 17`
     #[inline]
     pub fn ksyms_mem_policy(&self) -> Option<ftrace_config::KsymsMemPolicy> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 17)
+        self.0.last::<pz::kind::Enum<_>>(17)
     }
 
     /// `repeated string syscall_events = 18`
     #[inline]
     pub fn syscall_events(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 18)
+        self.0.repeated(18)
     }
 
     /// `optional bool enable_function_graph = 19`
     #[inline]
     pub fn enable_function_graph(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 19)
+        self.0.last::<pz::kind::Bool>(19)
     }
 
     /// `repeated string function_filters = 20`
     #[inline]
     pub fn function_filters(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 20)
+        self.0.repeated(20)
     }
 
     /// `repeated string function_graph_roots = 21`
     #[inline]
     pub fn function_graph_roots(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 21)
+        self.0.repeated(21)
     }
 
     /// `optional PrintFilter print_filter = 22`
     #[inline]
     pub fn print_filter(&self) -> Option<ftrace_config::PrintFilterReader<'a>> {
-        pz::last_message(self.0, 22)
+        self.0.message(22)
     }
 
     /// `optional bool preserve_ftrace_buffer = 23`
     #[inline]
     pub fn preserve_ftrace_buffer(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 23)
+        self.0.last::<pz::kind::Bool>(23)
     }
 
     /// `optional bool use_monotonic_raw_clock = 24`
     #[inline]
     pub fn use_monotonic_raw_clock(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 24)
+        self.0.last::<pz::kind::Bool>(24)
     }
 
     /// `optional string instance_name = 25`
     #[inline]
     pub fn instance_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 25)
+        self.0.last::<pz::kind::Bytes>(25)
     }
 
     /// `optional bool buffer_size_lower_bound = 27`
     #[inline]
     pub fn buffer_size_lower_bound(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 27)
+        self.0.last::<pz::kind::Bool>(27)
     }
 
     /// `repeated string atrace_categories_prefer_sdk = 28`
     #[inline]
     pub fn atrace_categories_prefer_sdk(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 28)
+        self.0.repeated(28)
     }
 
     /// `optional uint32 drain_buffer_percent = 29`
     #[inline]
     pub fn drain_buffer_percent(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 29)
+        self.0.last::<pz::kind::Uint32>(29)
     }
 
     /// `repeated KprobeEvent kprobe_events = 30`
     #[inline]
     pub fn kprobe_events(&self) -> pz::Messages<'a, ftrace_config::KprobeEventReader<'a>> {
-        pz::messages(self.0, 30)
+        self.0.messages(30)
     }
 
     /// `optional bool debug_ftrace_abi = 31`
     #[inline]
     pub fn debug_ftrace_abi(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 31)
+        self.0.last::<pz::kind::Bool>(31)
     }
 
     /// `optional bool denser_generic_event_encoding = 32`
     #[inline]
     pub fn denser_generic_event_encoding(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 32)
+        self.0.last::<pz::kind::Bool>(32)
     }
 
     /// `optional uint32 function_graph_max_depth = 33`
     #[inline]
     pub fn function_graph_max_depth(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 33)
+        self.0.last::<pz::kind::Uint32>(33)
     }
 
     /// `optional bool atrace_userspace_only = 34`
     #[inline]
     pub fn atrace_userspace_only(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 34)
+        self.0.last::<pz::kind::Bool>(34)
     }
 
     /// `repeated uint32 tids_to_trace = 35`
     #[inline]
     pub fn tids_to_trace(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-        pz::repeated::<pz::kind::Uint32>(self.0, 35)
+        self.0.repeated(35)
     }
 
     /// `repeated TracefsOption tracefs_options = 36`
     #[inline]
     pub fn tracefs_options(&self) -> pz::Messages<'a, ftrace_config::TracefsOptionReader<'a>> {
-        pz::messages(self.0, 36)
+        self.0.messages(36)
     }
 
     /// `optional string tracing_cpumask = 37`
     #[inline]
     pub fn tracing_cpumask(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 37)
+        self.0.last::<pz::kind::Bytes>(37)
     }
 }
 
@@ -595,6 +598,8 @@ pub mod ftrace_config {
         writer CompactSchedConfigWriter;
         /// The fields of an encoded `perfetto.protos.FtraceConfig.CompactSchedConfig`.
         reader CompactSchedConfigReader;
+        decoder CompactSchedConfigDecoder;
+        fields 1;
     }
 
     impl CompactSchedConfigWriter<'_> {
@@ -606,11 +611,11 @@ pub mod ftrace_config {
         }
     }
 
-    impl<'a> CompactSchedConfigReader<'a> {
+    impl<'a, I: pz::Lookup> CompactSchedConfigReader<'a, I> {
         /// `optional bool enabled = 1`
         #[inline]
         pub fn enabled(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 1)
+            self.0.last::<pz::kind::Bool>(1)
         }
     }
 
@@ -655,6 +660,8 @@ pub mod ftrace_config {
         writer PrintFilterWriter;
         /// The fields of an encoded `perfetto.protos.FtraceConfig.PrintFilter`.
         reader PrintFilterReader;
+        decoder PrintFilterDecoder;
+        fields 1;
     }
 
     impl PrintFilterWriter<'_> {
@@ -665,11 +672,11 @@ pub mod ftrace_config {
         }
     }
 
-    impl<'a> PrintFilterReader<'a> {
+    impl<'a, I: pz::Lookup> PrintFilterReader<'a, I> {
         /// `repeated Rule rules = 1`
         #[inline]
         pub fn rules(&self) -> pz::Messages<'a, print_filter::RuleReader<'a>> {
-            pz::messages(self.0, 1)
+            self.0.messages(1)
         }
     }
 
@@ -715,6 +722,8 @@ pub mod ftrace_config {
             writer RuleWriter;
             /// The fields of an encoded `perfetto.protos.FtraceConfig.PrintFilter.Rule`.
             reader RuleReader;
+            decoder RuleDecoder;
+            fields 1, 2, 3;
         }
 
         impl RuleWriter<'_> {
@@ -739,23 +748,29 @@ pub mod ftrace_config {
             }
         }
 
-        impl<'a> RuleReader<'a> {
+        impl<'a, I: pz::Lookup> RuleReader<'a, I> {
             /// `string prefix = 1`, one of `match`
             #[inline]
             pub fn prefix(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 1)
+                self.0.last::<pz::kind::Bytes>(1)
             }
 
             /// `optional bool allow = 2`
             #[inline]
             pub fn allow(&self) -> Option<bool> {
-                pz::last::<pz::kind::Bool>(self.0, 2)
+                self.0.last::<pz::kind::Bool>(2)
             }
 
             /// `AtraceMessage atrace_msg = 3`, one of `match`
             #[inline]
             pub fn atrace_msg(&self) -> Option<rule::AtraceMessageReader<'a>> {
-                pz::last_message(self.0, 3)
+                self.0.message(3)
+            }
+
+            /// The member of `oneof match` that counts, which is the one that comes last.
+            #[inline]
+            pub fn r#match(&self) -> Option<pz::Field<'a>> {
+                self.0.last_of(&[1, 3])
             }
         }
 
@@ -811,6 +826,8 @@ pub mod ftrace_config {
                 writer AtraceMessageWriter;
                 /// The fields of an encoded `perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage`.
                 reader AtraceMessageReader;
+                decoder AtraceMessageDecoder;
+                fields 1, 2;
             }
 
             impl AtraceMessageWriter<'_> {
@@ -829,17 +846,17 @@ pub mod ftrace_config {
                 }
             }
 
-            impl<'a> AtraceMessageReader<'a> {
+            impl<'a, I: pz::Lookup> AtraceMessageReader<'a, I> {
                 /// `optional string type = 1`
                 #[inline]
                 pub fn r#type(&self) -> Option<&'a [u8]> {
-                    pz::last::<pz::kind::Bytes>(self.0, 1)
+                    self.0.last::<pz::kind::Bytes>(1)
                 }
 
                 /// `optional string prefix = 2`
                 #[inline]
                 pub fn prefix(&self) -> Option<&'a [u8]> {
-                    pz::last::<pz::kind::Bytes>(self.0, 2)
+                    self.0.last::<pz::kind::Bytes>(2)
                 }
             }
 
@@ -891,6 +908,8 @@ pub mod ftrace_config {
         writer KprobeEventWriter;
         /// The fields of an encoded `perfetto.protos.FtraceConfig.KprobeEvent`.
         reader KprobeEventReader;
+        decoder KprobeEventDecoder;
+        fields 1, 2;
     }
 
     impl KprobeEventWriter<'_> {
@@ -909,17 +928,17 @@ pub mod ftrace_config {
         }
     }
 
-    impl<'a> KprobeEventReader<'a> {
+    impl<'a, I: pz::Lookup> KprobeEventReader<'a, I> {
         /// `optional string probe = 1`
         #[inline]
         pub fn probe(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional KprobeType type = 2`
         #[inline]
         pub fn r#type(&self) -> Option<kprobe_event::KprobeType> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 2)
+            self.0.last::<pz::kind::Enum<_>>(2)
         }
     }
 
@@ -981,6 +1000,8 @@ pub mod ftrace_config {
         writer TracefsOptionWriter;
         /// The fields of an encoded `perfetto.protos.FtraceConfig.TracefsOption`.
         reader TracefsOptionReader;
+        decoder TracefsOptionDecoder;
+        fields 1, 2;
     }
 
     impl TracefsOptionWriter<'_> {
@@ -999,17 +1020,17 @@ pub mod ftrace_config {
         }
     }
 
-    impl<'a> TracefsOptionReader<'a> {
+    impl<'a, I: pz::Lookup> TracefsOptionReader<'a, I> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional State state = 2`
         #[inline]
         pub fn state(&self) -> Option<tracefs_option::State> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 2)
+            self.0.last::<pz::kind::Enum<_>>(2)
         }
     }
 

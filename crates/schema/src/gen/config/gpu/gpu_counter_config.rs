@@ -7,6 +7,8 @@ pz::message! {
     writer GpuCounterConfigWriter;
     /// The fields of an encoded `perfetto.protos.GpuCounterConfig`.
     reader GpuCounterConfigReader;
+    decoder GpuCounterConfigDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl GpuCounterConfigWriter<'_> {
@@ -52,41 +54,47 @@ impl GpuCounterConfigWriter<'_> {
     }
 }
 
-impl<'a> GpuCounterConfigReader<'a> {
+impl<'a, I: pz::Lookup> GpuCounterConfigReader<'a, I> {
     /// `optional uint64 counter_period_ns = 1`
     #[inline]
     pub fn counter_period_ns(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `repeated uint32 counter_ids = 2`
     #[inline]
     pub fn counter_ids(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-        pz::repeated::<pz::kind::Uint32>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `bool instrumented_sampling = 3`, one of `instrumented_sampling_mode`
     #[inline]
     pub fn instrumented_sampling(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 
     /// `optional bool fix_gpu_clock = 4`
     #[inline]
     pub fn fix_gpu_clock(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 4)
+        self.0.last::<pz::kind::Bool>(4)
     }
 
     /// `InstrumentedSamplingConfig instrumented_sampling_config = 5`, one of `instrumented_sampling_mode`
     #[inline]
     pub fn instrumented_sampling_config(&self) -> Option<gpu_counter_config::InstrumentedSamplingConfigReader<'a>> {
-        pz::last_message(self.0, 5)
+        self.0.message(5)
     }
 
     /// `repeated string counter_names = 6`
     #[inline]
     pub fn counter_names(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 6)
+        self.0.repeated(6)
+    }
+
+    /// The member of `oneof instrumented_sampling_mode` that counts, which is the one that comes last.
+    #[inline]
+    pub fn instrumented_sampling_mode(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[3, 5])
     }
 }
 
@@ -157,6 +165,8 @@ pub mod gpu_counter_config {
         writer InstrumentedSamplingConfigWriter;
         /// The fields of an encoded `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig`.
         reader InstrumentedSamplingConfigReader;
+        decoder InstrumentedSamplingConfigDecoder;
+        fields 3, 5, 6, 7;
     }
 
     impl InstrumentedSamplingConfigWriter<'_> {
@@ -187,31 +197,31 @@ pub mod gpu_counter_config {
         }
     }
 
-    impl<'a> InstrumentedSamplingConfigReader<'a> {
+    impl<'a, I: pz::Lookup> InstrumentedSamplingConfigReader<'a, I> {
         /// `repeated ActivityNameFilter activity_name_filters = 3`
         #[inline]
         pub fn activity_name_filters(
             &self,
         ) -> pz::Messages<'a, instrumented_sampling_config::ActivityNameFilterReader<'a>> {
-            pz::messages(self.0, 3)
+            self.0.messages(3)
         }
 
         /// `repeated ActivityRange activity_ranges = 5`
         #[inline]
         pub fn activity_ranges(&self) -> pz::Messages<'a, instrumented_sampling_config::ActivityRangeReader<'a>> {
-            pz::messages(self.0, 5)
+            self.0.messages(5)
         }
 
         /// `repeated string activity_tx_include_globs = 6`
         #[inline]
         pub fn activity_tx_include_globs(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-            pz::repeated::<pz::kind::Bytes>(self.0, 6)
+            self.0.repeated(6)
         }
 
         /// `repeated string activity_tx_exclude_globs = 7`
         #[inline]
         pub fn activity_tx_exclude_globs(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-            pz::repeated::<pz::kind::Bytes>(self.0, 7)
+            self.0.repeated(7)
         }
     }
 
@@ -272,6 +282,8 @@ pub mod gpu_counter_config {
             writer ActivityNameFilterWriter;
             /// The fields of an encoded `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter`.
             reader ActivityNameFilterReader;
+            decoder ActivityNameFilterDecoder;
+            fields 1, 2;
         }
 
         impl ActivityNameFilterWriter<'_> {
@@ -290,17 +302,17 @@ pub mod gpu_counter_config {
             }
         }
 
-        impl<'a> ActivityNameFilterReader<'a> {
+        impl<'a, I: pz::Lookup> ActivityNameFilterReader<'a, I> {
             /// `optional string name_glob = 1`
             #[inline]
             pub fn name_glob(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 1)
+                self.0.last::<pz::kind::Bytes>(1)
             }
 
             /// `optional NameBase name_base = 2`
             #[inline]
             pub fn name_base(&self) -> Option<activity_name_filter::NameBase> {
-                pz::last::<pz::kind::Enum<_>>(self.0, 2)
+                self.0.last::<pz::kind::Enum<_>>(2)
             }
         }
 
@@ -361,6 +373,8 @@ pub mod gpu_counter_config {
             writer ActivityRangeWriter;
             /// The fields of an encoded `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange`.
             reader ActivityRangeReader;
+            decoder ActivityRangeDecoder;
+            fields 1, 2;
         }
 
         impl ActivityRangeWriter<'_> {
@@ -379,17 +393,17 @@ pub mod gpu_counter_config {
             }
         }
 
-        impl<'a> ActivityRangeReader<'a> {
+        impl<'a, I: pz::Lookup> ActivityRangeReader<'a, I> {
             /// `optional uint32 skip = 1`
             #[inline]
             pub fn skip(&self) -> Option<u32> {
-                pz::last::<pz::kind::Uint32>(self.0, 1)
+                self.0.last::<pz::kind::Uint32>(1)
             }
 
             /// `optional uint32 count = 2`
             #[inline]
             pub fn count(&self) -> Option<u32> {
-                pz::last::<pz::kind::Uint32>(self.0, 2)
+                self.0.last::<pz::kind::Uint32>(2)
             }
         }
 

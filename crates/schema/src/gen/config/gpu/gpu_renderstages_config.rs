@@ -7,6 +7,8 @@ pz::message! {
     writer GpuRenderStagesConfigWriter;
     /// The fields of an encoded `perfetto.protos.GpuRenderStagesConfig`.
     reader GpuRenderStagesConfigReader;
+    decoder GpuRenderStagesConfigDecoder;
+    fields 1, 2, 3;
 }
 
 impl GpuRenderStagesConfigWriter<'_> {
@@ -32,23 +34,23 @@ impl GpuRenderStagesConfigWriter<'_> {
     }
 }
 
-impl<'a> GpuRenderStagesConfigReader<'a> {
+impl<'a, I: pz::Lookup> GpuRenderStagesConfigReader<'a, I> {
     /// `optional bool full_loadstore = 1`
     #[inline]
     pub fn full_loadstore(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 1)
+        self.0.last::<pz::kind::Bool>(1)
     }
 
     /// `optional bool low_overhead = 2`
     #[inline]
     pub fn low_overhead(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 
     /// `repeated string trace_metrics = 3`
     #[inline]
     pub fn trace_metrics(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 3)
+        self.0.repeated(3)
     }
 }
 

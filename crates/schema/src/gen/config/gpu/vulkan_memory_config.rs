@@ -7,6 +7,8 @@ pz::message! {
     writer VulkanMemoryConfigWriter;
     /// The fields of an encoded `perfetto.protos.VulkanMemoryConfig`.
     reader VulkanMemoryConfigReader;
+    decoder VulkanMemoryConfigDecoder;
+    fields 1, 2;
 }
 
 impl VulkanMemoryConfigWriter<'_> {
@@ -25,17 +27,17 @@ impl VulkanMemoryConfigWriter<'_> {
     }
 }
 
-impl<'a> VulkanMemoryConfigReader<'a> {
+impl<'a, I: pz::Lookup> VulkanMemoryConfigReader<'a, I> {
     /// `optional bool track_driver_memory_usage = 1`
     #[inline]
     pub fn track_driver_memory_usage(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 1)
+        self.0.last::<pz::kind::Bool>(1)
     }
 
     /// `optional bool track_device_memory_usage = 2`
     #[inline]
     pub fn track_device_memory_usage(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 }
 

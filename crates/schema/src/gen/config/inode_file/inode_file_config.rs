@@ -7,6 +7,8 @@ pz::message! {
     writer InodeFileConfigWriter;
     /// The fields of an encoded `perfetto.protos.InodeFileConfig`.
     reader InodeFileConfigReader;
+    decoder InodeFileConfigDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl InodeFileConfigWriter<'_> {
@@ -52,41 +54,41 @@ impl InodeFileConfigWriter<'_> {
     }
 }
 
-impl<'a> InodeFileConfigReader<'a> {
+impl<'a, I: pz::Lookup> InodeFileConfigReader<'a, I> {
     /// `optional uint32 scan_interval_ms = 1`
     #[inline]
     pub fn scan_interval_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 scan_delay_ms = 2`
     #[inline]
     pub fn scan_delay_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 scan_batch_size = 3`
     #[inline]
     pub fn scan_batch_size(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional bool do_not_scan = 4`
     #[inline]
     pub fn do_not_scan(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 4)
+        self.0.last::<pz::kind::Bool>(4)
     }
 
     /// `repeated string scan_mount_points = 5`
     #[inline]
     pub fn scan_mount_points(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 5)
+        self.0.repeated(5)
     }
 
     /// `repeated MountPointMappingEntry mount_point_mapping = 6`
     #[inline]
     pub fn mount_point_mapping(&self) -> pz::Messages<'a, inode_file_config::MountPointMappingEntryReader<'a>> {
-        pz::messages(self.0, 6)
+        self.0.messages(6)
     }
 }
 
@@ -157,6 +159,8 @@ pub mod inode_file_config {
         writer MountPointMappingEntryWriter;
         /// The fields of an encoded `perfetto.protos.InodeFileConfig.MountPointMappingEntry`.
         reader MountPointMappingEntryReader;
+        decoder MountPointMappingEntryDecoder;
+        fields 1, 2;
     }
 
     impl MountPointMappingEntryWriter<'_> {
@@ -175,17 +179,17 @@ pub mod inode_file_config {
         }
     }
 
-    impl<'a> MountPointMappingEntryReader<'a> {
+    impl<'a, I: pz::Lookup> MountPointMappingEntryReader<'a, I> {
         /// `optional string mountpoint = 1`
         #[inline]
         pub fn mountpoint(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `repeated string scan_roots = 2`
         #[inline]
         pub fn scan_roots(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-            pz::repeated::<pz::kind::Bytes>(self.0, 2)
+            self.0.repeated(2)
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer ConsoleConfigWriter;
     /// The fields of an encoded `perfetto.protos.ConsoleConfig`.
     reader ConsoleConfigReader;
+    decoder ConsoleConfigDecoder;
+    fields 1, 2;
 }
 
 impl ConsoleConfigWriter<'_> {
@@ -25,17 +27,17 @@ impl ConsoleConfigWriter<'_> {
     }
 }
 
-impl<'a> ConsoleConfigReader<'a> {
+impl<'a, I: pz::Lookup> ConsoleConfigReader<'a, I> {
     /// `optional Output output = 1`
     #[inline]
     pub fn output(&self) -> Option<console_config::Output> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `optional bool enable_colors = 2`
     #[inline]
     pub fn enable_colors(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 }
 

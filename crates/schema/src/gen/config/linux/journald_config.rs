@@ -7,6 +7,8 @@ pz::message! {
     writer SystemdJournaldConfigWriter;
     /// The fields of an encoded `perfetto.protos.SystemdJournaldConfig`.
     reader SystemdJournaldConfigReader;
+    decoder SystemdJournaldConfigDecoder;
+    fields 1, 2, 3;
 }
 
 impl SystemdJournaldConfigWriter<'_> {
@@ -32,23 +34,23 @@ impl SystemdJournaldConfigWriter<'_> {
     }
 }
 
-impl<'a> SystemdJournaldConfigReader<'a> {
+impl<'a, I: pz::Lookup> SystemdJournaldConfigReader<'a, I> {
     /// `optional uint32 min_prio = 1`
     #[inline]
     pub fn min_prio(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `repeated string filter_identifiers = 2`
     #[inline]
     pub fn filter_identifiers(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `repeated string filter_units = 3`
     #[inline]
     pub fn filter_units(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 3)
+        self.0.repeated(3)
     }
 }
 

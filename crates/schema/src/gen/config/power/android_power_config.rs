@@ -7,6 +7,8 @@ pz::message! {
     writer AndroidPowerConfigWriter;
     /// The fields of an encoded `perfetto.protos.AndroidPowerConfig`.
     reader AndroidPowerConfigReader;
+    decoder AndroidPowerConfigDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl AndroidPowerConfigWriter<'_> {
@@ -46,35 +48,35 @@ impl AndroidPowerConfigWriter<'_> {
     }
 }
 
-impl<'a> AndroidPowerConfigReader<'a> {
+impl<'a, I: pz::Lookup> AndroidPowerConfigReader<'a, I> {
     /// `optional uint32 battery_poll_ms = 1`
     #[inline]
     pub fn battery_poll_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `repeated BatteryCounters battery_counters = 2`
     #[inline]
     pub fn battery_counters(&self) -> pz::Repeated<'a, pz::kind::Enum<android_power_config::BatteryCounters>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `optional bool collect_power_rails = 3`
     #[inline]
     pub fn collect_power_rails(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 
     /// `optional bool collect_energy_estimation_breakdown = 4`
     #[inline]
     pub fn collect_energy_estimation_breakdown(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 4)
+        self.0.last::<pz::kind::Bool>(4)
     }
 
     /// `optional bool collect_entity_state_residency = 5`
     #[inline]
     pub fn collect_entity_state_residency(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 5)
+        self.0.last::<pz::kind::Bool>(5)
     }
 }
 

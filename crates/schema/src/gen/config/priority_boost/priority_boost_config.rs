@@ -7,6 +7,8 @@ pz::message! {
     writer PriorityBoostConfigWriter;
     /// The fields of an encoded `perfetto.protos.PriorityBoostConfig`.
     reader PriorityBoostConfigReader;
+    decoder PriorityBoostConfigDecoder;
+    fields 1, 2;
 }
 
 impl PriorityBoostConfigWriter<'_> {
@@ -25,17 +27,17 @@ impl PriorityBoostConfigWriter<'_> {
     }
 }
 
-impl<'a> PriorityBoostConfigReader<'a> {
+impl<'a, I: pz::Lookup> PriorityBoostConfigReader<'a, I> {
     /// `optional BoostPolicy policy = 1`
     #[inline]
     pub fn policy(&self) -> Option<priority_boost_config::BoostPolicy> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `optional uint32 priority = 2`
     #[inline]
     pub fn priority(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer ProcessStatsConfigWriter;
     /// The fields of an encoded `perfetto.protos.ProcessStatsConfig`.
     reader ProcessStatsConfigReader;
+    decoder ProcessStatsConfigDecoder;
+    fields 1, 2, 3, 4, 6, 9, 10, 11, 12, 13, 14;
 }
 
 impl ProcessStatsConfigWriter<'_> {
@@ -88,71 +90,71 @@ impl ProcessStatsConfigWriter<'_> {
     }
 }
 
-impl<'a> ProcessStatsConfigReader<'a> {
+impl<'a, I: pz::Lookup> ProcessStatsConfigReader<'a, I> {
     /// `repeated Quirks quirks = 1`
     #[inline]
     pub fn quirks(&self) -> pz::Repeated<'a, pz::kind::Enum<process_stats_config::Quirks>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.repeated(1)
     }
 
     /// `optional bool scan_all_processes_on_start = 2`
     #[inline]
     pub fn scan_all_processes_on_start(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 
     /// `optional bool record_thread_names = 3`
     #[inline]
     pub fn record_thread_names(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 
     /// `optional uint32 proc_stats_poll_ms = 4`
     #[inline]
     pub fn proc_stats_poll_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 proc_stats_cache_ttl_ms = 6`
     #[inline]
     pub fn proc_stats_cache_ttl_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional bool resolve_process_fds = 9`
     #[inline]
     pub fn resolve_process_fds(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 9)
+        self.0.last::<pz::kind::Bool>(9)
     }
 
     /// `optional bool scan_smaps_rollup = 10`
     #[inline]
     pub fn scan_smaps_rollup(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 10)
+        self.0.last::<pz::kind::Bool>(10)
     }
 
     /// `optional bool record_process_age = 11`
     #[inline]
     pub fn record_process_age(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 11)
+        self.0.last::<pz::kind::Bool>(11)
     }
 
     /// `optional bool record_process_runtime = 12`
     #[inline]
     pub fn record_process_runtime(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 12)
+        self.0.last::<pz::kind::Bool>(12)
     }
 
     /// `optional bool record_process_dmabuf_rss = 13`
     #[inline]
     pub fn record_process_dmabuf_rss(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 13)
+        self.0.last::<pz::kind::Bool>(13)
     }
 
     /// `optional bool skip_main_thread_message = 14`
     #[inline]
     pub fn skip_main_thread_message(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 14)
+        self.0.last::<pz::kind::Bool>(14)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer HeapprofdConfigWriter;
     /// The fields of an encoded `perfetto.protos.HeapprofdConfig`.
     reader HeapprofdConfigReader;
+    decoder HeapprofdConfigDecoder;
+    fields 1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27;
 }
 
 impl HeapprofdConfigWriter<'_> {
@@ -185,155 +187,155 @@ impl HeapprofdConfigWriter<'_> {
     }
 }
 
-impl<'a> HeapprofdConfigReader<'a> {
+impl<'a, I: pz::Lookup> HeapprofdConfigReader<'a, I> {
     /// `optional uint64 sampling_interval_bytes = 1`
     #[inline]
     pub fn sampling_interval_bytes(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `repeated string process_cmdline = 2`
     #[inline]
     pub fn process_cmdline(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `repeated uint64 pid = 4`
     #[inline]
     pub fn pid(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 4)
+        self.0.repeated(4)
     }
 
     /// `optional bool all = 5`
     #[inline]
     pub fn all(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 5)
+        self.0.last::<pz::kind::Bool>(5)
     }
 
     /// `optional ContinuousDumpConfig continuous_dump_config = 6`
     #[inline]
     pub fn continuous_dump_config(&self) -> Option<heapprofd_config::ContinuousDumpConfigReader<'a>> {
-        pz::last_message(self.0, 6)
+        self.0.message(6)
     }
 
     /// `repeated string skip_symbol_prefix = 7`
     #[inline]
     pub fn skip_symbol_prefix(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 7)
+        self.0.repeated(7)
     }
 
     /// `optional uint64 shmem_size_bytes = 8`
     #[inline]
     pub fn shmem_size_bytes(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 
     /// `optional bool block_client = 9`
     #[inline]
     pub fn block_client(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 9)
+        self.0.last::<pz::kind::Bool>(9)
     }
 
     /// `optional bool no_startup = 10`
     #[inline]
     pub fn no_startup(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 10)
+        self.0.last::<pz::kind::Bool>(10)
     }
 
     /// `optional bool no_running = 11`
     #[inline]
     pub fn no_running(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 11)
+        self.0.last::<pz::kind::Bool>(11)
     }
 
     /// `optional bool dump_at_max = 13`
     #[inline]
     pub fn dump_at_max(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 13)
+        self.0.last::<pz::kind::Bool>(13)
     }
 
     /// `optional uint32 block_client_timeout_us = 14`
     #[inline]
     pub fn block_client_timeout_us(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 14)
+        self.0.last::<pz::kind::Uint32>(14)
     }
 
     /// `optional uint32 min_anonymous_memory_kb = 15`
     #[inline]
     pub fn min_anonymous_memory_kb(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 15)
+        self.0.last::<pz::kind::Uint32>(15)
     }
 
     /// `optional uint32 max_heapprofd_memory_kb = 16`
     #[inline]
     pub fn max_heapprofd_memory_kb(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 16)
+        self.0.last::<pz::kind::Uint32>(16)
     }
 
     /// `optional uint64 max_heapprofd_cpu_secs = 17`
     #[inline]
     pub fn max_heapprofd_cpu_secs(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 17)
+        self.0.last::<pz::kind::Uint64>(17)
     }
 
     /// `optional bool disable_fork_teardown = 18`
     #[inline]
     pub fn disable_fork_teardown(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 18)
+        self.0.last::<pz::kind::Bool>(18)
     }
 
     /// `optional bool disable_vfork_detection = 19`
     #[inline]
     pub fn disable_vfork_detection(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 19)
+        self.0.last::<pz::kind::Bool>(19)
     }
 
     /// `repeated string heaps = 20`
     #[inline]
     pub fn heaps(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 20)
+        self.0.repeated(20)
     }
 
     /// `optional bool all_heaps = 21`
     #[inline]
     pub fn all_heaps(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 21)
+        self.0.last::<pz::kind::Bool>(21)
     }
 
     /// `repeated uint64 heap_sampling_intervals = 22`
     #[inline]
     pub fn heap_sampling_intervals(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 22)
+        self.0.repeated(22)
     }
 
     /// `optional bool stream_allocations = 23`
     #[inline]
     pub fn stream_allocations(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 23)
+        self.0.last::<pz::kind::Bool>(23)
     }
 
     /// `optional uint64 adaptive_sampling_shmem_threshold = 24`
     #[inline]
     pub fn adaptive_sampling_shmem_threshold(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 24)
+        self.0.last::<pz::kind::Uint64>(24)
     }
 
     /// `optional uint64 adaptive_sampling_max_sampling_interval_bytes = 25`
     #[inline]
     pub fn adaptive_sampling_max_sampling_interval_bytes(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 25)
+        self.0.last::<pz::kind::Uint64>(25)
     }
 
     /// `repeated string target_installed_by = 26`
     #[inline]
     pub fn target_installed_by(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 26)
+        self.0.repeated(26)
     }
 
     /// `repeated string exclude_heaps = 27`
     #[inline]
     pub fn exclude_heaps(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 27)
+        self.0.repeated(27)
     }
 }
 
@@ -499,6 +501,8 @@ pub mod heapprofd_config {
         writer ContinuousDumpConfigWriter;
         /// The fields of an encoded `perfetto.protos.HeapprofdConfig.ContinuousDumpConfig`.
         reader ContinuousDumpConfigReader;
+        decoder ContinuousDumpConfigDecoder;
+        fields 5, 6;
     }
 
     impl ContinuousDumpConfigWriter<'_> {
@@ -517,17 +521,17 @@ pub mod heapprofd_config {
         }
     }
 
-    impl<'a> ContinuousDumpConfigReader<'a> {
+    impl<'a, I: pz::Lookup> ContinuousDumpConfigReader<'a, I> {
         /// `optional uint32 dump_phase_ms = 5`
         #[inline]
         pub fn dump_phase_ms(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 5)
+            self.0.last::<pz::kind::Uint32>(5)
         }
 
         /// `optional uint32 dump_interval_ms = 6`
         #[inline]
         pub fn dump_interval_ms(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 6)
+            self.0.last::<pz::kind::Uint32>(6)
         }
     }
 

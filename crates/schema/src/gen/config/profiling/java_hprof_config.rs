@@ -7,6 +7,8 @@ pz::message! {
     writer JavaHprofConfigWriter;
     /// The fields of an encoded `perfetto.protos.JavaHprofConfig`.
     reader JavaHprofConfigReader;
+    decoder JavaHprofConfigDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 }
 
 impl JavaHprofConfigWriter<'_> {
@@ -79,65 +81,65 @@ impl JavaHprofConfigWriter<'_> {
     }
 }
 
-impl<'a> JavaHprofConfigReader<'a> {
+impl<'a, I: pz::Lookup> JavaHprofConfigReader<'a, I> {
     /// `repeated string process_cmdline = 1`
     #[inline]
     pub fn process_cmdline(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 1)
+        self.0.repeated(1)
     }
 
     /// `repeated uint64 pid = 2`
     #[inline]
     pub fn pid(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `optional ContinuousDumpConfig continuous_dump_config = 3`
     #[inline]
     pub fn continuous_dump_config(&self) -> Option<java_hprof_config::ContinuousDumpConfigReader<'a>> {
-        pz::last_message(self.0, 3)
+        self.0.message(3)
     }
 
     /// `optional uint32 min_anonymous_memory_kb = 4`
     #[inline]
     pub fn min_anonymous_memory_kb(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional bool dump_smaps = 5`
     #[inline]
     pub fn dump_smaps(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 5)
+        self.0.last::<pz::kind::Bool>(5)
     }
 
     /// `repeated string ignored_types = 6`
     #[inline]
     pub fn ignored_types(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 6)
+        self.0.repeated(6)
     }
 
     /// `repeated string target_installed_by = 7`
     #[inline]
     pub fn target_installed_by(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 7)
+        self.0.repeated(7)
     }
 
     /// `optional SmapsConfig smaps_config = 8`
     #[inline]
     pub fn smaps_config(&self) -> Option<crate::SmapsConfigReader<'a>> {
-        pz::last_message(self.0, 8)
+        self.0.message(8)
     }
 
     /// `optional uint32 min_java_heap_size_kb = 9`
     #[inline]
     pub fn min_java_heap_size_kb(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional bool dump_oome_callstack = 10`
     #[inline]
     pub fn dump_oome_callstack(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 10)
+        self.0.last::<pz::kind::Bool>(10)
     }
 }
 
@@ -228,6 +230,8 @@ pub mod java_hprof_config {
         writer ContinuousDumpConfigWriter;
         /// The fields of an encoded `perfetto.protos.JavaHprofConfig.ContinuousDumpConfig`.
         reader ContinuousDumpConfigReader;
+        decoder ContinuousDumpConfigDecoder;
+        fields 1, 2, 3;
     }
 
     impl ContinuousDumpConfigWriter<'_> {
@@ -253,23 +257,23 @@ pub mod java_hprof_config {
         }
     }
 
-    impl<'a> ContinuousDumpConfigReader<'a> {
+    impl<'a, I: pz::Lookup> ContinuousDumpConfigReader<'a, I> {
         /// `optional uint32 dump_phase_ms = 1`
         #[inline]
         pub fn dump_phase_ms(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional uint32 dump_interval_ms = 2`
         #[inline]
         pub fn dump_interval_ms(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 2)
+            self.0.last::<pz::kind::Uint32>(2)
         }
 
         /// `optional bool scan_pids_only_on_start = 3`
         #[inline]
         pub fn scan_pids_only_on_start(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 3)
+            self.0.last::<pz::kind::Bool>(3)
         }
     }
 

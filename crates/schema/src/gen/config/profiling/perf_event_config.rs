@@ -7,6 +7,8 @@ pz::message! {
     writer PerfEventConfigWriter;
     /// The fields of an encoded `perfetto.protos.PerfEventConfig`.
     reader PerfEventConfigReader;
+    decoder PerfEventConfigDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16, 17, 18, 19, 20, 21, 22;
 }
 
 impl PerfEventConfigWriter<'_> {
@@ -155,131 +157,131 @@ impl PerfEventConfigWriter<'_> {
     }
 }
 
-impl<'a> PerfEventConfigReader<'a> {
+impl<'a, I: pz::Lookup> PerfEventConfigReader<'a, I> {
     /// `optional bool all_cpus = 1`
     #[inline]
     pub fn all_cpus(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 1)
+        self.0.last::<pz::kind::Bool>(1)
     }
 
     /// `optional uint32 sampling_frequency = 2`
     #[inline]
     pub fn sampling_frequency(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 ring_buffer_pages = 3`
     #[inline]
     pub fn ring_buffer_pages(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `repeated int32 target_pid = 4`
     #[inline]
     pub fn target_pid(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-        pz::repeated::<pz::kind::Int32>(self.0, 4)
+        self.0.repeated(4)
     }
 
     /// `repeated string target_cmdline = 5`
     #[inline]
     pub fn target_cmdline(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 5)
+        self.0.repeated(5)
     }
 
     /// `repeated int32 exclude_pid = 6`
     #[inline]
     pub fn exclude_pid(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-        pz::repeated::<pz::kind::Int32>(self.0, 6)
+        self.0.repeated(6)
     }
 
     /// `repeated string exclude_cmdline = 7`
     #[inline]
     pub fn exclude_cmdline(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 7)
+        self.0.repeated(7)
     }
 
     /// `optional uint32 ring_buffer_read_period_ms = 8`
     #[inline]
     pub fn ring_buffer_read_period_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 remote_descriptor_timeout_ms = 9`
     #[inline]
     pub fn remote_descriptor_timeout_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 unwind_state_clear_period_ms = 10`
     #[inline]
     pub fn unwind_state_clear_period_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 additional_cmdline_count = 11`
     #[inline]
     pub fn additional_cmdline_count(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional bool kernel_frames = 12`
     #[inline]
     pub fn kernel_frames(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 12)
+        self.0.last::<pz::kind::Bool>(12)
     }
 
     /// `optional uint32 max_daemon_memory_kb = 13`
     #[inline]
     pub fn max_daemon_memory_kb(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 13)
+        self.0.last::<pz::kind::Uint32>(13)
     }
 
     /// `optional Timebase timebase = 15`
     #[inline]
     pub fn timebase(&self) -> Option<crate::perf_events::TimebaseReader<'a>> {
-        pz::last_message(self.0, 15)
+        self.0.message(15)
     }
 
     /// `optional CallstackSampling callstack_sampling = 16`
     #[inline]
     pub fn callstack_sampling(&self) -> Option<perf_event_config::CallstackSamplingReader<'a>> {
-        pz::last_message(self.0, 16)
+        self.0.message(16)
     }
 
     /// `optional uint64 max_enqueued_footprint_kb = 17`
     #[inline]
     pub fn max_enqueued_footprint_kb(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 17)
+        self.0.last::<pz::kind::Uint64>(17)
     }
 
     /// `repeated string target_installed_by = 18`
     #[inline]
     pub fn target_installed_by(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 18)
+        self.0.repeated(18)
     }
 
     /// `repeated FollowerEvent followers = 19`
     #[inline]
     pub fn followers(&self) -> pz::Messages<'a, crate::FollowerEventReader<'a>> {
-        pz::messages(self.0, 19)
+        self.0.messages(19)
     }
 
     /// `repeated uint32 target_cpu = 20`
     #[inline]
     pub fn target_cpu(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-        pz::repeated::<pz::kind::Uint32>(self.0, 20)
+        self.0.repeated(20)
     }
 
     /// `optional bool ignore_open_failure = 21`
     #[inline]
     pub fn ignore_open_failure(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 21)
+        self.0.last::<pz::kind::Bool>(21)
     }
 
     /// `repeated string cpuid = 22`
     #[inline]
     pub fn cpuid(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 22)
+        self.0.repeated(22)
     }
 }
 
@@ -436,6 +438,8 @@ pub mod perf_event_config {
         writer CallstackSamplingWriter;
         /// The fields of an encoded `perfetto.protos.PerfEventConfig.CallstackSampling`.
         reader CallstackSamplingReader;
+        decoder CallstackSamplingDecoder;
+        fields 1, 2, 3;
     }
 
     impl CallstackSamplingWriter<'_> {
@@ -460,23 +464,23 @@ pub mod perf_event_config {
         }
     }
 
-    impl<'a> CallstackSamplingReader<'a> {
+    impl<'a, I: pz::Lookup> CallstackSamplingReader<'a, I> {
         /// `optional Scope scope = 1`
         #[inline]
         pub fn scope(&self) -> Option<ScopeReader<'a>> {
-            pz::last_message(self.0, 1)
+            self.0.message(1)
         }
 
         /// `optional bool kernel_frames = 2`
         #[inline]
         pub fn kernel_frames(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 2)
+            self.0.last::<pz::kind::Bool>(2)
         }
 
         /// `optional UnwindMode user_frames = 3`
         #[inline]
         pub fn user_frames(&self) -> Option<UnwindMode> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 3)
+            self.0.last::<pz::kind::Enum<_>>(3)
         }
     }
 
@@ -531,6 +535,8 @@ pub mod perf_event_config {
         writer ScopeWriter;
         /// The fields of an encoded `perfetto.protos.PerfEventConfig.Scope`.
         reader ScopeReader;
+        decoder ScopeDecoder;
+        fields 1, 2, 3, 4, 5, 6;
     }
 
     impl ScopeWriter<'_> {
@@ -577,41 +583,41 @@ pub mod perf_event_config {
         }
     }
 
-    impl<'a> ScopeReader<'a> {
+    impl<'a, I: pz::Lookup> ScopeReader<'a, I> {
         /// `repeated int32 target_pid = 1`
         #[inline]
         pub fn target_pid(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-            pz::repeated::<pz::kind::Int32>(self.0, 1)
+            self.0.repeated(1)
         }
 
         /// `repeated string target_cmdline = 2`
         #[inline]
         pub fn target_cmdline(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-            pz::repeated::<pz::kind::Bytes>(self.0, 2)
+            self.0.repeated(2)
         }
 
         /// `repeated int32 exclude_pid = 3`
         #[inline]
         pub fn exclude_pid(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-            pz::repeated::<pz::kind::Int32>(self.0, 3)
+            self.0.repeated(3)
         }
 
         /// `repeated string exclude_cmdline = 4`
         #[inline]
         pub fn exclude_cmdline(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-            pz::repeated::<pz::kind::Bytes>(self.0, 4)
+            self.0.repeated(4)
         }
 
         /// `optional uint32 additional_cmdline_count = 5`
         #[inline]
         pub fn additional_cmdline_count(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 5)
+            self.0.last::<pz::kind::Uint32>(5)
         }
 
         /// `optional uint32 process_shard_count = 6`
         #[inline]
         pub fn process_shard_count(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 6)
+            self.0.last::<pz::kind::Uint32>(6)
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer SmapsConfigWriter;
     /// The fields of an encoded `perfetto.protos.SmapsConfig`.
     reader SmapsConfigReader;
+    decoder SmapsConfigDecoder;
+    fields 1, 2, 3;
 }
 
 impl SmapsConfigWriter<'_> {
@@ -31,23 +33,23 @@ impl SmapsConfigWriter<'_> {
     }
 }
 
-impl<'a> SmapsConfigReader<'a> {
+impl<'a, I: pz::Lookup> SmapsConfigReader<'a, I> {
     /// `repeated VmaField vma_fields = 1`
     #[inline]
     pub fn vma_fields(&self) -> pz::Repeated<'a, pz::kind::Enum<smaps_config::VmaField>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.repeated(1)
     }
 
     /// `optional bool unaggregated = 2`
     #[inline]
     pub fn unaggregated(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 
     /// `repeated RedactionRule name_redaction_rules = 3`
     #[inline]
     pub fn name_redaction_rules(&self) -> pz::Messages<'a, RedactionRuleReader<'a>> {
-        pz::messages(self.0, 3)
+        self.0.messages(3)
     }
 }
 
@@ -123,6 +125,8 @@ pz::message! {
     writer RedactionRuleWriter;
     /// The fields of an encoded `perfetto.protos.RedactionRule`.
     reader RedactionRuleReader;
+    decoder RedactionRuleDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl RedactionRuleWriter<'_> {
@@ -169,41 +173,41 @@ impl RedactionRuleWriter<'_> {
     }
 }
 
-impl<'a> RedactionRuleReader<'a> {
+impl<'a, I: pz::Lookup> RedactionRuleReader<'a, I> {
     /// `optional string pattern = 1`
     #[inline]
     pub fn pattern(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional MatchMode match_mode = 2`
     #[inline]
     pub fn match_mode(&self) -> Option<redaction_rule::MatchMode> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 2)
+        self.0.last::<pz::kind::Enum<_>>(2)
     }
 
     /// `optional bool keep_full = 3`
     #[inline]
     pub fn keep_full(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 
     /// `optional string replacement_name = 4`
     #[inline]
     pub fn replacement_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional bool keep_file_extension = 5`
     #[inline]
     pub fn keep_file_extension(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 5)
+        self.0.last::<pz::kind::Bool>(5)
     }
 
     /// `optional uint32 keep_path_elements = 6`
     #[inline]
     pub fn keep_path_elements(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 }
 

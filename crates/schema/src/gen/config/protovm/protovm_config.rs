@@ -7,6 +7,8 @@ pz::message! {
     writer ProtoVmConfigWriter;
     /// The fields of an encoded `perfetto.protos.ProtoVmConfig`.
     reader ProtoVmConfigReader;
+    decoder ProtoVmConfigDecoder;
+    fields 1;
 }
 
 impl ProtoVmConfigWriter<'_> {
@@ -18,11 +20,11 @@ impl ProtoVmConfigWriter<'_> {
     }
 }
 
-impl<'a> ProtoVmConfigReader<'a> {
+impl<'a, I: pz::Lookup> ProtoVmConfigReader<'a, I> {
     /// `optional uint32 memory_limit_kb = 1`
     #[inline]
     pub fn memory_limit_kb(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer QnxConfigWriter;
     /// The fields of an encoded `perfetto.protos.QnxConfig`.
     reader QnxConfigReader;
+    decoder QnxConfigDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl QnxConfigWriter<'_> {
@@ -53,41 +55,41 @@ impl QnxConfigWriter<'_> {
     }
 }
 
-impl<'a> QnxConfigReader<'a> {
+impl<'a, I: pz::Lookup> QnxConfigReader<'a, I> {
     /// `optional uint32 qnx_kernel_buffers = 1`
     #[inline]
     pub fn qnx_kernel_buffers(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 qnx_kernel_kbuffers = 2`
     #[inline]
     pub fn qnx_kernel_kbuffers(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional bool qnx_kernel_wide_events = 3`
     #[inline]
     pub fn qnx_kernel_wide_events(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 
     /// `optional uint32 qnx_cache_pages = 4`
     #[inline]
     pub fn qnx_cache_pages(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 qnx_cache_max_pages = 5`
     #[inline]
     pub fn qnx_cache_max_pages(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional uint32 qnx_trace_buffer_init_bytes = 6`
     #[inline]
     pub fn qnx_trace_buffer_init_bytes(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 }
 

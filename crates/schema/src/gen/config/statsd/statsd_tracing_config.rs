@@ -14,6 +14,8 @@ pz::message! {
     writer StatsdTracingConfigWriter;
     /// The fields of an encoded `perfetto.protos.StatsdTracingConfig`.
     reader StatsdTracingConfigReader;
+    decoder StatsdTracingConfigDecoder;
+    fields 1, 2, 3;
 }
 
 impl StatsdTracingConfigWriter<'_> {
@@ -38,23 +40,23 @@ impl StatsdTracingConfigWriter<'_> {
     }
 }
 
-impl<'a> StatsdTracingConfigReader<'a> {
+impl<'a, I: pz::Lookup> StatsdTracingConfigReader<'a, I> {
     /// `repeated AtomId push_atom_id = 1`
     #[inline]
     pub fn push_atom_id(&self) -> pz::Repeated<'a, pz::kind::Enum<AtomId>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.repeated(1)
     }
 
     /// `repeated int32 raw_push_atom_id = 2`
     #[inline]
     pub fn raw_push_atom_id(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-        pz::repeated::<pz::kind::Int32>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `repeated StatsdPullAtomConfig pull_config = 3`
     #[inline]
     pub fn pull_config(&self) -> pz::Messages<'a, StatsdPullAtomConfigReader<'a>> {
-        pz::messages(self.0, 3)
+        self.0.messages(3)
     }
 }
 
@@ -109,6 +111,8 @@ pz::message! {
     writer StatsdPullAtomConfigWriter;
     /// The fields of an encoded `perfetto.protos.StatsdPullAtomConfig`.
     reader StatsdPullAtomConfigReader;
+    decoder StatsdPullAtomConfigDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl StatsdPullAtomConfigWriter<'_> {
@@ -141,29 +145,29 @@ impl StatsdPullAtomConfigWriter<'_> {
     }
 }
 
-impl<'a> StatsdPullAtomConfigReader<'a> {
+impl<'a, I: pz::Lookup> StatsdPullAtomConfigReader<'a, I> {
     /// `repeated AtomId pull_atom_id = 1`
     #[inline]
     pub fn pull_atom_id(&self) -> pz::Repeated<'a, pz::kind::Enum<AtomId>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.repeated(1)
     }
 
     /// `repeated int32 raw_pull_atom_id = 2`
     #[inline]
     pub fn raw_pull_atom_id(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-        pz::repeated::<pz::kind::Int32>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `optional int32 pull_frequency_ms = 3`
     #[inline]
     pub fn pull_frequency_ms(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `repeated string packages = 4`
     #[inline]
     pub fn packages(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 4)
+        self.0.repeated(4)
     }
 }
 

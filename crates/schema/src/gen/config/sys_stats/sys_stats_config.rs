@@ -7,6 +7,8 @@ pz::message! {
     writer SysStatsConfigWriter;
     /// The fields of an encoded `perfetto.protos.SysStatsConfig`.
     reader SysStatsConfigReader;
+    decoder SysStatsConfigDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15;
 }
 
 impl SysStatsConfigWriter<'_> {
@@ -116,95 +118,95 @@ impl SysStatsConfigWriter<'_> {
     }
 }
 
-impl<'a> SysStatsConfigReader<'a> {
+impl<'a, I: pz::Lookup> SysStatsConfigReader<'a, I> {
     /// `optional uint32 meminfo_period_ms = 1`
     #[inline]
     pub fn meminfo_period_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `repeated MeminfoCounters meminfo_counters = 2`
     #[inline]
     pub fn meminfo_counters(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::MeminfoCounters>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `optional uint32 vmstat_period_ms = 3`
     #[inline]
     pub fn vmstat_period_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `repeated VmstatCounters vmstat_counters = 4`
     #[inline]
     pub fn vmstat_counters(&self) -> pz::Repeated<'a, pz::kind::Enum<crate::VmstatCounters>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 4)
+        self.0.repeated(4)
     }
 
     /// `optional uint32 stat_period_ms = 5`
     #[inline]
     pub fn stat_period_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `repeated StatCounters stat_counters = 6`
     #[inline]
     pub fn stat_counters(&self) -> pz::Repeated<'a, pz::kind::Enum<sys_stats_config::StatCounters>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 6)
+        self.0.repeated(6)
     }
 
     /// `optional uint32 devfreq_period_ms = 7`
     #[inline]
     pub fn devfreq_period_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 cpufreq_period_ms = 8`
     #[inline]
     pub fn cpufreq_period_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 buddyinfo_period_ms = 9`
     #[inline]
     pub fn buddyinfo_period_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 diskstat_period_ms = 10`
     #[inline]
     pub fn diskstat_period_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 psi_period_ms = 11`
     #[inline]
     pub fn psi_period_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional uint32 thermal_period_ms = 12`
     #[inline]
     pub fn thermal_period_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 12)
+        self.0.last::<pz::kind::Uint32>(12)
     }
 
     /// `optional uint32 cpuidle_period_ms = 13`
     #[inline]
     pub fn cpuidle_period_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 13)
+        self.0.last::<pz::kind::Uint32>(13)
     }
 
     /// `optional uint32 gpufreq_period_ms = 14`
     #[inline]
     pub fn gpufreq_period_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 14)
+        self.0.last::<pz::kind::Uint32>(14)
     }
 
     /// `optional uint32 slab_period_ms = 15`
     #[inline]
     pub fn slab_period_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 15)
+        self.0.last::<pz::kind::Uint32>(15)
     }
 }
 

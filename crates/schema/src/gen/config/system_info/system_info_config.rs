@@ -7,6 +7,8 @@ pz::message! {
     writer SystemInfoConfigWriter;
     /// The fields of an encoded `perfetto.protos.SystemInfoConfig`.
     reader SystemInfoConfigReader;
+    decoder SystemInfoConfigDecoder;
+    fields 1;
 }
 
 impl SystemInfoConfigWriter<'_> {
@@ -18,11 +20,11 @@ impl SystemInfoConfigWriter<'_> {
     }
 }
 
-impl<'a> SystemInfoConfigReader<'a> {
+impl<'a, I: pz::Lookup> SystemInfoConfigReader<'a, I> {
     /// `optional bool irq_names = 1`
     #[inline]
     pub fn irq_names(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 1)
+        self.0.last::<pz::kind::Bool>(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer TrackEventConfigWriter;
     /// The fields of an encoded `perfetto.protos.TrackEventConfig`.
     reader TrackEventConfigReader;
+    decoder TrackEventConfigDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 }
 
 impl TrackEventConfigWriter<'_> {
@@ -81,65 +83,65 @@ impl TrackEventConfigWriter<'_> {
     }
 }
 
-impl<'a> TrackEventConfigReader<'a> {
+impl<'a, I: pz::Lookup> TrackEventConfigReader<'a, I> {
     /// `repeated string disabled_categories = 1`
     #[inline]
     pub fn disabled_categories(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 1)
+        self.0.repeated(1)
     }
 
     /// `repeated string enabled_categories = 2`
     #[inline]
     pub fn enabled_categories(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `repeated string disabled_tags = 3`
     #[inline]
     pub fn disabled_tags(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 3)
+        self.0.repeated(3)
     }
 
     /// `repeated string enabled_tags = 4`
     #[inline]
     pub fn enabled_tags(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 4)
+        self.0.repeated(4)
     }
 
     /// `optional bool disable_incremental_timestamps = 5`
     #[inline]
     pub fn disable_incremental_timestamps(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 5)
+        self.0.last::<pz::kind::Bool>(5)
     }
 
     /// `optional uint64 timestamp_unit_multiplier = 6`
     #[inline]
     pub fn timestamp_unit_multiplier(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional bool filter_debug_annotations = 7`
     #[inline]
     pub fn filter_debug_annotations(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 7)
+        self.0.last::<pz::kind::Bool>(7)
     }
 
     /// `optional bool enable_thread_time_sampling = 8`
     #[inline]
     pub fn enable_thread_time_sampling(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 8)
+        self.0.last::<pz::kind::Bool>(8)
     }
 
     /// `optional bool filter_dynamic_event_names = 9`
     #[inline]
     pub fn filter_dynamic_event_names(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 9)
+        self.0.last::<pz::kind::Bool>(9)
     }
 
     /// `optional uint64 thread_time_subsampling_ns = 10`
     #[inline]
     pub fn thread_time_subsampling_ns(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 10)
+        self.0.last::<pz::kind::Uint64>(10)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer AndroidAflagsWriter;
     /// The fields of an encoded `perfetto.protos.AndroidAflags`.
     reader AndroidAflagsReader;
+    decoder AndroidAflagsDecoder;
+    fields 1, 2;
 }
 
 impl AndroidAflagsWriter<'_> {
@@ -24,17 +26,17 @@ impl AndroidAflagsWriter<'_> {
     }
 }
 
-impl<'a> AndroidAflagsReader<'a> {
+impl<'a, I: pz::Lookup> AndroidAflagsReader<'a, I> {
     /// `repeated Flag flags = 1`
     #[inline]
     pub fn flags(&self) -> pz::Messages<'a, android_aflags::FlagReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `optional string error = 2`
     #[inline]
     pub fn error(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 
@@ -92,6 +94,8 @@ pub mod android_aflags {
         writer FlagWriter;
         /// The fields of an encoded `perfetto.protos.AndroidAflags.Flag`.
         reader FlagReader;
+        decoder FlagDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
     }
 
     impl FlagWriter<'_> {
@@ -166,65 +170,65 @@ pub mod android_aflags {
         }
     }
 
-    impl<'a> FlagReader<'a> {
+    impl<'a, I: pz::Lookup> FlagReader<'a, I> {
         /// `optional string flag_namespace = 1`
         #[inline]
         pub fn flag_namespace(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional string name = 2`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `optional string pkg = 3`
         #[inline]
         pub fn pkg(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
         }
 
         /// `optional string container = 4`
         #[inline]
         pub fn container(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 4)
+            self.0.last::<pz::kind::Bytes>(4)
         }
 
         /// `optional string value = 5`
         #[inline]
         pub fn value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 5)
+            self.0.last::<pz::kind::Bytes>(5)
         }
 
         /// `optional string staged_value = 6`
         #[inline]
         pub fn staged_value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 6)
+            self.0.last::<pz::kind::Bytes>(6)
         }
 
         /// `optional FlagPermission permission = 7`
         #[inline]
         pub fn permission(&self) -> Option<FlagPermission> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 7)
+            self.0.last::<pz::kind::Enum<_>>(7)
         }
 
         /// `optional ValuePickedFrom value_picked_from = 8`
         #[inline]
         pub fn value_picked_from(&self) -> Option<ValuePickedFrom> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 8)
+            self.0.last::<pz::kind::Enum<_>>(8)
         }
 
         /// `optional FlagStorageBackend storage_backend = 9`
         #[inline]
         pub fn storage_backend(&self) -> Option<FlagStorageBackend> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 9)
+            self.0.last::<pz::kind::Enum<_>>(9)
         }
 
         /// `optional FlagType type = 10`
         #[inline]
         pub fn r#type(&self) -> Option<FlagType> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 10)
+            self.0.last::<pz::kind::Enum<_>>(10)
         }
     }
 

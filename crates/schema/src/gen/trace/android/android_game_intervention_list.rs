@@ -7,6 +7,8 @@ pz::message! {
     writer AndroidGameInterventionListWriter;
     /// The fields of an encoded `perfetto.protos.AndroidGameInterventionList`.
     reader AndroidGameInterventionListReader;
+    decoder AndroidGameInterventionListDecoder;
+    fields 1, 2, 3;
 }
 
 impl AndroidGameInterventionListWriter<'_> {
@@ -31,23 +33,23 @@ impl AndroidGameInterventionListWriter<'_> {
     }
 }
 
-impl<'a> AndroidGameInterventionListReader<'a> {
+impl<'a, I: pz::Lookup> AndroidGameInterventionListReader<'a, I> {
     /// `repeated GamePackageInfo game_packages = 1`
     #[inline]
     pub fn game_packages(&self) -> pz::Messages<'a, android_game_intervention_list::GamePackageInfoReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `optional bool parse_error = 2`
     #[inline]
     pub fn parse_error(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 
     /// `optional bool read_error = 3`
     #[inline]
     pub fn read_error(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 }
 
@@ -68,6 +70,8 @@ pub mod android_game_intervention_list {
         writer GameModeInfoWriter;
         /// The fields of an encoded `perfetto.protos.AndroidGameInterventionList.GameModeInfo`.
         reader GameModeInfoReader;
+        decoder GameModeInfoDecoder;
+        fields 1, 2, 3, 4;
     }
 
     impl GameModeInfoWriter<'_> {
@@ -100,29 +104,29 @@ pub mod android_game_intervention_list {
         }
     }
 
-    impl<'a> GameModeInfoReader<'a> {
+    impl<'a, I: pz::Lookup> GameModeInfoReader<'a, I> {
         /// `optional uint32 mode = 1`
         #[inline]
         pub fn mode(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional bool use_angle = 2`
         #[inline]
         pub fn use_angle(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 2)
+            self.0.last::<pz::kind::Bool>(2)
         }
 
         /// `optional float resolution_downscale = 3`
         #[inline]
         pub fn resolution_downscale(&self) -> Option<f32> {
-            pz::last::<pz::kind::Float>(self.0, 3)
+            self.0.last::<pz::kind::Float>(3)
         }
 
         /// `optional float fps = 4`
         #[inline]
         pub fn fps(&self) -> Option<f32> {
-            pz::last::<pz::kind::Float>(self.0, 4)
+            self.0.last::<pz::kind::Float>(4)
         }
     }
 
@@ -143,6 +147,8 @@ pub mod android_game_intervention_list {
         writer GamePackageInfoWriter;
         /// The fields of an encoded `perfetto.protos.AndroidGameInterventionList.GamePackageInfo`.
         reader GamePackageInfoReader;
+        decoder GamePackageInfoDecoder;
+        fields 1, 2, 3, 4;
     }
 
     impl GamePackageInfoWriter<'_> {
@@ -174,29 +180,29 @@ pub mod android_game_intervention_list {
         }
     }
 
-    impl<'a> GamePackageInfoReader<'a> {
+    impl<'a, I: pz::Lookup> GamePackageInfoReader<'a, I> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional uint64 uid = 2`
         #[inline]
         pub fn uid(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
 
         /// `optional uint32 current_mode = 3`
         #[inline]
         pub fn current_mode(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 3)
+            self.0.last::<pz::kind::Uint32>(3)
         }
 
         /// `repeated GameModeInfo game_mode_info = 4`
         #[inline]
         pub fn game_mode_info(&self) -> pz::Messages<'a, GameModeInfoReader<'a>> {
-            pz::messages(self.0, 4)
+            self.0.messages(4)
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer AndroidLogPacketWriter;
     /// The fields of an encoded `perfetto.protos.AndroidLogPacket`.
     reader AndroidLogPacketReader;
+    decoder AndroidLogPacketDecoder;
+    fields 1, 2;
 }
 
 impl AndroidLogPacketWriter<'_> {
@@ -23,17 +25,17 @@ impl AndroidLogPacketWriter<'_> {
     }
 }
 
-impl<'a> AndroidLogPacketReader<'a> {
+impl<'a, I: pz::Lookup> AndroidLogPacketReader<'a, I> {
     /// `repeated LogEvent events = 1`
     #[inline]
     pub fn events(&self) -> pz::Messages<'a, android_log_packet::LogEventReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `optional Stats stats = 2`
     #[inline]
     pub fn stats(&self) -> Option<android_log_packet::StatsReader<'a>> {
-        pz::last_message(self.0, 2)
+        self.0.message(2)
     }
 }
 
@@ -53,6 +55,8 @@ pub mod android_log_packet {
         writer LogEventWriter;
         /// The fields of an encoded `perfetto.protos.AndroidLogPacket.LogEvent`.
         reader LogEventReader;
+        decoder LogEventDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7, 8, 9;
     }
 
     impl LogEventWriter<'_> {
@@ -119,59 +123,59 @@ pub mod android_log_packet {
         }
     }
 
-    impl<'a> LogEventReader<'a> {
+    impl<'a, I: pz::Lookup> LogEventReader<'a, I> {
         /// `optional AndroidLogId log_id = 1`
         #[inline]
         pub fn log_id(&self) -> Option<crate::AndroidLogId> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 1)
+            self.0.last::<pz::kind::Enum<_>>(1)
         }
 
         /// `optional int32 pid = 2`
         #[inline]
         pub fn pid(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 2)
+            self.0.last::<pz::kind::Int32>(2)
         }
 
         /// `optional int32 tid = 3`
         #[inline]
         pub fn tid(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 3)
+            self.0.last::<pz::kind::Int32>(3)
         }
 
         /// `optional int32 uid = 4`
         #[inline]
         pub fn uid(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 4)
+            self.0.last::<pz::kind::Int32>(4)
         }
 
         /// `optional uint64 timestamp = 5`
         #[inline]
         pub fn timestamp(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 5)
+            self.0.last::<pz::kind::Uint64>(5)
         }
 
         /// `optional string tag = 6`
         #[inline]
         pub fn tag(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 6)
+            self.0.last::<pz::kind::Bytes>(6)
         }
 
         /// `optional AndroidLogPriority prio = 7`
         #[inline]
         pub fn prio(&self) -> Option<crate::AndroidLogPriority> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 7)
+            self.0.last::<pz::kind::Enum<_>>(7)
         }
 
         /// `optional string message = 8`
         #[inline]
         pub fn message(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 8)
+            self.0.last::<pz::kind::Bytes>(8)
         }
 
         /// `repeated Arg args = 9`
         #[inline]
         pub fn args(&self) -> pz::Messages<'a, log_event::ArgReader<'a>> {
-            pz::messages(self.0, 9)
+            self.0.messages(9)
         }
     }
 
@@ -198,6 +202,8 @@ pub mod android_log_packet {
             writer ArgWriter;
             /// The fields of an encoded `perfetto.protos.AndroidLogPacket.LogEvent.Arg`.
             reader ArgReader;
+            decoder ArgDecoder;
+            fields 1, 2, 3, 4;
         }
 
         impl ArgWriter<'_> {
@@ -230,29 +236,35 @@ pub mod android_log_packet {
             }
         }
 
-        impl<'a> ArgReader<'a> {
+        impl<'a, I: pz::Lookup> ArgReader<'a, I> {
             /// `optional string name = 1`
             #[inline]
             pub fn name(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 1)
+                self.0.last::<pz::kind::Bytes>(1)
             }
 
             /// `int64 int_value = 2`, one of `value`
             #[inline]
             pub fn int_value(&self) -> Option<i64> {
-                pz::last::<pz::kind::Int64>(self.0, 2)
+                self.0.last::<pz::kind::Int64>(2)
             }
 
             /// `float float_value = 3`, one of `value`
             #[inline]
             pub fn float_value(&self) -> Option<f32> {
-                pz::last::<pz::kind::Float>(self.0, 3)
+                self.0.last::<pz::kind::Float>(3)
             }
 
             /// `string string_value = 4`, one of `value`
             #[inline]
             pub fn string_value(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 4)
+                self.0.last::<pz::kind::Bytes>(4)
+            }
+
+            /// The member of `oneof value` that counts, which is the one that comes last.
+            #[inline]
+            pub fn value(&self) -> Option<pz::Field<'a>> {
+                self.0.last_of(&[2, 3, 4])
             }
         }
 
@@ -274,6 +286,8 @@ pub mod android_log_packet {
         writer StatsWriter;
         /// The fields of an encoded `perfetto.protos.AndroidLogPacket.Stats`.
         reader StatsReader;
+        decoder StatsDecoder;
+        fields 1, 2, 3;
     }
 
     impl StatsWriter<'_> {
@@ -299,23 +313,23 @@ pub mod android_log_packet {
         }
     }
 
-    impl<'a> StatsReader<'a> {
+    impl<'a, I: pz::Lookup> StatsReader<'a, I> {
         /// `optional uint64 num_total = 1`
         #[inline]
         pub fn num_total(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional uint64 num_failed = 2`
         #[inline]
         pub fn num_failed(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
 
         /// `optional uint64 num_skipped = 3`
         #[inline]
         pub fn num_skipped(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 3)
+            self.0.last::<pz::kind::Uint64>(3)
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer AndroidSystemPropertyWriter;
     /// The fields of an encoded `perfetto.protos.AndroidSystemProperty`.
     reader AndroidSystemPropertyReader;
+    decoder AndroidSystemPropertyDecoder;
+    fields 1;
 }
 
 impl AndroidSystemPropertyWriter<'_> {
@@ -17,11 +19,11 @@ impl AndroidSystemPropertyWriter<'_> {
     }
 }
 
-impl<'a> AndroidSystemPropertyReader<'a> {
+impl<'a, I: pz::Lookup> AndroidSystemPropertyReader<'a, I> {
     /// `repeated PropertyValue values = 1`
     #[inline]
     pub fn values(&self) -> pz::Messages<'a, android_system_property::PropertyValueReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 }
 
@@ -40,6 +42,8 @@ pub mod android_system_property {
         writer PropertyValueWriter;
         /// The fields of an encoded `perfetto.protos.AndroidSystemProperty.PropertyValue`.
         reader PropertyValueReader;
+        decoder PropertyValueDecoder;
+        fields 1, 2;
     }
 
     impl PropertyValueWriter<'_> {
@@ -58,17 +62,17 @@ pub mod android_system_property {
         }
     }
 
-    impl<'a> PropertyValueReader<'a> {
+    impl<'a, I: pz::Lookup> PropertyValueReader<'a, I> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional string value = 2`
         #[inline]
         pub fn value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer CpuPerUidDataWriter;
     /// The fields of an encoded `perfetto.protos.CpuPerUidData`.
     reader CpuPerUidDataReader;
+    decoder CpuPerUidDataDecoder;
+    fields 1, 2, 3;
 }
 
 impl CpuPerUidDataWriter<'_> {
@@ -32,23 +34,23 @@ impl CpuPerUidDataWriter<'_> {
     }
 }
 
-impl<'a> CpuPerUidDataReader<'a> {
+impl<'a, I: pz::Lookup> CpuPerUidDataReader<'a, I> {
     /// `optional uint32 cluster_count = 1`
     #[inline]
     pub fn cluster_count(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `repeated uint32 uid = 2`
     #[inline]
     pub fn uid(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-        pz::repeated::<pz::kind::Uint32>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `repeated uint64 total_time_ms = 3`
     #[inline]
     pub fn total_time_ms(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 3)
+        self.0.repeated(3)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer GraphicsFrameEventWriter;
     /// The fields of an encoded `perfetto.protos.GraphicsFrameEvent`.
     reader GraphicsFrameEventReader;
+    decoder GraphicsFrameEventDecoder;
+    fields 1;
 }
 
 impl GraphicsFrameEventWriter<'_> {
@@ -17,11 +19,11 @@ impl GraphicsFrameEventWriter<'_> {
     }
 }
 
-impl<'a> GraphicsFrameEventReader<'a> {
+impl<'a, I: pz::Lookup> GraphicsFrameEventReader<'a, I> {
     /// `optional BufferEvent buffer_event = 1`
     #[inline]
     pub fn buffer_event(&self) -> Option<graphics_frame_event::BufferEventReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 }
 
@@ -60,6 +62,8 @@ pub mod graphics_frame_event {
         writer BufferEventWriter;
         /// The fields of an encoded `perfetto.protos.GraphicsFrameEvent.BufferEvent`.
         reader BufferEventReader;
+        decoder BufferEventDecoder;
+        fields 1, 2, 3, 4, 5;
     }
 
     impl BufferEventWriter<'_> {
@@ -99,35 +103,35 @@ pub mod graphics_frame_event {
         }
     }
 
-    impl<'a> BufferEventReader<'a> {
+    impl<'a, I: pz::Lookup> BufferEventReader<'a, I> {
         /// `optional uint32 frame_number = 1`
         #[inline]
         pub fn frame_number(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional BufferEventType type = 2`
         #[inline]
         pub fn r#type(&self) -> Option<BufferEventType> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 2)
+            self.0.last::<pz::kind::Enum<_>>(2)
         }
 
         /// `optional string layer_name = 3`
         #[inline]
         pub fn layer_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
         }
 
         /// `optional uint64 duration_ns = 4`
         #[inline]
         pub fn duration_ns(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 4)
+            self.0.last::<pz::kind::Uint64>(4)
         }
 
         /// `optional uint32 buffer_id = 5`
         #[inline]
         pub fn buffer_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 5)
+            self.0.last::<pz::kind::Uint32>(5)
         }
     }
 

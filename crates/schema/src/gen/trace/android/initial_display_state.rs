@@ -7,6 +7,8 @@ pz::message! {
     writer InitialDisplayStateWriter;
     /// The fields of an encoded `perfetto.protos.InitialDisplayState`.
     reader InitialDisplayStateReader;
+    decoder InitialDisplayStateDecoder;
+    fields 1, 2;
 }
 
 impl InitialDisplayStateWriter<'_> {
@@ -25,17 +27,17 @@ impl InitialDisplayStateWriter<'_> {
     }
 }
 
-impl<'a> InitialDisplayStateReader<'a> {
+impl<'a, I: pz::Lookup> InitialDisplayStateReader<'a, I> {
     /// `optional int32 display_state = 1`
     #[inline]
     pub fn display_state(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional double brightness = 2`
     #[inline]
     pub fn brightness(&self) -> Option<f64> {
-        pz::last::<pz::kind::Double>(self.0, 2)
+        self.0.last::<pz::kind::Double>(2)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer KernelWakelockDataWriter;
     /// The fields of an encoded `perfetto.protos.KernelWakelockData`.
     reader KernelWakelockDataReader;
+    decoder KernelWakelockDataDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl KernelWakelockDataWriter<'_> {
@@ -38,29 +40,29 @@ impl KernelWakelockDataWriter<'_> {
     }
 }
 
-impl<'a> KernelWakelockDataReader<'a> {
+impl<'a, I: pz::Lookup> KernelWakelockDataReader<'a, I> {
     /// `repeated Wakelock wakelock = 1`
     #[inline]
     pub fn wakelock(&self) -> pz::Messages<'a, kernel_wakelock_data::WakelockReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `repeated uint32 wakelock_id = 2`
     #[inline]
     pub fn wakelock_id(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-        pz::repeated::<pz::kind::Uint32>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `repeated uint64 time_held_millis = 3`
     #[inline]
     pub fn time_held_millis(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 3)
+        self.0.repeated(3)
     }
 
     /// `optional uint64 error_flags = 4`
     #[inline]
     pub fn error_flags(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -82,6 +84,8 @@ pub mod kernel_wakelock_data {
         writer WakelockWriter;
         /// The fields of an encoded `perfetto.protos.KernelWakelockData.Wakelock`.
         reader WakelockReader;
+        decoder WakelockDecoder;
+        fields 1, 2, 3;
     }
 
     impl WakelockWriter<'_> {
@@ -107,23 +111,23 @@ pub mod kernel_wakelock_data {
         }
     }
 
-    impl<'a> WakelockReader<'a> {
+    impl<'a, I: pz::Lookup> WakelockReader<'a, I> {
         /// `optional uint32 wakelock_id = 1`
         #[inline]
         pub fn wakelock_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional string wakelock_name = 2`
         #[inline]
         pub fn wakelock_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `optional Type wakelock_type = 3`
         #[inline]
         pub fn wakelock_type(&self) -> Option<wakelock::Type> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 3)
+            self.0.last::<pz::kind::Enum<_>>(3)
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer PackagesListWriter;
     /// The fields of an encoded `perfetto.protos.PackagesList`.
     reader PackagesListReader;
+    decoder PackagesListDecoder;
+    fields 1, 2, 3;
 }
 
 impl PackagesListWriter<'_> {
@@ -31,23 +33,23 @@ impl PackagesListWriter<'_> {
     }
 }
 
-impl<'a> PackagesListReader<'a> {
+impl<'a, I: pz::Lookup> PackagesListReader<'a, I> {
     /// `repeated PackageInfo packages = 1`
     #[inline]
     pub fn packages(&self) -> pz::Messages<'a, packages_list::PackageInfoReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `optional bool parse_error = 2`
     #[inline]
     pub fn parse_error(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 
     /// `optional bool read_error = 3`
     #[inline]
     pub fn read_error(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 }
 
@@ -68,6 +70,8 @@ pub mod packages_list {
         writer PackageInfoWriter;
         /// The fields of an encoded `perfetto.protos.PackagesList.PackageInfo`.
         reader PackageInfoReader;
+        decoder PackageInfoDecoder;
+        fields 1, 2, 3, 4, 5;
     }
 
     impl PackageInfoWriter<'_> {
@@ -107,35 +111,35 @@ pub mod packages_list {
         }
     }
 
-    impl<'a> PackageInfoReader<'a> {
+    impl<'a, I: pz::Lookup> PackageInfoReader<'a, I> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional uint64 uid = 2`
         #[inline]
         pub fn uid(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
 
         /// `optional bool debuggable = 3`
         #[inline]
         pub fn debuggable(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 3)
+            self.0.last::<pz::kind::Bool>(3)
         }
 
         /// `optional bool profileable_from_shell = 4`
         #[inline]
         pub fn profileable_from_shell(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 4)
+            self.0.last::<pz::kind::Bool>(4)
         }
 
         /// `optional int64 version_code = 5`
         #[inline]
         pub fn version_code(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 5)
+            self.0.last::<pz::kind::Int64>(5)
         }
     }
 

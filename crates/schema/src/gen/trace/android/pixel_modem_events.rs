@@ -7,6 +7,8 @@ pz::message! {
     writer PixelModemEventsWriter;
     /// The fields of an encoded `perfetto.protos.PixelModemEvents`.
     reader PixelModemEventsReader;
+    decoder PixelModemEventsDecoder;
+    fields 1, 2;
 }
 
 impl PixelModemEventsWriter<'_> {
@@ -25,17 +27,17 @@ impl PixelModemEventsWriter<'_> {
     }
 }
 
-impl<'a> PixelModemEventsReader<'a> {
+impl<'a, I: pz::Lookup> PixelModemEventsReader<'a, I> {
     /// `repeated bytes events = 1`
     #[inline]
     pub fn events(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 1)
+        self.0.repeated(1)
     }
 
     /// `repeated uint64 event_time_nanos = 2`
     #[inline]
     pub fn event_time_nanos(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 2)
+        self.0.repeated(2)
     }
 }
 
@@ -54,6 +56,8 @@ pz::message! {
     writer PixelModemTokenDatabaseWriter;
     /// The fields of an encoded `perfetto.protos.PixelModemTokenDatabase`.
     reader PixelModemTokenDatabaseReader;
+    decoder PixelModemTokenDatabaseDecoder;
+    fields 1;
 }
 
 impl PixelModemTokenDatabaseWriter<'_> {
@@ -65,11 +69,11 @@ impl PixelModemTokenDatabaseWriter<'_> {
     }
 }
 
-impl<'a> PixelModemTokenDatabaseReader<'a> {
+impl<'a, I: pz::Lookup> PixelModemTokenDatabaseReader<'a, I> {
     /// `optional bytes database = 1`
     #[inline]
     pub fn database(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer AndroidUserListWriter;
     /// The fields of an encoded `perfetto.protos.AndroidUserList`.
     reader AndroidUserListReader;
+    decoder AndroidUserListDecoder;
+    fields 1, 2;
 }
 
 impl AndroidUserListWriter<'_> {
@@ -24,17 +26,17 @@ impl AndroidUserListWriter<'_> {
     }
 }
 
-impl<'a> AndroidUserListReader<'a> {
+impl<'a, I: pz::Lookup> AndroidUserListReader<'a, I> {
     /// `repeated UserInfo users = 1`
     #[inline]
     pub fn users(&self) -> pz::Messages<'a, android_user_list::UserInfoReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `optional int32 error = 2`
     #[inline]
     pub fn error(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 }
 
@@ -54,6 +56,8 @@ pub mod android_user_list {
         writer UserInfoWriter;
         /// The fields of an encoded `perfetto.protos.AndroidUserList.UserInfo`.
         reader UserInfoReader;
+        decoder UserInfoDecoder;
+        fields 1, 2;
     }
 
     impl UserInfoWriter<'_> {
@@ -72,17 +76,17 @@ pub mod android_user_list {
         }
     }
 
-    impl<'a> UserInfoReader<'a> {
+    impl<'a, I: pz::Lookup> UserInfoReader<'a, I> {
         /// `optional string type = 1`
         #[inline]
         pub fn r#type(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional int32 uid = 2`
         #[inline]
         pub fn uid(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 2)
+            self.0.last::<pz::kind::Int32>(2)
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer ChromeBenchmarkMetadataWriter;
     /// The fields of an encoded `perfetto.protos.ChromeBenchmarkMetadata`.
     reader ChromeBenchmarkMetadataReader;
+    decoder ChromeBenchmarkMetadataDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9;
 }
 
 impl ChromeBenchmarkMetadataWriter<'_> {
@@ -74,59 +76,59 @@ impl ChromeBenchmarkMetadataWriter<'_> {
     }
 }
 
-impl<'a> ChromeBenchmarkMetadataReader<'a> {
+impl<'a, I: pz::Lookup> ChromeBenchmarkMetadataReader<'a, I> {
     /// `optional int64 benchmark_start_time_us = 1`
     #[inline]
     pub fn benchmark_start_time_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 1)
+        self.0.last::<pz::kind::Int64>(1)
     }
 
     /// `optional int64 story_run_time_us = 2`
     #[inline]
     pub fn story_run_time_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 
     /// `optional string benchmark_name = 3`
     #[inline]
     pub fn benchmark_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional string benchmark_description = 4`
     #[inline]
     pub fn benchmark_description(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional string label = 5`
     #[inline]
     pub fn label(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 
     /// `optional string story_name = 6`
     #[inline]
     pub fn story_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 
     /// `repeated string story_tags = 7`
     #[inline]
     pub fn story_tags(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 7)
+        self.0.repeated(7)
     }
 
     /// `optional int32 story_run_index = 8`
     #[inline]
     pub fn story_run_index(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 
     /// `optional bool had_failures = 9`
     #[inline]
     pub fn had_failures(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 9)
+        self.0.last::<pz::kind::Bool>(9)
     }
 }
 

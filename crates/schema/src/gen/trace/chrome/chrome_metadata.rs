@@ -7,6 +7,8 @@ pz::message! {
     writer ChromeMetadataPacketWriter;
     /// The fields of an encoded `perfetto.protos.ChromeMetadataPacket`.
     reader ChromeMetadataPacketReader;
+    decoder ChromeMetadataPacketDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl ChromeMetadataPacketWriter<'_> {
@@ -65,53 +67,53 @@ impl ChromeMetadataPacketWriter<'_> {
     }
 }
 
-impl<'a> ChromeMetadataPacketReader<'a> {
+impl<'a, I: pz::Lookup> ChromeMetadataPacketReader<'a, I> {
     /// `optional BackgroundTracingMetadata background_tracing_metadata = 1`
     #[inline]
     pub fn background_tracing_metadata(&self) -> Option<BackgroundTracingMetadataReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 
     /// `optional int32 chrome_version_code = 2`
     #[inline]
     pub fn chrome_version_code(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional string enabled_categories = 3`
     #[inline]
     pub fn enabled_categories(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `repeated FinchHash field_trial_hashes = 4`
     #[inline]
     pub fn field_trial_hashes(&self) -> pz::Messages<'a, chrome_metadata_packet::FinchHashReader<'a>> {
-        pz::messages(self.0, 4)
+        self.0.messages(4)
     }
 
     /// `optional string app_package_name = 5`
     #[inline]
     pub fn app_package_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 
     /// `optional string app_version = 6`
     #[inline]
     pub fn app_version(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 
     /// `optional uint32 channel = 7`
     #[inline]
     pub fn channel(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional string os_name = 8`
     #[inline]
     pub fn os_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 8)
+        self.0.last::<pz::kind::Bytes>(8)
     }
 }
 
@@ -137,6 +139,8 @@ pub mod chrome_metadata_packet {
         writer FinchHashWriter;
         /// The fields of an encoded `perfetto.protos.ChromeMetadataPacket.FinchHash`.
         reader FinchHashReader;
+        decoder FinchHashDecoder;
+        fields 1, 2;
     }
 
     impl FinchHashWriter<'_> {
@@ -155,17 +159,17 @@ pub mod chrome_metadata_packet {
         }
     }
 
-    impl<'a> FinchHashReader<'a> {
+    impl<'a, I: pz::Lookup> FinchHashReader<'a, I> {
         /// `optional uint32 name = 1`
         #[inline]
         pub fn name(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional uint32 group = 2`
         #[inline]
         pub fn group(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 2)
+            self.0.last::<pz::kind::Uint32>(2)
         }
     }
 
@@ -185,6 +189,8 @@ pz::message! {
     writer BackgroundTracingMetadataWriter;
     /// The fields of an encoded `perfetto.protos.BackgroundTracingMetadata`.
     reader BackgroundTracingMetadataReader;
+    decoder BackgroundTracingMetadataDecoder;
+    fields 1, 2, 3;
 }
 
 impl BackgroundTracingMetadataWriter<'_> {
@@ -208,23 +214,23 @@ impl BackgroundTracingMetadataWriter<'_> {
     }
 }
 
-impl<'a> BackgroundTracingMetadataReader<'a> {
+impl<'a, I: pz::Lookup> BackgroundTracingMetadataReader<'a, I> {
     /// `optional TriggerRule triggered_rule = 1`
     #[inline]
     pub fn triggered_rule(&self) -> Option<background_tracing_metadata::TriggerRuleReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 
     /// `repeated TriggerRule active_rules = 2`
     #[inline]
     pub fn active_rules(&self) -> pz::Messages<'a, background_tracing_metadata::TriggerRuleReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `optional fixed32 scenario_name_hash = 3`
     #[inline]
     pub fn scenario_name_hash(&self) -> Option<u32> {
-        pz::last::<pz::kind::Fixed32>(self.0, 3)
+        self.0.last::<pz::kind::Fixed32>(3)
     }
 }
 
@@ -245,6 +251,8 @@ pub mod background_tracing_metadata {
         writer TriggerRuleWriter;
         /// The fields of an encoded `perfetto.protos.BackgroundTracingMetadata.TriggerRule`.
         reader TriggerRuleReader;
+        decoder TriggerRuleDecoder;
+        fields 1, 2, 3, 4;
     }
 
     impl TriggerRuleWriter<'_> {
@@ -275,29 +283,29 @@ pub mod background_tracing_metadata {
         }
     }
 
-    impl<'a> TriggerRuleReader<'a> {
+    impl<'a, I: pz::Lookup> TriggerRuleReader<'a, I> {
         /// `optional TriggerType trigger_type = 1`
         #[inline]
         pub fn trigger_type(&self) -> Option<trigger_rule::TriggerType> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 1)
+            self.0.last::<pz::kind::Enum<_>>(1)
         }
 
         /// `optional HistogramRule histogram_rule = 2`
         #[inline]
         pub fn histogram_rule(&self) -> Option<trigger_rule::HistogramRuleReader<'a>> {
-            pz::last_message(self.0, 2)
+            self.0.message(2)
         }
 
         /// `optional NamedRule named_rule = 3`
         #[inline]
         pub fn named_rule(&self) -> Option<trigger_rule::NamedRuleReader<'a>> {
-            pz::last_message(self.0, 3)
+            self.0.message(3)
         }
 
         /// `optional fixed32 name_hash = 4`
         #[inline]
         pub fn name_hash(&self) -> Option<u32> {
-            pz::last::<pz::kind::Fixed32>(self.0, 4)
+            self.0.last::<pz::kind::Fixed32>(4)
         }
     }
 
@@ -328,6 +336,8 @@ pub mod background_tracing_metadata {
             writer HistogramRuleWriter;
             /// The fields of an encoded `perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule`.
             reader HistogramRuleReader;
+            decoder HistogramRuleDecoder;
+            fields 1, 2, 3;
         }
 
         impl HistogramRuleWriter<'_> {
@@ -353,23 +363,23 @@ pub mod background_tracing_metadata {
             }
         }
 
-        impl<'a> HistogramRuleReader<'a> {
+        impl<'a, I: pz::Lookup> HistogramRuleReader<'a, I> {
             /// `optional fixed64 histogram_name_hash = 1`
             #[inline]
             pub fn histogram_name_hash(&self) -> Option<u64> {
-                pz::last::<pz::kind::Fixed64>(self.0, 1)
+                self.0.last::<pz::kind::Fixed64>(1)
             }
 
             /// `optional int64 histogram_min_trigger = 2`
             #[inline]
             pub fn histogram_min_trigger(&self) -> Option<i64> {
-                pz::last::<pz::kind::Int64>(self.0, 2)
+                self.0.last::<pz::kind::Int64>(2)
             }
 
             /// `optional int64 histogram_max_trigger = 3`
             #[inline]
             pub fn histogram_max_trigger(&self) -> Option<i64> {
-                pz::last::<pz::kind::Int64>(self.0, 3)
+                self.0.last::<pz::kind::Int64>(3)
             }
         }
 
@@ -389,6 +399,8 @@ pub mod background_tracing_metadata {
             writer NamedRuleWriter;
             /// The fields of an encoded `perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule`.
             reader NamedRuleReader;
+            decoder NamedRuleDecoder;
+            fields 1, 2;
         }
 
         impl NamedRuleWriter<'_> {
@@ -407,17 +419,17 @@ pub mod background_tracing_metadata {
             }
         }
 
-        impl<'a> NamedRuleReader<'a> {
+        impl<'a, I: pz::Lookup> NamedRuleReader<'a, I> {
             /// `optional EventType event_type = 1`
             #[inline]
             pub fn event_type(&self) -> Option<named_rule::EventType> {
-                pz::last::<pz::kind::Enum<_>>(self.0, 1)
+                self.0.last::<pz::kind::Enum<_>>(1)
             }
 
             /// `optional fixed64 content_trigger_name_hash = 2`
             #[inline]
             pub fn content_trigger_name_hash(&self) -> Option<u64> {
-                pz::last::<pz::kind::Fixed64>(self.0, 2)
+                self.0.last::<pz::kind::Fixed64>(2)
             }
         }
 

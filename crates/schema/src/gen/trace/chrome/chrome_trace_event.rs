@@ -7,6 +7,8 @@ pz::message! {
     writer ChromeTracedValueWriter;
     /// The fields of an encoded `perfetto.protos.ChromeTracedValue`.
     reader ChromeTracedValueReader;
+    decoder ChromeTracedValueDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl ChromeTracedValueWriter<'_> {
@@ -65,53 +67,53 @@ impl ChromeTracedValueWriter<'_> {
     }
 }
 
-impl<'a> ChromeTracedValueReader<'a> {
+impl<'a, I: pz::Lookup> ChromeTracedValueReader<'a, I> {
     /// `optional NestedType nested_type = 1`
     #[inline]
     pub fn nested_type(&self) -> Option<chrome_traced_value::NestedType> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `repeated string dict_keys = 2`
     #[inline]
     pub fn dict_keys(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `repeated ChromeTracedValue dict_values = 3`
     #[inline]
     pub fn dict_values(&self) -> pz::Messages<'a, ChromeTracedValueReader<'a>> {
-        pz::messages(self.0, 3)
+        self.0.messages(3)
     }
 
     /// `repeated ChromeTracedValue array_values = 4`
     #[inline]
     pub fn array_values(&self) -> pz::Messages<'a, ChromeTracedValueReader<'a>> {
-        pz::messages(self.0, 4)
+        self.0.messages(4)
     }
 
     /// `optional int32 int_value = 5`
     #[inline]
     pub fn int_value(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional double double_value = 6`
     #[inline]
     pub fn double_value(&self) -> Option<f64> {
-        pz::last::<pz::kind::Double>(self.0, 6)
+        self.0.last::<pz::kind::Double>(6)
     }
 
     /// `optional bool bool_value = 7`
     #[inline]
     pub fn bool_value(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 7)
+        self.0.last::<pz::kind::Bool>(7)
     }
 
     /// `optional string string_value = 8`
     #[inline]
     pub fn string_value(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 8)
+        self.0.last::<pz::kind::Bytes>(8)
     }
 }
 
@@ -146,6 +148,8 @@ pz::message! {
     writer ChromeStringTableEntryWriter;
     /// The fields of an encoded `perfetto.protos.ChromeStringTableEntry`.
     reader ChromeStringTableEntryReader;
+    decoder ChromeStringTableEntryDecoder;
+    fields 1, 2;
 }
 
 impl ChromeStringTableEntryWriter<'_> {
@@ -164,17 +168,17 @@ impl ChromeStringTableEntryWriter<'_> {
     }
 }
 
-impl<'a> ChromeStringTableEntryReader<'a> {
+impl<'a, I: pz::Lookup> ChromeStringTableEntryReader<'a, I> {
     /// `optional string value = 1`
     #[inline]
     pub fn value(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 index = 2`
     #[inline]
     pub fn index(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 }
 
@@ -193,6 +197,8 @@ pz::message! {
     writer ChromeTraceEventWriter;
     /// The fields of an encoded `perfetto.protos.ChromeTraceEvent`.
     reader ChromeTraceEventReader;
+    decoder ChromeTraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16;
 }
 
 impl ChromeTraceEventWriter<'_> {
@@ -308,101 +314,101 @@ impl ChromeTraceEventWriter<'_> {
     }
 }
 
-impl<'a> ChromeTraceEventReader<'a> {
+impl<'a, I: pz::Lookup> ChromeTraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int64 timestamp = 2`
     #[inline]
     pub fn timestamp(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 
     /// `optional int32 phase = 3`
     #[inline]
     pub fn phase(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 thread_id = 4`
     #[inline]
     pub fn thread_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int64 duration = 5`
     #[inline]
     pub fn duration(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 
     /// `optional int64 thread_duration = 6`
     #[inline]
     pub fn thread_duration(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 6)
+        self.0.last::<pz::kind::Int64>(6)
     }
 
     /// `optional string scope = 7`
     #[inline]
     pub fn scope(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 
     /// `optional uint64 id = 8`
     #[inline]
     pub fn id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 
     /// `optional uint32 flags = 9`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional string category_group_name = 10`
     #[inline]
     pub fn category_group_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 10)
+        self.0.last::<pz::kind::Bytes>(10)
     }
 
     /// `optional int32 process_id = 11`
     #[inline]
     pub fn process_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 11)
+        self.0.last::<pz::kind::Int32>(11)
     }
 
     /// `optional int64 thread_timestamp = 12`
     #[inline]
     pub fn thread_timestamp(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 12)
+        self.0.last::<pz::kind::Int64>(12)
     }
 
     /// `optional uint64 bind_id = 13`
     #[inline]
     pub fn bind_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 13)
+        self.0.last::<pz::kind::Uint64>(13)
     }
 
     /// `repeated Arg args = 14`
     #[inline]
     pub fn args(&self) -> pz::Messages<'a, chrome_trace_event::ArgReader<'a>> {
-        pz::messages(self.0, 14)
+        self.0.messages(14)
     }
 
     /// `optional uint32 name_index = 15`
     #[inline]
     pub fn name_index(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 15)
+        self.0.last::<pz::kind::Uint32>(15)
     }
 
     /// `optional uint32 category_group_name_index = 16`
     #[inline]
     pub fn category_group_name_index(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 16)
+        self.0.last::<pz::kind::Uint32>(16)
     }
 }
 
@@ -436,6 +442,8 @@ pub mod chrome_trace_event {
         writer ArgWriter;
         /// The fields of an encoded `perfetto.protos.ChromeTraceEvent.Arg`.
         reader ArgReader;
+        decoder ArgDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
     }
 
     impl ArgWriter<'_> {
@@ -509,65 +517,71 @@ pub mod chrome_trace_event {
         }
     }
 
-    impl<'a> ArgReader<'a> {
+    impl<'a, I: pz::Lookup> ArgReader<'a, I> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `bool bool_value = 2`, one of `value`
         #[inline]
         pub fn bool_value(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 2)
+            self.0.last::<pz::kind::Bool>(2)
         }
 
         /// `uint64 uint_value = 3`, one of `value`
         #[inline]
         pub fn uint_value(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 3)
+            self.0.last::<pz::kind::Uint64>(3)
         }
 
         /// `int64 int_value = 4`, one of `value`
         #[inline]
         pub fn int_value(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 4)
+            self.0.last::<pz::kind::Int64>(4)
         }
 
         /// `double double_value = 5`, one of `value`
         #[inline]
         pub fn double_value(&self) -> Option<f64> {
-            pz::last::<pz::kind::Double>(self.0, 5)
+            self.0.last::<pz::kind::Double>(5)
         }
 
         /// `string string_value = 6`, one of `value`
         #[inline]
         pub fn string_value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 6)
+            self.0.last::<pz::kind::Bytes>(6)
         }
 
         /// `uint64 pointer_value = 7`, one of `value`
         #[inline]
         pub fn pointer_value(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 7)
+            self.0.last::<pz::kind::Uint64>(7)
         }
 
         /// `string json_value = 8`, one of `value`
         #[inline]
         pub fn json_value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 8)
+            self.0.last::<pz::kind::Bytes>(8)
         }
 
         /// `optional uint32 name_index = 9`
         #[inline]
         pub fn name_index(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 9)
+            self.0.last::<pz::kind::Uint32>(9)
         }
 
         /// `ChromeTracedValue traced_value = 10`, one of `value`
         #[inline]
         pub fn traced_value(&self) -> Option<crate::ChromeTracedValueReader<'a>> {
-            pz::last_message(self.0, 10)
+            self.0.message(10)
+        }
+
+        /// The member of `oneof value` that counts, which is the one that comes last.
+        #[inline]
+        pub fn value(&self) -> Option<pz::Field<'a>> {
+            self.0.last_of(&[2, 3, 4, 5, 6, 7, 8, 10])
         }
     }
 
@@ -595,6 +609,8 @@ pz::message! {
     writer ChromeMetadataWriter;
     /// The fields of an encoded `perfetto.protos.ChromeMetadata`.
     reader ChromeMetadataReader;
+    decoder ChromeMetadataDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl ChromeMetadataWriter<'_> {
@@ -634,35 +650,41 @@ impl ChromeMetadataWriter<'_> {
     }
 }
 
-impl<'a> ChromeMetadataReader<'a> {
+impl<'a, I: pz::Lookup> ChromeMetadataReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `string string_value = 2`, one of `value`
     #[inline]
     pub fn string_value(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `bool bool_value = 3`, one of `value`
     #[inline]
     pub fn bool_value(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 
     /// `int64 int_value = 4`, one of `value`
     #[inline]
     pub fn int_value(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 
     /// `string json_value = 5`, one of `value`
     #[inline]
     pub fn json_value(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
+    }
+
+    /// The member of `oneof value` that counts, which is the one that comes last.
+    #[inline]
+    pub fn value(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[2, 3, 4, 5])
     }
 }
 
@@ -684,6 +706,8 @@ pz::message! {
     writer ChromeLegacyJsonTraceWriter;
     /// The fields of an encoded `perfetto.protos.ChromeLegacyJsonTrace`.
     reader ChromeLegacyJsonTraceReader;
+    decoder ChromeLegacyJsonTraceDecoder;
+    fields 1, 2;
 }
 
 impl ChromeLegacyJsonTraceWriter<'_> {
@@ -702,17 +726,17 @@ impl ChromeLegacyJsonTraceWriter<'_> {
     }
 }
 
-impl<'a> ChromeLegacyJsonTraceReader<'a> {
+impl<'a, I: pz::Lookup> ChromeLegacyJsonTraceReader<'a, I> {
     /// `optional TraceType type = 1`
     #[inline]
     pub fn r#type(&self) -> Option<chrome_legacy_json_trace::TraceType> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `optional string data = 2`
     #[inline]
     pub fn data(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 
@@ -741,6 +765,8 @@ pz::message! {
     writer ChromeEventBundleWriter;
     /// The fields of an encoded `perfetto.protos.ChromeEventBundle`.
     reader ChromeEventBundleReader;
+    decoder ChromeEventBundleDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl ChromeEventBundleWriter<'_> {
@@ -776,35 +802,35 @@ impl ChromeEventBundleWriter<'_> {
     }
 }
 
-impl<'a> ChromeEventBundleReader<'a> {
+impl<'a, I: pz::Lookup> ChromeEventBundleReader<'a, I> {
     /// `repeated ChromeTraceEvent trace_events = 1`, deprecated
     #[inline]
     pub fn trace_events(&self) -> pz::Messages<'a, ChromeTraceEventReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `repeated ChromeMetadata metadata = 2`
     #[inline]
     pub fn metadata(&self) -> pz::Messages<'a, ChromeMetadataReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `repeated ChromeStringTableEntry string_table = 3`, deprecated
     #[inline]
     pub fn string_table(&self) -> pz::Messages<'a, ChromeStringTableEntryReader<'a>> {
-        pz::messages(self.0, 3)
+        self.0.messages(3)
     }
 
     /// `repeated string legacy_ftrace_output = 4`
     #[inline]
     pub fn legacy_ftrace_output(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 4)
+        self.0.repeated(4)
     }
 
     /// `repeated ChromeLegacyJsonTrace legacy_json_trace = 5`
     #[inline]
     pub fn legacy_json_trace(&self) -> pz::Messages<'a, ChromeLegacyJsonTraceReader<'a>> {
-        pz::messages(self.0, 5)
+        self.0.messages(5)
     }
 }
 

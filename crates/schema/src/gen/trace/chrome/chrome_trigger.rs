@@ -7,6 +7,8 @@ pz::message! {
     writer ChromeTriggerWriter;
     /// The fields of an encoded `perfetto.protos.ChromeTrigger`.
     reader ChromeTriggerReader;
+    decoder ChromeTriggerDecoder;
+    fields 1, 2, 3;
 }
 
 impl ChromeTriggerWriter<'_> {
@@ -32,23 +34,23 @@ impl ChromeTriggerWriter<'_> {
     }
 }
 
-impl<'a> ChromeTriggerReader<'a> {
+impl<'a, I: pz::Lookup> ChromeTriggerReader<'a, I> {
     /// `optional string trigger_name = 1`
     #[inline]
     pub fn trigger_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional fixed32 trigger_name_hash = 2`
     #[inline]
     pub fn trigger_name_hash(&self) -> Option<u32> {
-        pz::last::<pz::kind::Fixed32>(self.0, 2)
+        self.0.last::<pz::kind::Fixed32>(2)
     }
 
     /// `optional fixed64 flow_id = 3`
     #[inline]
     pub fn flow_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Fixed64>(self.0, 3)
+        self.0.last::<pz::kind::Fixed64>(3)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer V8StringWriter;
     /// The fields of an encoded `perfetto.protos.V8String`.
     reader V8StringReader;
+    decoder V8StringDecoder;
+    fields 1, 2, 3;
 }
 
 impl V8StringWriter<'_> {
@@ -32,23 +34,29 @@ impl V8StringWriter<'_> {
     }
 }
 
-impl<'a> V8StringReader<'a> {
+impl<'a, I: pz::Lookup> V8StringReader<'a, I> {
     /// `bytes latin1 = 1`, one of `encoded_string`
     #[inline]
     pub fn latin1(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `bytes utf16_le = 2`, one of `encoded_string`
     #[inline]
     pub fn utf16_le(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `bytes utf16_be = 3`, one of `encoded_string`
     #[inline]
     pub fn utf16_be(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
+    }
+
+    /// The member of `oneof encoded_string` that counts, which is the one that comes last.
+    #[inline]
+    pub fn encoded_string(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[1, 2, 3])
     }
 }
 
@@ -68,6 +76,8 @@ pz::message! {
     writer InternedV8StringWriter;
     /// The fields of an encoded `perfetto.protos.InternedV8String`.
     reader InternedV8StringReader;
+    decoder InternedV8StringDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl InternedV8StringWriter<'_> {
@@ -100,29 +110,35 @@ impl InternedV8StringWriter<'_> {
     }
 }
 
-impl<'a> InternedV8StringReader<'a> {
+impl<'a, I: pz::Lookup> InternedV8StringReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `bytes latin1 = 2`, one of `encoded_string`
     #[inline]
     pub fn latin1(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `bytes utf16_le = 3`, one of `encoded_string`
     #[inline]
     pub fn utf16_le(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `bytes utf16_be = 4`, one of `encoded_string`
     #[inline]
     pub fn utf16_be(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
+    }
+
+    /// The member of `oneof encoded_string` that counts, which is the one that comes last.
+    #[inline]
+    pub fn encoded_string(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[2, 3, 4])
     }
 }
 
@@ -143,6 +159,8 @@ pz::message! {
     writer InternedV8JsScriptWriter;
     /// The fields of an encoded `perfetto.protos.InternedV8JsScript`.
     reader InternedV8JsScriptReader;
+    decoder InternedV8JsScriptDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl InternedV8JsScriptWriter<'_> {
@@ -180,35 +198,35 @@ impl InternedV8JsScriptWriter<'_> {
     }
 }
 
-impl<'a> InternedV8JsScriptReader<'a> {
+impl<'a, I: pz::Lookup> InternedV8JsScriptReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int32 script_id = 2`
     #[inline]
     pub fn script_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional Type type = 3`
     #[inline]
     pub fn r#type(&self) -> Option<interned_v8_js_script::Type> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 3)
+        self.0.last::<pz::kind::Enum<_>>(3)
     }
 
     /// `optional V8String name = 4`
     #[inline]
     pub fn name(&self) -> Option<V8StringReader<'a>> {
-        pz::last_message(self.0, 4)
+        self.0.message(4)
     }
 
     /// `optional V8String source = 5`
     #[inline]
     pub fn source(&self) -> Option<V8StringReader<'a>> {
-        pz::last_message(self.0, 5)
+        self.0.message(5)
     }
 }
 
@@ -245,6 +263,8 @@ pz::message! {
     writer InternedV8WasmScriptWriter;
     /// The fields of an encoded `perfetto.protos.InternedV8WasmScript`.
     reader InternedV8WasmScriptReader;
+    decoder InternedV8WasmScriptDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl InternedV8WasmScriptWriter<'_> {
@@ -277,29 +297,29 @@ impl InternedV8WasmScriptWriter<'_> {
     }
 }
 
-impl<'a> InternedV8WasmScriptReader<'a> {
+impl<'a, I: pz::Lookup> InternedV8WasmScriptReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int32 script_id = 2`
     #[inline]
     pub fn script_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional string url = 3`
     #[inline]
     pub fn url(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional bytes wire_bytes = 4`
     #[inline]
     pub fn wire_bytes(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 }
 
@@ -320,6 +340,8 @@ pz::message! {
     writer InternedV8JsFunctionWriter;
     /// The fields of an encoded `perfetto.protos.InternedV8JsFunction`.
     reader InternedV8JsFunctionReader;
+    decoder InternedV8JsFunctionDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl InternedV8JsFunctionWriter<'_> {
@@ -380,53 +402,53 @@ impl InternedV8JsFunctionWriter<'_> {
     }
 }
 
-impl<'a> InternedV8JsFunctionReader<'a> {
+impl<'a, I: pz::Lookup> InternedV8JsFunctionReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 v8_js_function_name_iid = 2`
     #[inline]
     pub fn v8_js_function_name_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 v8_js_script_iid = 3`
     #[inline]
     pub fn v8_js_script_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional bool is_toplevel = 4`
     #[inline]
     pub fn is_toplevel(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 4)
+        self.0.last::<pz::kind::Bool>(4)
     }
 
     /// `optional Kind kind = 5`
     #[inline]
     pub fn kind(&self) -> Option<interned_v8_js_function::Kind> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 5)
+        self.0.last::<pz::kind::Enum<_>>(5)
     }
 
     /// `optional uint32 byte_offset = 6`
     #[inline]
     pub fn byte_offset(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 line = 7`
     #[inline]
     pub fn line(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 column = 8`
     #[inline]
     pub fn column(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 }
 
@@ -487,6 +509,8 @@ pz::message! {
     writer InternedV8IsolateWriter;
     /// The fields of an encoded `perfetto.protos.InternedV8Isolate`.
     reader InternedV8IsolateReader;
+    decoder InternedV8IsolateDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl InternedV8IsolateWriter<'_> {
@@ -532,41 +556,41 @@ impl InternedV8IsolateWriter<'_> {
     }
 }
 
-impl<'a> InternedV8IsolateReader<'a> {
+impl<'a, I: pz::Lookup> InternedV8IsolateReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 pid = 2`
     #[inline]
     pub fn pid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 isolate_id = 3`
     #[inline]
     pub fn isolate_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional CodeRange code_range = 4`
     #[inline]
     pub fn code_range(&self) -> Option<interned_v8_isolate::CodeRangeReader<'a>> {
-        pz::last_message(self.0, 4)
+        self.0.message(4)
     }
 
     /// `optional uint64 embedded_blob_code_start_address = 5`
     #[inline]
     pub fn embedded_blob_code_start_address(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint64 embedded_blob_code_size = 6`
     #[inline]
     pub fn embedded_blob_code_size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 }
 
@@ -590,6 +614,8 @@ pub mod interned_v8_isolate {
         writer CodeRangeWriter;
         /// The fields of an encoded `perfetto.protos.InternedV8Isolate.CodeRange`.
         reader CodeRangeReader;
+        decoder CodeRangeDecoder;
+        fields 1, 2, 3, 4;
     }
 
     impl CodeRangeWriter<'_> {
@@ -622,29 +648,29 @@ pub mod interned_v8_isolate {
         }
     }
 
-    impl<'a> CodeRangeReader<'a> {
+    impl<'a, I: pz::Lookup> CodeRangeReader<'a, I> {
         /// `optional uint64 base_address = 1`
         #[inline]
         pub fn base_address(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional uint64 size = 2`
         #[inline]
         pub fn size(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
 
         /// `optional uint64 embedded_blob_code_copy_start_address = 3`
         #[inline]
         pub fn embedded_blob_code_copy_start_address(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 3)
+            self.0.last::<pz::kind::Uint64>(3)
         }
 
         /// `optional bool is_process_wide = 4`
         #[inline]
         pub fn is_process_wide(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 4)
+            self.0.last::<pz::kind::Bool>(4)
         }
     }
 
@@ -666,6 +692,8 @@ pz::message! {
     writer V8JsCodeWriter;
     /// The fields of an encoded `perfetto.protos.V8JsCode`.
     reader V8JsCodeReader;
+    decoder V8JsCodeDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11;
 }
 
 impl V8JsCodeWriter<'_> {
@@ -747,71 +775,83 @@ impl V8JsCodeWriter<'_> {
     }
 }
 
-impl<'a> V8JsCodeReader<'a> {
+impl<'a, I: pz::Lookup> V8JsCodeReader<'a, I> {
     /// `optional uint64 v8_isolate_iid = 1`
     #[inline]
     pub fn v8_isolate_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 tid = 2`
     #[inline]
     pub fn tid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 v8_js_function_iid = 3`
     #[inline]
     pub fn v8_js_function_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional Tier tier = 4`
     #[inline]
     pub fn tier(&self) -> Option<v8_js_code::Tier> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 4)
+        self.0.last::<pz::kind::Enum<_>>(4)
     }
 
     /// `optional uint64 instruction_start = 5`
     #[inline]
     pub fn instruction_start(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint64 instruction_size_bytes = 6`
     #[inline]
     pub fn instruction_size_bytes(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `bytes machine_code = 7`, one of `instructions`
     #[inline]
     pub fn machine_code(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 
     /// `bytes bytecode = 8`, one of `instructions`
     #[inline]
     pub fn bytecode(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 8)
+        self.0.last::<pz::kind::Bytes>(8)
     }
 
     /// `bytes source_positions = 9`, one of `source_map`
     #[inline]
     pub fn source_positions(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 9)
+        self.0.last::<pz::kind::Bytes>(9)
     }
 
     /// `bytes bytecode_positions = 10`, one of `source_map`
     #[inline]
     pub fn bytecode_positions(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 10)
+        self.0.last::<pz::kind::Bytes>(10)
     }
 
     /// `bytes inlined_bytecode_positions = 11`, one of `source_map`
     #[inline]
     pub fn inlined_bytecode_positions(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 11)
+        self.0.last::<pz::kind::Bytes>(11)
+    }
+
+    /// The member of `oneof instructions` that counts, which is the one that comes last.
+    #[inline]
+    pub fn instructions(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[7, 8])
+    }
+
+    /// The member of `oneof source_map` that counts, which is the one that comes last.
+    #[inline]
+    pub fn source_map(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[9, 10, 11])
     }
 }
 
@@ -853,6 +893,8 @@ pz::message! {
     writer V8InternalCodeWriter;
     /// The fields of an encoded `perfetto.protos.V8InternalCode`.
     reader V8InternalCodeReader;
+    decoder V8InternalCodeDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl V8InternalCodeWriter<'_> {
@@ -913,53 +955,53 @@ impl V8InternalCodeWriter<'_> {
     }
 }
 
-impl<'a> V8InternalCodeReader<'a> {
+impl<'a, I: pz::Lookup> V8InternalCodeReader<'a, I> {
     /// `optional uint64 v8_isolate_iid = 1`
     #[inline]
     pub fn v8_isolate_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 tid = 2`
     #[inline]
     pub fn tid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional string name = 3`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional Type type = 4`
     #[inline]
     pub fn r#type(&self) -> Option<v8_internal_code::Type> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 4)
+        self.0.last::<pz::kind::Enum<_>>(4)
     }
 
     /// `optional int32 builtin_id = 5`
     #[inline]
     pub fn builtin_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional uint64 instruction_start = 6`
     #[inline]
     pub fn instruction_start(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional uint64 instruction_size_bytes = 7`
     #[inline]
     pub fn instruction_size_bytes(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional bytes machine_code = 8`
     #[inline]
     pub fn machine_code(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 8)
+        self.0.last::<pz::kind::Bytes>(8)
     }
 }
 
@@ -1002,6 +1044,8 @@ pz::message! {
     writer V8WasmCodeWriter;
     /// The fields of an encoded `perfetto.protos.V8WasmCode`.
     reader V8WasmCodeReader;
+    decoder V8WasmCodeDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9;
 }
 
 impl V8WasmCodeWriter<'_> {
@@ -1069,59 +1113,59 @@ impl V8WasmCodeWriter<'_> {
     }
 }
 
-impl<'a> V8WasmCodeReader<'a> {
+impl<'a, I: pz::Lookup> V8WasmCodeReader<'a, I> {
     /// `optional uint64 v8_isolate_iid = 1`
     #[inline]
     pub fn v8_isolate_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 tid = 2`
     #[inline]
     pub fn tid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 v8_wasm_script_iid = 3`
     #[inline]
     pub fn v8_wasm_script_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional string function_name = 4`
     #[inline]
     pub fn function_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional Tier tier = 5`
     #[inline]
     pub fn tier(&self) -> Option<v8_wasm_code::Tier> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 5)
+        self.0.last::<pz::kind::Enum<_>>(5)
     }
 
     /// `optional int32 code_offset_in_module = 6`
     #[inline]
     pub fn code_offset_in_module(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional uint64 instruction_start = 7`
     #[inline]
     pub fn instruction_start(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional uint64 instruction_size_bytes = 8`
     #[inline]
     pub fn instruction_size_bytes(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 
     /// `optional bytes machine_code = 9`
     #[inline]
     pub fn machine_code(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 9)
+        self.0.last::<pz::kind::Bytes>(9)
     }
 }
 
@@ -1158,6 +1202,8 @@ pz::message! {
     writer V8RegExpCodeWriter;
     /// The fields of an encoded `perfetto.protos.V8RegExpCode`.
     reader V8RegExpCodeReader;
+    decoder V8RegExpCodeDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl V8RegExpCodeWriter<'_> {
@@ -1203,41 +1249,41 @@ impl V8RegExpCodeWriter<'_> {
     }
 }
 
-impl<'a> V8RegExpCodeReader<'a> {
+impl<'a, I: pz::Lookup> V8RegExpCodeReader<'a, I> {
     /// `optional uint64 v8_isolate_iid = 1`
     #[inline]
     pub fn v8_isolate_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 tid = 2`
     #[inline]
     pub fn tid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional V8String pattern = 3`
     #[inline]
     pub fn pattern(&self) -> Option<V8StringReader<'a>> {
-        pz::last_message(self.0, 3)
+        self.0.message(3)
     }
 
     /// `optional uint64 instruction_start = 4`
     #[inline]
     pub fn instruction_start(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 instruction_size_bytes = 5`
     #[inline]
     pub fn instruction_size_bytes(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional bytes machine_code = 6`
     #[inline]
     pub fn machine_code(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 }
 
@@ -1260,6 +1306,8 @@ pz::message! {
     writer V8CodeMoveWriter;
     /// The fields of an encoded `perfetto.protos.V8CodeMove`.
     reader V8CodeMoveReader;
+    decoder V8CodeMoveDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl V8CodeMoveWriter<'_> {
@@ -1313,47 +1361,53 @@ impl V8CodeMoveWriter<'_> {
     }
 }
 
-impl<'a> V8CodeMoveReader<'a> {
+impl<'a, I: pz::Lookup> V8CodeMoveReader<'a, I> {
     /// `optional uint64 isolate_iid = 1`
     #[inline]
     pub fn isolate_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 tid = 2`
     #[inline]
     pub fn tid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 from_instruction_start_address = 3`
     #[inline]
     pub fn from_instruction_start_address(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 to_instruction_start_address = 4`
     #[inline]
     pub fn to_instruction_start_address(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 instruction_size_bytes = 5`
     #[inline]
     pub fn instruction_size_bytes(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `bytes to_machine_code = 6`, one of `to_instructions`
     #[inline]
     pub fn to_machine_code(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 
     /// `bytes to_bytecode = 7`, one of `to_instructions`
     #[inline]
     pub fn to_bytecode(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
+    }
+
+    /// The member of `oneof to_instructions` that counts, which is the one that comes last.
+    #[inline]
+    pub fn to_instructions(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[6, 7])
     }
 }
 
@@ -1377,6 +1431,8 @@ pz::message! {
     writer V8CodeDefaultsWriter;
     /// The fields of an encoded `perfetto.protos.V8CodeDefaults`.
     reader V8CodeDefaultsReader;
+    decoder V8CodeDefaultsDecoder;
+    fields 1;
 }
 
 impl V8CodeDefaultsWriter<'_> {
@@ -1388,11 +1444,11 @@ impl V8CodeDefaultsWriter<'_> {
     }
 }
 
-impl<'a> V8CodeDefaultsReader<'a> {
+impl<'a, I: pz::Lookup> V8CodeDefaultsReader<'a, I> {
     /// `optional uint32 tid = 1`
     #[inline]
     pub fn tid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 

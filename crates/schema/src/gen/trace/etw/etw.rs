@@ -7,6 +7,8 @@ pz::message! {
     writer CSwitchEtwEventWriter;
     /// The fields of an encoded `perfetto.protos.CSwitchEtwEvent`.
     reader CSwitchEtwEventReader;
+    decoder CSwitchEtwEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13;
 }
 
 impl CSwitchEtwEventWriter<'_> {
@@ -102,83 +104,101 @@ impl CSwitchEtwEventWriter<'_> {
     }
 }
 
-impl<'a> CSwitchEtwEventReader<'a> {
+impl<'a, I: pz::Lookup> CSwitchEtwEventReader<'a, I> {
     /// `optional uint32 new_thread_id = 1`
     #[inline]
     pub fn new_thread_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 old_thread_id = 2`
     #[inline]
     pub fn old_thread_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional sint32 new_thread_priority = 3`
     #[inline]
     pub fn new_thread_priority(&self) -> Option<i32> {
-        pz::last::<pz::kind::Sint32>(self.0, 3)
+        self.0.last::<pz::kind::Sint32>(3)
     }
 
     /// `optional sint32 old_thread_priority = 4`
     #[inline]
     pub fn old_thread_priority(&self) -> Option<i32> {
-        pz::last::<pz::kind::Sint32>(self.0, 4)
+        self.0.last::<pz::kind::Sint32>(4)
     }
 
     /// `optional uint32 previous_c_state = 5`
     #[inline]
     pub fn previous_c_state(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `OldThreadWaitReason old_thread_wait_reason = 6`, one of `old_thread_wait_reason_enum_or_int`
     #[inline]
     pub fn old_thread_wait_reason(&self) -> Option<c_switch_etw_event::OldThreadWaitReason> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 6)
+        self.0.last::<pz::kind::Enum<_>>(6)
     }
 
     /// `OldThreadWaitMode old_thread_wait_mode = 7`, one of `old_thread_wait_mode_enum_or_int`
     #[inline]
     pub fn old_thread_wait_mode(&self) -> Option<c_switch_etw_event::OldThreadWaitMode> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 7)
+        self.0.last::<pz::kind::Enum<_>>(7)
     }
 
     /// `OldThreadState old_thread_state = 8`, one of `old_thread_state_enum_or_int`
     #[inline]
     pub fn old_thread_state(&self) -> Option<c_switch_etw_event::OldThreadState> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 8)
+        self.0.last::<pz::kind::Enum<_>>(8)
     }
 
     /// `optional sint32 old_thread_wait_ideal_processor = 9`
     #[inline]
     pub fn old_thread_wait_ideal_processor(&self) -> Option<i32> {
-        pz::last::<pz::kind::Sint32>(self.0, 9)
+        self.0.last::<pz::kind::Sint32>(9)
     }
 
     /// `optional uint32 new_thread_wait_time = 10`
     #[inline]
     pub fn new_thread_wait_time(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `int32 old_thread_wait_reason_int = 11`, one of `old_thread_wait_reason_enum_or_int`
     #[inline]
     pub fn old_thread_wait_reason_int(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 11)
+        self.0.last::<pz::kind::Int32>(11)
     }
 
     /// `int32 old_thread_wait_mode_int = 12`, one of `old_thread_wait_mode_enum_or_int`
     #[inline]
     pub fn old_thread_wait_mode_int(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 12)
+        self.0.last::<pz::kind::Int32>(12)
     }
 
     /// `sint32 old_thread_state_int = 13`, one of `old_thread_state_enum_or_int`
     #[inline]
     pub fn old_thread_state_int(&self) -> Option<i32> {
-        pz::last::<pz::kind::Sint32>(self.0, 13)
+        self.0.last::<pz::kind::Sint32>(13)
+    }
+
+    /// The member of `oneof old_thread_wait_reason_enum_or_int` that counts, which is the one that comes last.
+    #[inline]
+    pub fn old_thread_wait_reason_enum_or_int(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[6, 11])
+    }
+
+    /// The member of `oneof old_thread_wait_mode_enum_or_int` that counts, which is the one that comes last.
+    #[inline]
+    pub fn old_thread_wait_mode_enum_or_int(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[7, 12])
+    }
+
+    /// The member of `oneof old_thread_state_enum_or_int` that counts, which is the one that comes last.
+    #[inline]
+    pub fn old_thread_state_enum_or_int(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[8, 13])
     }
 }
 
@@ -276,6 +296,8 @@ pz::message! {
     writer ReadyThreadEtwEventWriter;
     /// The fields of an encoded `perfetto.protos.ReadyThreadEtwEvent`.
     reader ReadyThreadEtwEventReader;
+    decoder ReadyThreadEtwEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl ReadyThreadEtwEventWriter<'_> {
@@ -322,41 +344,53 @@ impl ReadyThreadEtwEventWriter<'_> {
     }
 }
 
-impl<'a> ReadyThreadEtwEventReader<'a> {
+impl<'a, I: pz::Lookup> ReadyThreadEtwEventReader<'a, I> {
     /// `optional uint32 t_thread_id = 1`
     #[inline]
     pub fn t_thread_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `AdjustReason adjust_reason = 2`, one of `adjust_reason_enum_or_int`
     #[inline]
     pub fn adjust_reason(&self) -> Option<ready_thread_etw_event::AdjustReason> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 2)
+        self.0.last::<pz::kind::Enum<_>>(2)
     }
 
     /// `optional sint32 adjust_increment = 3`
     #[inline]
     pub fn adjust_increment(&self) -> Option<i32> {
-        pz::last::<pz::kind::Sint32>(self.0, 3)
+        self.0.last::<pz::kind::Sint32>(3)
     }
 
     /// `TraceFlag flag = 4`, one of `flag_enum_or_int`
     #[inline]
     pub fn flag(&self) -> Option<ready_thread_etw_event::TraceFlag> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 4)
+        self.0.last::<pz::kind::Enum<_>>(4)
     }
 
     /// `int32 adjust_reason_int = 5`, one of `adjust_reason_enum_or_int`
     #[inline]
     pub fn adjust_reason_int(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `int32 flag_int = 6`, one of `flag_enum_or_int`
     #[inline]
     pub fn flag_int(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
+    }
+
+    /// The member of `oneof adjust_reason_enum_or_int` that counts, which is the one that comes last.
+    #[inline]
+    pub fn adjust_reason_enum_or_int(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[2, 5])
+    }
+
+    /// The member of `oneof flag_enum_or_int` that counts, which is the one that comes last.
+    #[inline]
+    pub fn flag_enum_or_int(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[4, 6])
     }
 }
 
@@ -400,6 +434,8 @@ pz::message! {
     writer MemInfoEtwEventWriter;
     /// The fields of an encoded `perfetto.protos.MemInfoEtwEvent`.
     reader MemInfoEtwEventReader;
+    decoder MemInfoEtwEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13;
 }
 
 impl MemInfoEtwEventWriter<'_> {
@@ -495,83 +531,83 @@ impl MemInfoEtwEventWriter<'_> {
     }
 }
 
-impl<'a> MemInfoEtwEventReader<'a> {
+impl<'a, I: pz::Lookup> MemInfoEtwEventReader<'a, I> {
     /// `optional uint32 priority_levels = 1`
     #[inline]
     pub fn priority_levels(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint64 zero_page_count = 2`
     #[inline]
     pub fn zero_page_count(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 free_page_count = 3`
     #[inline]
     pub fn free_page_count(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 modified_page_count = 4`
     #[inline]
     pub fn modified_page_count(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 modified_no_write_page_count = 5`
     #[inline]
     pub fn modified_no_write_page_count(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint64 bad_page_count = 6`
     #[inline]
     pub fn bad_page_count(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `repeated uint64 standby_page_counts = 7`
     #[inline]
     pub fn standby_page_counts(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 7)
+        self.0.repeated(7)
     }
 
     /// `repeated uint64 repurposed_page_counts = 8`
     #[inline]
     pub fn repurposed_page_counts(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 8)
+        self.0.repeated(8)
     }
 
     /// `optional uint64 modified_page_count_page_file = 9`
     #[inline]
     pub fn modified_page_count_page_file(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 9)
+        self.0.last::<pz::kind::Uint64>(9)
     }
 
     /// `optional uint64 paged_pool_page_count = 10`
     #[inline]
     pub fn paged_pool_page_count(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 10)
+        self.0.last::<pz::kind::Uint64>(10)
     }
 
     /// `optional uint64 non_paged_pool_page_count = 11`
     #[inline]
     pub fn non_paged_pool_page_count(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 11)
+        self.0.last::<pz::kind::Uint64>(11)
     }
 
     /// `optional uint64 mdl_page_count = 12`
     #[inline]
     pub fn mdl_page_count(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 12)
+        self.0.last::<pz::kind::Uint64>(12)
     }
 
     /// `optional uint64 commit_page_count = 13`
     #[inline]
     pub fn commit_page_count(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 13)
+        self.0.last::<pz::kind::Uint64>(13)
     }
 }
 
@@ -601,6 +637,8 @@ pz::message! {
     writer FileIoCreateEtwEventWriter;
     /// The fields of an encoded `perfetto.protos.FileIoCreateEtwEvent`.
     reader FileIoCreateEtwEventReader;
+    decoder FileIoCreateEtwEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl FileIoCreateEtwEventWriter<'_> {
@@ -654,47 +692,47 @@ impl FileIoCreateEtwEventWriter<'_> {
     }
 }
 
-impl<'a> FileIoCreateEtwEventReader<'a> {
+impl<'a, I: pz::Lookup> FileIoCreateEtwEventReader<'a, I> {
     /// `optional uint64 irp_ptr = 1`
     #[inline]
     pub fn irp_ptr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 file_object = 2`
     #[inline]
     pub fn file_object(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 ttid = 3`
     #[inline]
     pub fn ttid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 create_options = 4`
     #[inline]
     pub fn create_options(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 file_attributes = 5`
     #[inline]
     pub fn file_attributes(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 share_access = 6`
     #[inline]
     pub fn share_access(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional string open_path = 7`
     #[inline]
     pub fn open_path(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 }
 
@@ -718,6 +756,8 @@ pz::message! {
     writer FileIoDirEnumEtwEventWriter;
     /// The fields of an encoded `perfetto.protos.FileIoDirEnumEtwEvent`.
     reader FileIoDirEnumEtwEventReader;
+    decoder FileIoDirEnumEtwEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9;
 }
 
 impl FileIoDirEnumEtwEventWriter<'_> {
@@ -785,59 +825,59 @@ impl FileIoDirEnumEtwEventWriter<'_> {
     }
 }
 
-impl<'a> FileIoDirEnumEtwEventReader<'a> {
+impl<'a, I: pz::Lookup> FileIoDirEnumEtwEventReader<'a, I> {
     /// `optional uint64 irp_ptr = 1`
     #[inline]
     pub fn irp_ptr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 file_object = 2`
     #[inline]
     pub fn file_object(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 file_key = 3`
     #[inline]
     pub fn file_key(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 ttid = 4`
     #[inline]
     pub fn ttid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 length = 5`
     #[inline]
     pub fn length(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 info_class = 6`
     #[inline]
     pub fn info_class(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 file_index = 7`
     #[inline]
     pub fn file_index(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional string file_name = 8`
     #[inline]
     pub fn file_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 8)
+        self.0.last::<pz::kind::Bytes>(8)
     }
 
     /// `optional uint32 opcode = 9`
     #[inline]
     pub fn opcode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 }
 
@@ -863,6 +903,8 @@ pz::message! {
     writer FileIoInfoEtwEventWriter;
     /// The fields of an encoded `perfetto.protos.FileIoInfoEtwEvent`.
     reader FileIoInfoEtwEventReader;
+    decoder FileIoInfoEtwEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl FileIoInfoEtwEventWriter<'_> {
@@ -916,47 +958,47 @@ impl FileIoInfoEtwEventWriter<'_> {
     }
 }
 
-impl<'a> FileIoInfoEtwEventReader<'a> {
+impl<'a, I: pz::Lookup> FileIoInfoEtwEventReader<'a, I> {
     /// `optional uint64 irp_ptr = 1`
     #[inline]
     pub fn irp_ptr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 file_object = 2`
     #[inline]
     pub fn file_object(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 file_key = 3`
     #[inline]
     pub fn file_key(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 extra_info = 4`
     #[inline]
     pub fn extra_info(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 ttid = 5`
     #[inline]
     pub fn ttid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 info_class = 6`
     #[inline]
     pub fn info_class(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 opcode = 7`
     #[inline]
     pub fn opcode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 }
 
@@ -980,6 +1022,8 @@ pz::message! {
     writer FileIoReadWriteEtwEventWriter;
     /// The fields of an encoded `perfetto.protos.FileIoReadWriteEtwEvent`.
     reader FileIoReadWriteEtwEventReader;
+    decoder FileIoReadWriteEtwEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl FileIoReadWriteEtwEventWriter<'_> {
@@ -1040,53 +1084,53 @@ impl FileIoReadWriteEtwEventWriter<'_> {
     }
 }
 
-impl<'a> FileIoReadWriteEtwEventReader<'a> {
+impl<'a, I: pz::Lookup> FileIoReadWriteEtwEventReader<'a, I> {
     /// `optional uint64 offset = 1`
     #[inline]
     pub fn offset(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 irp_ptr = 2`
     #[inline]
     pub fn irp_ptr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 file_object = 3`
     #[inline]
     pub fn file_object(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 file_key = 4`
     #[inline]
     pub fn file_key(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 ttid = 5`
     #[inline]
     pub fn ttid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 io_size = 6`
     #[inline]
     pub fn io_size(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 io_flags = 7`
     #[inline]
     pub fn io_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 opcode = 8`
     #[inline]
     pub fn opcode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 }
 
@@ -1111,6 +1155,8 @@ pz::message! {
     writer FileIoSimpleOpEtwEventWriter;
     /// The fields of an encoded `perfetto.protos.FileIoSimpleOpEtwEvent`.
     reader FileIoSimpleOpEtwEventReader;
+    decoder FileIoSimpleOpEtwEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl FileIoSimpleOpEtwEventWriter<'_> {
@@ -1150,35 +1196,35 @@ impl FileIoSimpleOpEtwEventWriter<'_> {
     }
 }
 
-impl<'a> FileIoSimpleOpEtwEventReader<'a> {
+impl<'a, I: pz::Lookup> FileIoSimpleOpEtwEventReader<'a, I> {
     /// `optional uint64 irp_ptr = 1`
     #[inline]
     pub fn irp_ptr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 file_object = 2`
     #[inline]
     pub fn file_object(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 file_key = 3`
     #[inline]
     pub fn file_key(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 ttid = 4`
     #[inline]
     pub fn ttid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 opcode = 5`
     #[inline]
     pub fn opcode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -1200,6 +1246,8 @@ pz::message! {
     writer FileIoOpEndEtwEventWriter;
     /// The fields of an encoded `perfetto.protos.FileIoOpEndEtwEvent`.
     reader FileIoOpEndEtwEventReader;
+    decoder FileIoOpEndEtwEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl FileIoOpEndEtwEventWriter<'_> {
@@ -1225,23 +1273,23 @@ impl FileIoOpEndEtwEventWriter<'_> {
     }
 }
 
-impl<'a> FileIoOpEndEtwEventReader<'a> {
+impl<'a, I: pz::Lookup> FileIoOpEndEtwEventReader<'a, I> {
     /// `optional uint64 irp_ptr = 1`
     #[inline]
     pub fn irp_ptr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 extra_info = 2`
     #[inline]
     pub fn extra_info(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nt_status = 3`
     #[inline]
     pub fn nt_status(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -1261,6 +1309,8 @@ pz::message! {
     writer FileIoPathOperationEtwEventWriter;
     /// The fields of an encoded `perfetto.protos.FileIoPathOperationEtwEvent`.
     reader FileIoPathOperationEtwEventReader;
+    decoder FileIoPathOperationEtwEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl FileIoPathOperationEtwEventWriter<'_> {
@@ -1321,53 +1371,53 @@ impl FileIoPathOperationEtwEventWriter<'_> {
     }
 }
 
-impl<'a> FileIoPathOperationEtwEventReader<'a> {
+impl<'a, I: pz::Lookup> FileIoPathOperationEtwEventReader<'a, I> {
     /// `optional uint64 irp_ptr = 1`
     #[inline]
     pub fn irp_ptr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 file_object = 2`
     #[inline]
     pub fn file_object(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 file_key = 3`
     #[inline]
     pub fn file_key(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 extra_info = 4`
     #[inline]
     pub fn extra_info(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 ttid = 5`
     #[inline]
     pub fn ttid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 info_class = 6`
     #[inline]
     pub fn info_class(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional string file_name = 7`
     #[inline]
     pub fn file_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 
     /// `optional uint32 opcode = 8`
     #[inline]
     pub fn opcode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 }
 
@@ -1392,6 +1442,8 @@ pz::message! {
     writer StackWalkEtwEventWriter;
     /// The fields of an encoded `perfetto.protos.StackWalkEtwEvent`.
     reader StackWalkEtwEventReader;
+    decoder StackWalkEtwEventDecoder;
+    fields 1, 2;
 }
 
 impl StackWalkEtwEventWriter<'_> {
@@ -1410,17 +1462,17 @@ impl StackWalkEtwEventWriter<'_> {
     }
 }
 
-impl<'a> StackWalkEtwEventReader<'a> {
+impl<'a, I: pz::Lookup> StackWalkEtwEventReader<'a, I> {
     /// `optional string trigger = 1`
     #[inline]
     pub fn trigger(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 callstack_iid = 2`
     #[inline]
     pub fn callstack_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -1439,6 +1491,8 @@ pz::message! {
     writer DiskIoEtwEventWriter;
     /// The fields of an encoded `perfetto.protos.DiskIoEtwEvent`.
     reader DiskIoEtwEventReader;
+    decoder DiskIoEtwEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9;
 }
 
 impl DiskIoEtwEventWriter<'_> {
@@ -1506,59 +1560,59 @@ impl DiskIoEtwEventWriter<'_> {
     }
 }
 
-impl<'a> DiskIoEtwEventReader<'a> {
+impl<'a, I: pz::Lookup> DiskIoEtwEventReader<'a, I> {
     /// `optional uint32 disk_number = 1`
     #[inline]
     pub fn disk_number(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 irp_flags = 2`
     #[inline]
     pub fn irp_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 transfer_size = 3`
     #[inline]
     pub fn transfer_size(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int64 byte_offset = 4`
     #[inline]
     pub fn byte_offset(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 
     /// `optional uint64 file_object = 5`
     #[inline]
     pub fn file_object(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint64 irp_ptr = 6`
     #[inline]
     pub fn irp_ptr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional int64 response_time = 7`
     #[inline]
     pub fn response_time(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 7)
+        self.0.last::<pz::kind::Int64>(7)
     }
 
     /// `optional uint32 issuing_thread_id = 8`
     #[inline]
     pub fn issuing_thread_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 opcode = 9`
     #[inline]
     pub fn opcode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 }
 

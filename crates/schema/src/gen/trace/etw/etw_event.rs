@@ -7,6 +7,8 @@ pz::message! {
     writer EtwTraceEventWriter;
     /// The fields of an encoded `perfetto.protos.EtwTraceEvent`.
     reader EtwTraceEventReader;
+    decoder EtwTraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15;
 }
 
 impl EtwTraceEventWriter<'_> {
@@ -104,95 +106,101 @@ impl EtwTraceEventWriter<'_> {
     }
 }
 
-impl<'a> EtwTraceEventReader<'a> {
+impl<'a, I: pz::Lookup> EtwTraceEventReader<'a, I> {
     /// `optional uint64 timestamp = 1`
     #[inline]
     pub fn timestamp(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `CSwitchEtwEvent c_switch = 2`, one of `event`
     #[inline]
     pub fn c_switch(&self) -> Option<crate::CSwitchEtwEventReader<'a>> {
-        pz::last_message(self.0, 2)
+        self.0.message(2)
     }
 
     /// `ReadyThreadEtwEvent ready_thread = 3`, one of `event`
     #[inline]
     pub fn ready_thread(&self) -> Option<crate::ReadyThreadEtwEventReader<'a>> {
-        pz::last_message(self.0, 3)
+        self.0.message(3)
     }
 
     /// `optional uint32 cpu = 4`
     #[inline]
     pub fn cpu(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 thread_id = 5`
     #[inline]
     pub fn thread_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `MemInfoEtwEvent mem_info = 6`, one of `event`
     #[inline]
     pub fn mem_info(&self) -> Option<crate::MemInfoEtwEventReader<'a>> {
-        pz::last_message(self.0, 6)
+        self.0.message(6)
     }
 
     /// `FileIoCreateEtwEvent file_io_create = 7`, one of `event`
     #[inline]
     pub fn file_io_create(&self) -> Option<crate::FileIoCreateEtwEventReader<'a>> {
-        pz::last_message(self.0, 7)
+        self.0.message(7)
     }
 
     /// `FileIoDirEnumEtwEvent file_io_dir_enum = 8`, one of `event`
     #[inline]
     pub fn file_io_dir_enum(&self) -> Option<crate::FileIoDirEnumEtwEventReader<'a>> {
-        pz::last_message(self.0, 8)
+        self.0.message(8)
     }
 
     /// `FileIoInfoEtwEvent file_io_info = 9`, one of `event`
     #[inline]
     pub fn file_io_info(&self) -> Option<crate::FileIoInfoEtwEventReader<'a>> {
-        pz::last_message(self.0, 9)
+        self.0.message(9)
     }
 
     /// `FileIoReadWriteEtwEvent file_io_read_write = 10`, one of `event`
     #[inline]
     pub fn file_io_read_write(&self) -> Option<crate::FileIoReadWriteEtwEventReader<'a>> {
-        pz::last_message(self.0, 10)
+        self.0.message(10)
     }
 
     /// `FileIoSimpleOpEtwEvent file_io_simple_op = 11`, one of `event`
     #[inline]
     pub fn file_io_simple_op(&self) -> Option<crate::FileIoSimpleOpEtwEventReader<'a>> {
-        pz::last_message(self.0, 11)
+        self.0.message(11)
     }
 
     /// `FileIoOpEndEtwEvent file_io_op_end = 12`, one of `event`
     #[inline]
     pub fn file_io_op_end(&self) -> Option<crate::FileIoOpEndEtwEventReader<'a>> {
-        pz::last_message(self.0, 12)
+        self.0.message(12)
     }
 
     /// `StackWalkEtwEvent stack_walk = 13`, one of `event`
     #[inline]
     pub fn stack_walk(&self) -> Option<crate::StackWalkEtwEventReader<'a>> {
-        pz::last_message(self.0, 13)
+        self.0.message(13)
     }
 
     /// `FileIoPathOperationEtwEvent file_io_path_operation = 14`, one of `event`
     #[inline]
     pub fn file_io_path_operation(&self) -> Option<crate::FileIoPathOperationEtwEventReader<'a>> {
-        pz::last_message(self.0, 14)
+        self.0.message(14)
     }
 
     /// `DiskIoEtwEvent disk_io = 15`, one of `event`
     #[inline]
     pub fn disk_io(&self) -> Option<crate::DiskIoEtwEventReader<'a>> {
-        pz::last_message(self.0, 15)
+        self.0.message(15)
+    }
+
+    /// The member of `oneof event` that counts, which is the one that comes last.
+    #[inline]
+    pub fn event(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15])
     }
 }
 

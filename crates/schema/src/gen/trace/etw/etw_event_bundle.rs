@@ -7,6 +7,8 @@ pz::message! {
     writer EtwTraceEventBundleWriter;
     /// The fields of an encoded `perfetto.protos.EtwTraceEventBundle`.
     reader EtwTraceEventBundleReader;
+    decoder EtwTraceEventBundleDecoder;
+    fields 1, 2;
 }
 
 impl EtwTraceEventBundleWriter<'_> {
@@ -24,17 +26,17 @@ impl EtwTraceEventBundleWriter<'_> {
     }
 }
 
-impl<'a> EtwTraceEventBundleReader<'a> {
+impl<'a, I: pz::Lookup> EtwTraceEventBundleReader<'a, I> {
     /// `optional uint32 cpu = 1`
     #[inline]
     pub fn cpu(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `repeated EtwTraceEvent event = 2`
     #[inline]
     pub fn event(&self) -> pz::Messages<'a, crate::EtwTraceEventReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 }
 

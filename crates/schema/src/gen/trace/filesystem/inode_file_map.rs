@@ -7,6 +7,8 @@ pz::message! {
     writer InodeFileMapWriter;
     /// The fields of an encoded `perfetto.protos.InodeFileMap`.
     reader InodeFileMapReader;
+    decoder InodeFileMapDecoder;
+    fields 1, 2, 3;
 }
 
 impl InodeFileMapWriter<'_> {
@@ -31,23 +33,23 @@ impl InodeFileMapWriter<'_> {
     }
 }
 
-impl<'a> InodeFileMapReader<'a> {
+impl<'a, I: pz::Lookup> InodeFileMapReader<'a, I> {
     /// `optional uint64 block_device_id = 1`
     #[inline]
     pub fn block_device_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `repeated string mount_points = 2`
     #[inline]
     pub fn mount_points(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `repeated Entry entries = 3`
     #[inline]
     pub fn entries(&self) -> pz::Messages<'a, inode_file_map::EntryReader<'a>> {
-        pz::messages(self.0, 3)
+        self.0.messages(3)
     }
 }
 
@@ -68,6 +70,8 @@ pub mod inode_file_map {
         writer EntryWriter;
         /// The fields of an encoded `perfetto.protos.InodeFileMap.Entry`.
         reader EntryReader;
+        decoder EntryDecoder;
+        fields 1, 2, 3;
     }
 
     impl EntryWriter<'_> {
@@ -93,23 +97,23 @@ pub mod inode_file_map {
         }
     }
 
-    impl<'a> EntryReader<'a> {
+    impl<'a, I: pz::Lookup> EntryReader<'a, I> {
         /// `optional uint64 inode_number = 1`
         #[inline]
         pub fn inode_number(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `repeated string paths = 2`
         #[inline]
         pub fn paths(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-            pz::repeated::<pz::kind::Bytes>(self.0, 2)
+            self.0.repeated(2)
         }
 
         /// `optional Type type = 3`
         #[inline]
         pub fn r#type(&self) -> Option<entry::Type> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 3)
+            self.0.last::<pz::kind::Enum<_>>(3)
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer AndroidFsDatareadEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.AndroidFsDatareadEndFtraceEvent`.
     reader AndroidFsDatareadEndFtraceEventReader;
+    decoder AndroidFsDatareadEndFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl AndroidFsDatareadEndFtraceEventWriter<'_> {
@@ -32,23 +34,23 @@ impl AndroidFsDatareadEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> AndroidFsDatareadEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> AndroidFsDatareadEndFtraceEventReader<'a, I> {
     /// `optional int32 bytes = 1`
     #[inline]
     pub fn bytes(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 offset = 3`
     #[inline]
     pub fn offset(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 }
 
@@ -68,6 +70,8 @@ pz::message! {
     writer AndroidFsDatareadStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.AndroidFsDatareadStartFtraceEvent`.
     reader AndroidFsDatareadStartFtraceEventReader;
+    decoder AndroidFsDatareadStartFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl AndroidFsDatareadStartFtraceEventWriter<'_> {
@@ -121,47 +125,47 @@ impl AndroidFsDatareadStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> AndroidFsDatareadStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> AndroidFsDatareadStartFtraceEventReader<'a, I> {
     /// `optional int32 bytes = 1`
     #[inline]
     pub fn bytes(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional string cmdline = 2`
     #[inline]
     pub fn cmdline(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional int64 i_size = 3`
     #[inline]
     pub fn i_size(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint64 ino = 4`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional int64 offset = 5`
     #[inline]
     pub fn offset(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 
     /// `optional string pathbuf = 6`
     #[inline]
     pub fn pathbuf(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 
     /// `optional int32 pid = 7`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 }
 
@@ -185,6 +189,8 @@ pz::message! {
     writer AndroidFsDatawriteEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.AndroidFsDatawriteEndFtraceEvent`.
     reader AndroidFsDatawriteEndFtraceEventReader;
+    decoder AndroidFsDatawriteEndFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl AndroidFsDatawriteEndFtraceEventWriter<'_> {
@@ -210,23 +216,23 @@ impl AndroidFsDatawriteEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> AndroidFsDatawriteEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> AndroidFsDatawriteEndFtraceEventReader<'a, I> {
     /// `optional int32 bytes = 1`
     #[inline]
     pub fn bytes(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 offset = 3`
     #[inline]
     pub fn offset(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 }
 
@@ -246,6 +252,8 @@ pz::message! {
     writer AndroidFsDatawriteStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.AndroidFsDatawriteStartFtraceEvent`.
     reader AndroidFsDatawriteStartFtraceEventReader;
+    decoder AndroidFsDatawriteStartFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl AndroidFsDatawriteStartFtraceEventWriter<'_> {
@@ -299,47 +307,47 @@ impl AndroidFsDatawriteStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> AndroidFsDatawriteStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> AndroidFsDatawriteStartFtraceEventReader<'a, I> {
     /// `optional int32 bytes = 1`
     #[inline]
     pub fn bytes(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional string cmdline = 2`
     #[inline]
     pub fn cmdline(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional int64 i_size = 3`
     #[inline]
     pub fn i_size(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint64 ino = 4`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional int64 offset = 5`
     #[inline]
     pub fn offset(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 
     /// `optional string pathbuf = 6`
     #[inline]
     pub fn pathbuf(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 
     /// `optional int32 pid = 7`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 }
 
@@ -363,6 +371,8 @@ pz::message! {
     writer AndroidFsFsyncEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.AndroidFsFsyncEndFtraceEvent`.
     reader AndroidFsFsyncEndFtraceEventReader;
+    decoder AndroidFsFsyncEndFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl AndroidFsFsyncEndFtraceEventWriter<'_> {
@@ -388,23 +398,23 @@ impl AndroidFsFsyncEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> AndroidFsFsyncEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> AndroidFsFsyncEndFtraceEventReader<'a, I> {
     /// `optional int32 bytes = 1`
     #[inline]
     pub fn bytes(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 offset = 3`
     #[inline]
     pub fn offset(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 }
 
@@ -424,6 +434,8 @@ pz::message! {
     writer AndroidFsFsyncStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.AndroidFsFsyncStartFtraceEvent`.
     reader AndroidFsFsyncStartFtraceEventReader;
+    decoder AndroidFsFsyncStartFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl AndroidFsFsyncStartFtraceEventWriter<'_> {
@@ -463,35 +475,35 @@ impl AndroidFsFsyncStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> AndroidFsFsyncStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> AndroidFsFsyncStartFtraceEventReader<'a, I> {
     /// `optional string cmdline = 1`
     #[inline]
     pub fn cmdline(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int64 i_size = 2`
     #[inline]
     pub fn i_size(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 
     /// `optional uint64 ino = 3`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional string pathbuf = 4`
     #[inline]
     pub fn pathbuf(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional int32 pid = 5`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer BclIrqTriggerFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BclIrqTriggerFtraceEvent`.
     reader BclIrqTriggerFtraceEventReader;
+    decoder BclIrqTriggerFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9;
 }
 
 impl BclIrqTriggerFtraceEventWriter<'_> {
@@ -74,59 +76,59 @@ impl BclIrqTriggerFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BclIrqTriggerFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BclIrqTriggerFtraceEventReader<'a, I> {
     /// `optional int32 id = 1`
     #[inline]
     pub fn id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 throttle = 2`
     #[inline]
     pub fn throttle(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 cpu0_limit = 3`
     #[inline]
     pub fn cpu0_limit(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 cpu1_limit = 4`
     #[inline]
     pub fn cpu1_limit(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 cpu2_limit = 5`
     #[inline]
     pub fn cpu2_limit(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int32 tpu_limit = 6`
     #[inline]
     pub fn tpu_limit(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional int32 gpu_limit = 7`
     #[inline]
     pub fn gpu_limit(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 
     /// `optional int32 voltage = 8`
     #[inline]
     pub fn voltage(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 
     /// `optional int32 capacity = 9`
     #[inline]
     pub fn capacity(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 9)
+        self.0.last::<pz::kind::Int32>(9)
     }
 }
 

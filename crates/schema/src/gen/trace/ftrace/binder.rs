@@ -7,6 +7,8 @@ pz::message! {
     writer BinderTransactionFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BinderTransactionFtraceEvent`.
     reader BinderTransactionFtraceEventReader;
+    decoder BinderTransactionFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl BinderTransactionFtraceEventWriter<'_> {
@@ -60,47 +62,47 @@ impl BinderTransactionFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BinderTransactionFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BinderTransactionFtraceEventReader<'a, I> {
     /// `optional int32 debug_id = 1`
     #[inline]
     pub fn debug_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 target_node = 2`
     #[inline]
     pub fn target_node(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 to_proc = 3`
     #[inline]
     pub fn to_proc(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 to_thread = 4`
     #[inline]
     pub fn to_thread(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 reply = 5`
     #[inline]
     pub fn reply(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional uint32 code = 6`
     #[inline]
     pub fn code(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 flags = 7`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 }
 
@@ -124,6 +126,8 @@ pz::message! {
     writer BinderTransactionReceivedFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BinderTransactionReceivedFtraceEvent`.
     reader BinderTransactionReceivedFtraceEventReader;
+    decoder BinderTransactionReceivedFtraceEventDecoder;
+    fields 1;
 }
 
 impl BinderTransactionReceivedFtraceEventWriter<'_> {
@@ -135,11 +139,11 @@ impl BinderTransactionReceivedFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BinderTransactionReceivedFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BinderTransactionReceivedFtraceEventReader<'a, I> {
     /// `optional int32 debug_id = 1`
     #[inline]
     pub fn debug_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 }
 
@@ -157,6 +161,8 @@ pz::message! {
     writer BinderSetPriorityFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BinderSetPriorityFtraceEvent`.
     reader BinderSetPriorityFtraceEventReader;
+    decoder BinderSetPriorityFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl BinderSetPriorityFtraceEventWriter<'_> {
@@ -196,35 +202,35 @@ impl BinderSetPriorityFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BinderSetPriorityFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BinderSetPriorityFtraceEventReader<'a, I> {
     /// `optional int32 proc = 1`
     #[inline]
     pub fn proc(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 thread = 2`
     #[inline]
     pub fn thread(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint32 old_prio = 3`
     #[inline]
     pub fn old_prio(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 new_prio = 4`
     #[inline]
     pub fn new_prio(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 desired_prio = 5`
     #[inline]
     pub fn desired_prio(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -246,6 +252,8 @@ pz::message! {
     writer BinderLockFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BinderLockFtraceEvent`.
     reader BinderLockFtraceEventReader;
+    decoder BinderLockFtraceEventDecoder;
+    fields 1;
 }
 
 impl BinderLockFtraceEventWriter<'_> {
@@ -257,11 +265,11 @@ impl BinderLockFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BinderLockFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BinderLockFtraceEventReader<'a, I> {
     /// `optional string tag = 1`
     #[inline]
     pub fn tag(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 
@@ -279,6 +287,8 @@ pz::message! {
     writer BinderLockedFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BinderLockedFtraceEvent`.
     reader BinderLockedFtraceEventReader;
+    decoder BinderLockedFtraceEventDecoder;
+    fields 1;
 }
 
 impl BinderLockedFtraceEventWriter<'_> {
@@ -290,11 +300,11 @@ impl BinderLockedFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BinderLockedFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BinderLockedFtraceEventReader<'a, I> {
     /// `optional string tag = 1`
     #[inline]
     pub fn tag(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 
@@ -312,6 +322,8 @@ pz::message! {
     writer BinderUnlockFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BinderUnlockFtraceEvent`.
     reader BinderUnlockFtraceEventReader;
+    decoder BinderUnlockFtraceEventDecoder;
+    fields 1;
 }
 
 impl BinderUnlockFtraceEventWriter<'_> {
@@ -323,11 +335,11 @@ impl BinderUnlockFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BinderUnlockFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BinderUnlockFtraceEventReader<'a, I> {
     /// `optional string tag = 1`
     #[inline]
     pub fn tag(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 
@@ -345,6 +357,8 @@ pz::message! {
     writer BinderTransactionAllocBufFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BinderTransactionAllocBufFtraceEvent`.
     reader BinderTransactionAllocBufFtraceEventReader;
+    decoder BinderTransactionAllocBufFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl BinderTransactionAllocBufFtraceEventWriter<'_> {
@@ -377,29 +391,29 @@ impl BinderTransactionAllocBufFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BinderTransactionAllocBufFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BinderTransactionAllocBufFtraceEventReader<'a, I> {
     /// `optional uint64 data_size = 1`
     #[inline]
     pub fn data_size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int32 debug_id = 2`
     #[inline]
     pub fn debug_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint64 offsets_size = 3`
     #[inline]
     pub fn offsets_size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 extra_buffers_size = 4`
     #[inline]
     pub fn extra_buffers_size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -420,6 +434,8 @@ pz::message! {
     writer BinderCommandFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BinderCommandFtraceEvent`.
     reader BinderCommandFtraceEventReader;
+    decoder BinderCommandFtraceEventDecoder;
+    fields 1;
 }
 
 impl BinderCommandFtraceEventWriter<'_> {
@@ -431,11 +447,11 @@ impl BinderCommandFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BinderCommandFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BinderCommandFtraceEventReader<'a, I> {
     /// `optional uint32 cmd = 1`
     #[inline]
     pub fn cmd(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 
@@ -453,6 +469,8 @@ pz::message! {
     writer BinderReturnFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BinderReturnFtraceEvent`.
     reader BinderReturnFtraceEventReader;
+    decoder BinderReturnFtraceEventDecoder;
+    fields 1;
 }
 
 impl BinderReturnFtraceEventWriter<'_> {
@@ -464,11 +482,11 @@ impl BinderReturnFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BinderReturnFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BinderReturnFtraceEventReader<'a, I> {
     /// `optional uint32 cmd = 1`
     #[inline]
     pub fn cmd(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 

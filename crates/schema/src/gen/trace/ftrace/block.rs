@@ -7,6 +7,8 @@ pz::message! {
     writer BlockRqIssueFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockRqIssueFtraceEvent`.
     reader BlockRqIssueFtraceEventReader;
+    decoder BlockRqIssueFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl BlockRqIssueFtraceEventWriter<'_> {
@@ -60,47 +62,47 @@ impl BlockRqIssueFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockRqIssueFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockRqIssueFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
     pub fn nr_sector(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 bytes = 4`
     #[inline]
     pub fn bytes(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional string rwbs = 5`
     #[inline]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 
     /// `optional string comm = 6`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 
     /// `optional string cmd = 7`
     #[inline]
     pub fn cmd(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 }
 
@@ -124,6 +126,8 @@ pz::message! {
     writer BlockBioBackmergeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockBioBackmergeFtraceEvent`.
     reader BlockBioBackmergeFtraceEventReader;
+    decoder BlockBioBackmergeFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl BlockBioBackmergeFtraceEventWriter<'_> {
@@ -163,35 +167,35 @@ impl BlockBioBackmergeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockBioBackmergeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockBioBackmergeFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
     pub fn nr_sector(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string rwbs = 4`
     #[inline]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional string comm = 5`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 }
 
@@ -213,6 +217,8 @@ pz::message! {
     writer BlockBioBounceFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockBioBounceFtraceEvent`.
     reader BlockBioBounceFtraceEventReader;
+    decoder BlockBioBounceFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl BlockBioBounceFtraceEventWriter<'_> {
@@ -252,35 +258,35 @@ impl BlockBioBounceFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockBioBounceFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockBioBounceFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
     pub fn nr_sector(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string rwbs = 4`
     #[inline]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional string comm = 5`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 }
 
@@ -302,6 +308,8 @@ pz::message! {
     writer BlockBioCompleteFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockBioCompleteFtraceEvent`.
     reader BlockBioCompleteFtraceEventReader;
+    decoder BlockBioCompleteFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl BlockBioCompleteFtraceEventWriter<'_> {
@@ -341,35 +349,35 @@ impl BlockBioCompleteFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockBioCompleteFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockBioCompleteFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
     pub fn nr_sector(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int32 error = 4`
     #[inline]
     pub fn error(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional string rwbs = 5`
     #[inline]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 }
 
@@ -391,6 +399,8 @@ pz::message! {
     writer BlockBioFrontmergeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockBioFrontmergeFtraceEvent`.
     reader BlockBioFrontmergeFtraceEventReader;
+    decoder BlockBioFrontmergeFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl BlockBioFrontmergeFtraceEventWriter<'_> {
@@ -430,35 +440,35 @@ impl BlockBioFrontmergeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockBioFrontmergeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockBioFrontmergeFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
     pub fn nr_sector(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string rwbs = 4`
     #[inline]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional string comm = 5`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 }
 
@@ -480,6 +490,8 @@ pz::message! {
     writer BlockBioQueueFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockBioQueueFtraceEvent`.
     reader BlockBioQueueFtraceEventReader;
+    decoder BlockBioQueueFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl BlockBioQueueFtraceEventWriter<'_> {
@@ -519,35 +531,35 @@ impl BlockBioQueueFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockBioQueueFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockBioQueueFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
     pub fn nr_sector(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string rwbs = 4`
     #[inline]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional string comm = 5`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 }
 
@@ -569,6 +581,8 @@ pz::message! {
     writer BlockBioRemapFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockBioRemapFtraceEvent`.
     reader BlockBioRemapFtraceEventReader;
+    decoder BlockBioRemapFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl BlockBioRemapFtraceEventWriter<'_> {
@@ -615,41 +629,41 @@ impl BlockBioRemapFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockBioRemapFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockBioRemapFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
     pub fn nr_sector(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint64 old_dev = 4`
     #[inline]
     pub fn old_dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 old_sector = 5`
     #[inline]
     pub fn old_sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional string rwbs = 6`
     #[inline]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 }
 
@@ -672,6 +686,8 @@ pz::message! {
     writer BlockDirtyBufferFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockDirtyBufferFtraceEvent`.
     reader BlockDirtyBufferFtraceEventReader;
+    decoder BlockDirtyBufferFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl BlockDirtyBufferFtraceEventWriter<'_> {
@@ -697,23 +713,23 @@ impl BlockDirtyBufferFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockDirtyBufferFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockDirtyBufferFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 size = 3`
     #[inline]
     pub fn size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -733,6 +749,8 @@ pz::message! {
     writer BlockGetrqFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockGetrqFtraceEvent`.
     reader BlockGetrqFtraceEventReader;
+    decoder BlockGetrqFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl BlockGetrqFtraceEventWriter<'_> {
@@ -772,35 +790,35 @@ impl BlockGetrqFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockGetrqFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockGetrqFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
     pub fn nr_sector(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string rwbs = 4`
     #[inline]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional string comm = 5`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 }
 
@@ -822,6 +840,8 @@ pz::message! {
     writer BlockPlugFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockPlugFtraceEvent`.
     reader BlockPlugFtraceEventReader;
+    decoder BlockPlugFtraceEventDecoder;
+    fields 1;
 }
 
 impl BlockPlugFtraceEventWriter<'_> {
@@ -833,11 +853,11 @@ impl BlockPlugFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockPlugFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockPlugFtraceEventReader<'a, I> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 
@@ -855,6 +875,8 @@ pz::message! {
     writer BlockRqAbortFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockRqAbortFtraceEvent`.
     reader BlockRqAbortFtraceEventReader;
+    decoder BlockRqAbortFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl BlockRqAbortFtraceEventWriter<'_> {
@@ -901,41 +923,41 @@ impl BlockRqAbortFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockRqAbortFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockRqAbortFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
     pub fn nr_sector(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int32 errors = 4`
     #[inline]
     pub fn errors(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional string rwbs = 5`
     #[inline]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 
     /// `optional string cmd = 6`
     #[inline]
     pub fn cmd(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 }
 
@@ -958,6 +980,8 @@ pz::message! {
     writer BlockRqCompleteFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockRqCompleteFtraceEvent`.
     reader BlockRqCompleteFtraceEventReader;
+    decoder BlockRqCompleteFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl BlockRqCompleteFtraceEventWriter<'_> {
@@ -1011,47 +1035,47 @@ impl BlockRqCompleteFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockRqCompleteFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockRqCompleteFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
     pub fn nr_sector(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int32 errors = 4`
     #[inline]
     pub fn errors(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional string rwbs = 5`
     #[inline]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 
     /// `optional string cmd = 6`
     #[inline]
     pub fn cmd(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 
     /// `optional int32 error = 7`
     #[inline]
     pub fn error(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 }
 
@@ -1075,6 +1099,8 @@ pz::message! {
     writer BlockRqInsertFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockRqInsertFtraceEvent`.
     reader BlockRqInsertFtraceEventReader;
+    decoder BlockRqInsertFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl BlockRqInsertFtraceEventWriter<'_> {
@@ -1128,47 +1154,47 @@ impl BlockRqInsertFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockRqInsertFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockRqInsertFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
     pub fn nr_sector(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 bytes = 4`
     #[inline]
     pub fn bytes(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional string rwbs = 5`
     #[inline]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 
     /// `optional string comm = 6`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 
     /// `optional string cmd = 7`
     #[inline]
     pub fn cmd(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 }
 
@@ -1192,6 +1218,8 @@ pz::message! {
     writer BlockRqRemapFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockRqRemapFtraceEvent`.
     reader BlockRqRemapFtraceEventReader;
+    decoder BlockRqRemapFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl BlockRqRemapFtraceEventWriter<'_> {
@@ -1245,47 +1273,47 @@ impl BlockRqRemapFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockRqRemapFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockRqRemapFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
     pub fn nr_sector(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint64 old_dev = 4`
     #[inline]
     pub fn old_dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 old_sector = 5`
     #[inline]
     pub fn old_sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint32 nr_bios = 6`
     #[inline]
     pub fn nr_bios(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional string rwbs = 7`
     #[inline]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 }
 
@@ -1309,6 +1337,8 @@ pz::message! {
     writer BlockRqRequeueFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockRqRequeueFtraceEvent`.
     reader BlockRqRequeueFtraceEventReader;
+    decoder BlockRqRequeueFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl BlockRqRequeueFtraceEventWriter<'_> {
@@ -1355,41 +1385,41 @@ impl BlockRqRequeueFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockRqRequeueFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockRqRequeueFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
     pub fn nr_sector(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int32 errors = 4`
     #[inline]
     pub fn errors(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional string rwbs = 5`
     #[inline]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 
     /// `optional string cmd = 6`
     #[inline]
     pub fn cmd(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 }
 
@@ -1412,6 +1442,8 @@ pz::message! {
     writer BlockSleeprqFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockSleeprqFtraceEvent`.
     reader BlockSleeprqFtraceEventReader;
+    decoder BlockSleeprqFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl BlockSleeprqFtraceEventWriter<'_> {
@@ -1451,35 +1483,35 @@ impl BlockSleeprqFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockSleeprqFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockSleeprqFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
     pub fn nr_sector(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string rwbs = 4`
     #[inline]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional string comm = 5`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 }
 
@@ -1501,6 +1533,8 @@ pz::message! {
     writer BlockSplitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockSplitFtraceEvent`.
     reader BlockSplitFtraceEventReader;
+    decoder BlockSplitFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl BlockSplitFtraceEventWriter<'_> {
@@ -1540,35 +1574,35 @@ impl BlockSplitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockSplitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockSplitFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 new_sector = 3`
     #[inline]
     pub fn new_sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional string rwbs = 4`
     #[inline]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional string comm = 5`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 }
 
@@ -1590,6 +1624,8 @@ pz::message! {
     writer BlockTouchBufferFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockTouchBufferFtraceEvent`.
     reader BlockTouchBufferFtraceEventReader;
+    decoder BlockTouchBufferFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl BlockTouchBufferFtraceEventWriter<'_> {
@@ -1615,23 +1651,23 @@ impl BlockTouchBufferFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockTouchBufferFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockTouchBufferFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 size = 3`
     #[inline]
     pub fn size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1651,6 +1687,8 @@ pz::message! {
     writer BlockUnplugFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockUnplugFtraceEvent`.
     reader BlockUnplugFtraceEventReader;
+    decoder BlockUnplugFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl BlockUnplugFtraceEventWriter<'_> {
@@ -1669,17 +1707,17 @@ impl BlockUnplugFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockUnplugFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockUnplugFtraceEventReader<'a, I> {
     /// `optional int32 nr_rq = 1`
     #[inline]
     pub fn nr_rq(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional string comm = 2`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 
@@ -1698,6 +1736,8 @@ pz::message! {
     writer BlockIoStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockIoStartFtraceEvent`.
     reader BlockIoStartFtraceEventReader;
+    decoder BlockIoStartFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl BlockIoStartFtraceEventWriter<'_> {
@@ -1758,53 +1798,53 @@ impl BlockIoStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockIoStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockIoStartFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
     pub fn nr_sector(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 bytes = 4`
     #[inline]
     pub fn bytes(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 ioprio = 5`
     #[inline]
     pub fn ioprio(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional string rwbs = 6`
     #[inline]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 
     /// `optional string comm = 7`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 
     /// `optional string cmd = 8`
     #[inline]
     pub fn cmd(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 8)
+        self.0.last::<pz::kind::Bytes>(8)
     }
 }
 
@@ -1829,6 +1869,8 @@ pz::message! {
     writer BlockIoDoneFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.BlockIoDoneFtraceEvent`.
     reader BlockIoDoneFtraceEventReader;
+    decoder BlockIoDoneFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl BlockIoDoneFtraceEventWriter<'_> {
@@ -1889,53 +1931,53 @@ impl BlockIoDoneFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> BlockIoDoneFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> BlockIoDoneFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 sector = 2`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nr_sector = 3`
     #[inline]
     pub fn nr_sector(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 bytes = 4`
     #[inline]
     pub fn bytes(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 ioprio = 5`
     #[inline]
     pub fn ioprio(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional string rwbs = 6`
     #[inline]
     pub fn rwbs(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 
     /// `optional string comm = 7`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 
     /// `optional string cmd = 8`
     #[inline]
     pub fn cmd(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 8)
+        self.0.last::<pz::kind::Bytes>(8)
     }
 }
 

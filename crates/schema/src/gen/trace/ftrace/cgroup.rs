@@ -7,6 +7,8 @@ pz::message! {
     writer CgroupAttachTaskFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CgroupAttachTaskFtraceEvent`.
     reader CgroupAttachTaskFtraceEventReader;
+    decoder CgroupAttachTaskFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl CgroupAttachTaskFtraceEventWriter<'_> {
@@ -60,47 +62,47 @@ impl CgroupAttachTaskFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CgroupAttachTaskFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CgroupAttachTaskFtraceEventReader<'a, I> {
     /// `optional int32 dst_root = 1`
     #[inline]
     pub fn dst_root(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 dst_id = 2`
     #[inline]
     pub fn dst_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 pid = 3`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional string comm = 4`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional string cname = 5`
     #[inline]
     pub fn cname(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 
     /// `optional int32 dst_level = 6`
     #[inline]
     pub fn dst_level(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional string dst_path = 7`
     #[inline]
     pub fn dst_path(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 }
 
@@ -124,6 +126,8 @@ pz::message! {
     writer CgroupMkdirFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CgroupMkdirFtraceEvent`.
     reader CgroupMkdirFtraceEventReader;
+    decoder CgroupMkdirFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl CgroupMkdirFtraceEventWriter<'_> {
@@ -163,35 +167,35 @@ impl CgroupMkdirFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CgroupMkdirFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CgroupMkdirFtraceEventReader<'a, I> {
     /// `optional int32 root = 1`
     #[inline]
     pub fn root(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 id = 2`
     #[inline]
     pub fn id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional string cname = 3`
     #[inline]
     pub fn cname(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional int32 level = 4`
     #[inline]
     pub fn level(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional string path = 5`
     #[inline]
     pub fn path(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 }
 
@@ -213,6 +217,8 @@ pz::message! {
     writer CgroupRemountFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CgroupRemountFtraceEvent`.
     reader CgroupRemountFtraceEventReader;
+    decoder CgroupRemountFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl CgroupRemountFtraceEventWriter<'_> {
@@ -238,23 +244,23 @@ impl CgroupRemountFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CgroupRemountFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CgroupRemountFtraceEventReader<'a, I> {
     /// `optional int32 root = 1`
     #[inline]
     pub fn root(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 ss_mask = 2`
     #[inline]
     pub fn ss_mask(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional string name = 3`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 }
 
@@ -274,6 +280,8 @@ pz::message! {
     writer CgroupRmdirFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CgroupRmdirFtraceEvent`.
     reader CgroupRmdirFtraceEventReader;
+    decoder CgroupRmdirFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl CgroupRmdirFtraceEventWriter<'_> {
@@ -313,35 +321,35 @@ impl CgroupRmdirFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CgroupRmdirFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CgroupRmdirFtraceEventReader<'a, I> {
     /// `optional int32 root = 1`
     #[inline]
     pub fn root(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 id = 2`
     #[inline]
     pub fn id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional string cname = 3`
     #[inline]
     pub fn cname(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional int32 level = 4`
     #[inline]
     pub fn level(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional string path = 5`
     #[inline]
     pub fn path(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 }
 
@@ -363,6 +371,8 @@ pz::message! {
     writer CgroupTransferTasksFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CgroupTransferTasksFtraceEvent`.
     reader CgroupTransferTasksFtraceEventReader;
+    decoder CgroupTransferTasksFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl CgroupTransferTasksFtraceEventWriter<'_> {
@@ -416,47 +426,47 @@ impl CgroupTransferTasksFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CgroupTransferTasksFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CgroupTransferTasksFtraceEventReader<'a, I> {
     /// `optional int32 dst_root = 1`
     #[inline]
     pub fn dst_root(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 dst_id = 2`
     #[inline]
     pub fn dst_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 pid = 3`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional string comm = 4`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional string cname = 5`
     #[inline]
     pub fn cname(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 
     /// `optional int32 dst_level = 6`
     #[inline]
     pub fn dst_level(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional string dst_path = 7`
     #[inline]
     pub fn dst_path(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 }
 
@@ -480,6 +490,8 @@ pz::message! {
     writer CgroupDestroyRootFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CgroupDestroyRootFtraceEvent`.
     reader CgroupDestroyRootFtraceEventReader;
+    decoder CgroupDestroyRootFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl CgroupDestroyRootFtraceEventWriter<'_> {
@@ -505,23 +517,23 @@ impl CgroupDestroyRootFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CgroupDestroyRootFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CgroupDestroyRootFtraceEventReader<'a, I> {
     /// `optional int32 root = 1`
     #[inline]
     pub fn root(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 ss_mask = 2`
     #[inline]
     pub fn ss_mask(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional string name = 3`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 }
 
@@ -541,6 +553,8 @@ pz::message! {
     writer CgroupReleaseFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CgroupReleaseFtraceEvent`.
     reader CgroupReleaseFtraceEventReader;
+    decoder CgroupReleaseFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl CgroupReleaseFtraceEventWriter<'_> {
@@ -580,35 +594,35 @@ impl CgroupReleaseFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CgroupReleaseFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CgroupReleaseFtraceEventReader<'a, I> {
     /// `optional int32 root = 1`
     #[inline]
     pub fn root(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 id = 2`
     #[inline]
     pub fn id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional string cname = 3`
     #[inline]
     pub fn cname(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional int32 level = 4`
     #[inline]
     pub fn level(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional string path = 5`
     #[inline]
     pub fn path(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 }
 
@@ -630,6 +644,8 @@ pz::message! {
     writer CgroupRenameFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CgroupRenameFtraceEvent`.
     reader CgroupRenameFtraceEventReader;
+    decoder CgroupRenameFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl CgroupRenameFtraceEventWriter<'_> {
@@ -669,35 +685,35 @@ impl CgroupRenameFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CgroupRenameFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CgroupRenameFtraceEventReader<'a, I> {
     /// `optional int32 root = 1`
     #[inline]
     pub fn root(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 id = 2`
     #[inline]
     pub fn id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional string cname = 3`
     #[inline]
     pub fn cname(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional int32 level = 4`
     #[inline]
     pub fn level(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional string path = 5`
     #[inline]
     pub fn path(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 }
 
@@ -719,6 +735,8 @@ pz::message! {
     writer CgroupSetupRootFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CgroupSetupRootFtraceEvent`.
     reader CgroupSetupRootFtraceEventReader;
+    decoder CgroupSetupRootFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl CgroupSetupRootFtraceEventWriter<'_> {
@@ -744,23 +762,23 @@ impl CgroupSetupRootFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CgroupSetupRootFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CgroupSetupRootFtraceEventReader<'a, I> {
     /// `optional int32 root = 1`
     #[inline]
     pub fn root(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 ss_mask = 2`
     #[inline]
     pub fn ss_mask(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional string name = 3`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer ClkEnableFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.ClkEnableFtraceEvent`.
     reader ClkEnableFtraceEventReader;
+    decoder ClkEnableFtraceEventDecoder;
+    fields 1;
 }
 
 impl ClkEnableFtraceEventWriter<'_> {
@@ -18,11 +20,11 @@ impl ClkEnableFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> ClkEnableFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> ClkEnableFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 
@@ -40,6 +42,8 @@ pz::message! {
     writer ClkDisableFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.ClkDisableFtraceEvent`.
     reader ClkDisableFtraceEventReader;
+    decoder ClkDisableFtraceEventDecoder;
+    fields 1;
 }
 
 impl ClkDisableFtraceEventWriter<'_> {
@@ -51,11 +55,11 @@ impl ClkDisableFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> ClkDisableFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> ClkDisableFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 
@@ -73,6 +77,8 @@ pz::message! {
     writer ClkSetRateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.ClkSetRateFtraceEvent`.
     reader ClkSetRateFtraceEventReader;
+    decoder ClkSetRateFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl ClkSetRateFtraceEventWriter<'_> {
@@ -91,17 +97,17 @@ impl ClkSetRateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> ClkSetRateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> ClkSetRateFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 rate = 2`
     #[inline]
     pub fn rate(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 

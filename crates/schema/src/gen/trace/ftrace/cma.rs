@@ -7,6 +7,8 @@ pz::message! {
     writer CmaAllocStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CmaAllocStartFtraceEvent`.
     reader CmaAllocStartFtraceEventReader;
+    decoder CmaAllocStartFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl CmaAllocStartFtraceEventWriter<'_> {
@@ -32,23 +34,23 @@ impl CmaAllocStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CmaAllocStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CmaAllocStartFtraceEventReader<'a, I> {
     /// `optional uint32 align = 1`
     #[inline]
     pub fn align(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 count = 2`
     #[inline]
     pub fn count(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional string name = 3`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 }
 
@@ -68,6 +70,8 @@ pz::message! {
     writer CmaAllocInfoFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CmaAllocInfoFtraceEvent`.
     reader CmaAllocInfoFtraceEventReader;
+    decoder CmaAllocInfoFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 }
 
 impl CmaAllocInfoFtraceEventWriter<'_> {
@@ -142,65 +146,65 @@ impl CmaAllocInfoFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CmaAllocInfoFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CmaAllocInfoFtraceEventReader<'a, I> {
     /// `optional uint32 align = 1`
     #[inline]
     pub fn align(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 count = 2`
     #[inline]
     pub fn count(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 err_iso = 3`
     #[inline]
     pub fn err_iso(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 err_mig = 4`
     #[inline]
     pub fn err_mig(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 err_test = 5`
     #[inline]
     pub fn err_test(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional string name = 6`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 
     /// `optional uint64 nr_mapped = 7`
     #[inline]
     pub fn nr_mapped(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional uint64 nr_migrated = 8`
     #[inline]
     pub fn nr_migrated(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 
     /// `optional uint64 nr_reclaimed = 9`
     #[inline]
     pub fn nr_reclaimed(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 9)
+        self.0.last::<pz::kind::Uint64>(9)
     }
 
     /// `optional uint64 pfn = 10`
     #[inline]
     pub fn pfn(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 10)
+        self.0.last::<pz::kind::Uint64>(10)
     }
 }
 
@@ -227,6 +231,8 @@ pz::message! {
     writer CmaAllocFinishFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CmaAllocFinishFtraceEvent`.
     reader CmaAllocFinishFtraceEventReader;
+    decoder CmaAllocFinishFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl CmaAllocFinishFtraceEventWriter<'_> {
@@ -273,41 +279,41 @@ impl CmaAllocFinishFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CmaAllocFinishFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CmaAllocFinishFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 pfn = 2`
     #[inline]
     pub fn pfn(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 page = 3`
     #[inline]
     pub fn page(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 count = 4`
     #[inline]
     pub fn count(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 align = 5`
     #[inline]
     pub fn align(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional int32 errorno = 6`
     #[inline]
     pub fn errorno(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer MmCompactionBeginFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmCompactionBeginFtraceEvent`.
     reader MmCompactionBeginFtraceEventReader;
+    decoder MmCompactionBeginFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl MmCompactionBeginFtraceEventWriter<'_> {
@@ -46,35 +48,35 @@ impl MmCompactionBeginFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmCompactionBeginFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmCompactionBeginFtraceEventReader<'a, I> {
     /// `optional uint64 zone_start = 1`
     #[inline]
     pub fn zone_start(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 migrate_pfn = 2`
     #[inline]
     pub fn migrate_pfn(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 free_pfn = 3`
     #[inline]
     pub fn free_pfn(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 zone_end = 4`
     #[inline]
     pub fn zone_end(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 sync = 5`
     #[inline]
     pub fn sync(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -96,6 +98,8 @@ pz::message! {
     writer MmCompactionDeferCompactionFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmCompactionDeferCompactionFtraceEvent`.
     reader MmCompactionDeferCompactionFtraceEventReader;
+    decoder MmCompactionDeferCompactionFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl MmCompactionDeferCompactionFtraceEventWriter<'_> {
@@ -142,41 +146,41 @@ impl MmCompactionDeferCompactionFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmCompactionDeferCompactionFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmCompactionDeferCompactionFtraceEventReader<'a, I> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 idx = 2`
     #[inline]
     pub fn idx(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 order = 3`
     #[inline]
     pub fn order(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint32 considered = 4`
     #[inline]
     pub fn considered(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 defer_shift = 5`
     #[inline]
     pub fn defer_shift(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional int32 order_failed = 6`
     #[inline]
     pub fn order_failed(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 }
 
@@ -199,6 +203,8 @@ pz::message! {
     writer MmCompactionDeferredFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmCompactionDeferredFtraceEvent`.
     reader MmCompactionDeferredFtraceEventReader;
+    decoder MmCompactionDeferredFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl MmCompactionDeferredFtraceEventWriter<'_> {
@@ -245,41 +251,41 @@ impl MmCompactionDeferredFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmCompactionDeferredFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmCompactionDeferredFtraceEventReader<'a, I> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 idx = 2`
     #[inline]
     pub fn idx(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 order = 3`
     #[inline]
     pub fn order(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint32 considered = 4`
     #[inline]
     pub fn considered(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 defer_shift = 5`
     #[inline]
     pub fn defer_shift(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional int32 order_failed = 6`
     #[inline]
     pub fn order_failed(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 }
 
@@ -302,6 +308,8 @@ pz::message! {
     writer MmCompactionDeferResetFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmCompactionDeferResetFtraceEvent`.
     reader MmCompactionDeferResetFtraceEventReader;
+    decoder MmCompactionDeferResetFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl MmCompactionDeferResetFtraceEventWriter<'_> {
@@ -348,41 +356,41 @@ impl MmCompactionDeferResetFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmCompactionDeferResetFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmCompactionDeferResetFtraceEventReader<'a, I> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 idx = 2`
     #[inline]
     pub fn idx(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 order = 3`
     #[inline]
     pub fn order(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint32 considered = 4`
     #[inline]
     pub fn considered(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 defer_shift = 5`
     #[inline]
     pub fn defer_shift(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional int32 order_failed = 6`
     #[inline]
     pub fn order_failed(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 }
 
@@ -405,6 +413,8 @@ pz::message! {
     writer MmCompactionEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmCompactionEndFtraceEvent`.
     reader MmCompactionEndFtraceEventReader;
+    decoder MmCompactionEndFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl MmCompactionEndFtraceEventWriter<'_> {
@@ -451,41 +461,41 @@ impl MmCompactionEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmCompactionEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmCompactionEndFtraceEventReader<'a, I> {
     /// `optional uint64 zone_start = 1`
     #[inline]
     pub fn zone_start(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 migrate_pfn = 2`
     #[inline]
     pub fn migrate_pfn(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 free_pfn = 3`
     #[inline]
     pub fn free_pfn(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 zone_end = 4`
     #[inline]
     pub fn zone_end(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 sync = 5`
     #[inline]
     pub fn sync(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional int32 status = 6`
     #[inline]
     pub fn status(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 }
 
@@ -508,6 +518,8 @@ pz::message! {
     writer MmCompactionFinishedFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmCompactionFinishedFtraceEvent`.
     reader MmCompactionFinishedFtraceEventReader;
+    decoder MmCompactionFinishedFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl MmCompactionFinishedFtraceEventWriter<'_> {
@@ -540,29 +552,29 @@ impl MmCompactionFinishedFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmCompactionFinishedFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmCompactionFinishedFtraceEventReader<'a, I> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 idx = 2`
     #[inline]
     pub fn idx(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 order = 3`
     #[inline]
     pub fn order(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 ret = 4`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 
@@ -583,6 +595,8 @@ pz::message! {
     writer MmCompactionIsolateFreepagesFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent`.
     reader MmCompactionIsolateFreepagesFtraceEventReader;
+    decoder MmCompactionIsolateFreepagesFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl MmCompactionIsolateFreepagesFtraceEventWriter<'_> {
@@ -615,29 +629,29 @@ impl MmCompactionIsolateFreepagesFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmCompactionIsolateFreepagesFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmCompactionIsolateFreepagesFtraceEventReader<'a, I> {
     /// `optional uint64 start_pfn = 1`
     #[inline]
     pub fn start_pfn(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 end_pfn = 2`
     #[inline]
     pub fn end_pfn(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 nr_scanned = 3`
     #[inline]
     pub fn nr_scanned(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 nr_taken = 4`
     #[inline]
     pub fn nr_taken(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -658,6 +672,8 @@ pz::message! {
     writer MmCompactionIsolateMigratepagesFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent`.
     reader MmCompactionIsolateMigratepagesFtraceEventReader;
+    decoder MmCompactionIsolateMigratepagesFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl MmCompactionIsolateMigratepagesFtraceEventWriter<'_> {
@@ -690,29 +706,29 @@ impl MmCompactionIsolateMigratepagesFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmCompactionIsolateMigratepagesFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmCompactionIsolateMigratepagesFtraceEventReader<'a, I> {
     /// `optional uint64 start_pfn = 1`
     #[inline]
     pub fn start_pfn(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 end_pfn = 2`
     #[inline]
     pub fn end_pfn(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 nr_scanned = 3`
     #[inline]
     pub fn nr_scanned(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 nr_taken = 4`
     #[inline]
     pub fn nr_taken(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -733,6 +749,8 @@ pz::message! {
     writer MmCompactionKcompactdSleepFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmCompactionKcompactdSleepFtraceEvent`.
     reader MmCompactionKcompactdSleepFtraceEventReader;
+    decoder MmCompactionKcompactdSleepFtraceEventDecoder;
+    fields 1;
 }
 
 impl MmCompactionKcompactdSleepFtraceEventWriter<'_> {
@@ -744,11 +762,11 @@ impl MmCompactionKcompactdSleepFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmCompactionKcompactdSleepFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmCompactionKcompactdSleepFtraceEventReader<'a, I> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 }
 
@@ -766,6 +784,8 @@ pz::message! {
     writer MmCompactionKcompactdWakeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmCompactionKcompactdWakeFtraceEvent`.
     reader MmCompactionKcompactdWakeFtraceEventReader;
+    decoder MmCompactionKcompactdWakeFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl MmCompactionKcompactdWakeFtraceEventWriter<'_> {
@@ -798,29 +818,29 @@ impl MmCompactionKcompactdWakeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmCompactionKcompactdWakeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmCompactionKcompactdWakeFtraceEventReader<'a, I> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 order = 2`
     #[inline]
     pub fn order(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint32 classzone_idx = 3`
     #[inline]
     pub fn classzone_idx(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 highest_zoneidx = 4`
     #[inline]
     pub fn highest_zoneidx(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 }
 
@@ -841,6 +861,8 @@ pz::message! {
     writer MmCompactionMigratepagesFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmCompactionMigratepagesFtraceEvent`.
     reader MmCompactionMigratepagesFtraceEventReader;
+    decoder MmCompactionMigratepagesFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl MmCompactionMigratepagesFtraceEventWriter<'_> {
@@ -859,17 +881,17 @@ impl MmCompactionMigratepagesFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmCompactionMigratepagesFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmCompactionMigratepagesFtraceEventReader<'a, I> {
     /// `optional uint64 nr_migrated = 1`
     #[inline]
     pub fn nr_migrated(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 nr_failed = 2`
     #[inline]
     pub fn nr_failed(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -888,6 +910,8 @@ pz::message! {
     writer MmCompactionSuitableFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmCompactionSuitableFtraceEvent`.
     reader MmCompactionSuitableFtraceEventReader;
+    decoder MmCompactionSuitableFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl MmCompactionSuitableFtraceEventWriter<'_> {
@@ -920,29 +944,29 @@ impl MmCompactionSuitableFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmCompactionSuitableFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmCompactionSuitableFtraceEventReader<'a, I> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 idx = 2`
     #[inline]
     pub fn idx(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 order = 3`
     #[inline]
     pub fn order(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 ret = 4`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 
@@ -963,6 +987,8 @@ pz::message! {
     writer MmCompactionTryToCompactPagesFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent`.
     reader MmCompactionTryToCompactPagesFtraceEventReader;
+    decoder MmCompactionTryToCompactPagesFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl MmCompactionTryToCompactPagesFtraceEventWriter<'_> {
@@ -995,29 +1021,29 @@ impl MmCompactionTryToCompactPagesFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmCompactionTryToCompactPagesFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmCompactionTryToCompactPagesFtraceEventReader<'a, I> {
     /// `optional int32 order = 1`
     #[inline]
     pub fn order(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 gfp_mask = 2`
     #[inline]
     pub fn gfp_mask(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 mode = 3`
     #[inline]
     pub fn mode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int32 prio = 4`
     #[inline]
     pub fn prio(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 
@@ -1038,6 +1064,8 @@ pz::message! {
     writer MmCompactionWakeupKcompactdFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent`.
     reader MmCompactionWakeupKcompactdFtraceEventReader;
+    decoder MmCompactionWakeupKcompactdFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl MmCompactionWakeupKcompactdFtraceEventWriter<'_> {
@@ -1070,29 +1098,29 @@ impl MmCompactionWakeupKcompactdFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmCompactionWakeupKcompactdFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmCompactionWakeupKcompactdFtraceEventReader<'a, I> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 order = 2`
     #[inline]
     pub fn order(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint32 classzone_idx = 3`
     #[inline]
     pub fn classzone_idx(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 highest_zoneidx = 4`
     #[inline]
     pub fn highest_zoneidx(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer ParamSetValueCpmFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.ParamSetValueCpmFtraceEvent`.
     reader ParamSetValueCpmFtraceEventReader;
+    decoder ParamSetValueCpmFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl ParamSetValueCpmFtraceEventWriter<'_> {
@@ -32,23 +34,23 @@ impl ParamSetValueCpmFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> ParamSetValueCpmFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> ParamSetValueCpmFtraceEventReader<'a, I> {
     /// `optional string body = 1`
     #[inline]
     pub fn body(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint32 value = 2`
     #[inline]
     pub fn value(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int64 timestamp = 3`
     #[inline]
     pub fn timestamp(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer CpuhpExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CpuhpExitFtraceEvent`.
     reader CpuhpExitFtraceEventReader;
+    decoder CpuhpExitFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl CpuhpExitFtraceEventWriter<'_> {
@@ -39,29 +41,29 @@ impl CpuhpExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CpuhpExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CpuhpExitFtraceEventReader<'a, I> {
     /// `optional uint32 cpu = 1`
     #[inline]
     pub fn cpu(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional int32 idx = 2`
     #[inline]
     pub fn idx(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 state = 4`
     #[inline]
     pub fn state(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 
@@ -82,6 +84,8 @@ pz::message! {
     writer CpuhpMultiEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CpuhpMultiEnterFtraceEvent`.
     reader CpuhpMultiEnterFtraceEventReader;
+    decoder CpuhpMultiEnterFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl CpuhpMultiEnterFtraceEventWriter<'_> {
@@ -114,29 +118,29 @@ impl CpuhpMultiEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CpuhpMultiEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CpuhpMultiEnterFtraceEventReader<'a, I> {
     /// `optional uint32 cpu = 1`
     #[inline]
     pub fn cpu(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint64 fun = 2`
     #[inline]
     pub fn fun(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 idx = 3`
     #[inline]
     pub fn idx(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 target = 4`
     #[inline]
     pub fn target(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 
@@ -157,6 +161,8 @@ pz::message! {
     writer CpuhpEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CpuhpEnterFtraceEvent`.
     reader CpuhpEnterFtraceEventReader;
+    decoder CpuhpEnterFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl CpuhpEnterFtraceEventWriter<'_> {
@@ -189,29 +195,29 @@ impl CpuhpEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CpuhpEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CpuhpEnterFtraceEventReader<'a, I> {
     /// `optional uint32 cpu = 1`
     #[inline]
     pub fn cpu(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint64 fun = 2`
     #[inline]
     pub fn fun(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 idx = 3`
     #[inline]
     pub fn idx(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 target = 4`
     #[inline]
     pub fn target(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 
@@ -232,6 +238,8 @@ pz::message! {
     writer CpuhpLatencyFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CpuhpLatencyFtraceEvent`.
     reader CpuhpLatencyFtraceEventReader;
+    decoder CpuhpLatencyFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl CpuhpLatencyFtraceEventWriter<'_> {
@@ -264,29 +272,29 @@ impl CpuhpLatencyFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CpuhpLatencyFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CpuhpLatencyFtraceEventReader<'a, I> {
     /// `optional uint32 cpu = 1`
     #[inline]
     pub fn cpu(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional int32 ret = 2`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint32 state = 3`
     #[inline]
     pub fn state(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint64 time = 4`
     #[inline]
     pub fn time(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -307,6 +315,8 @@ pz::message! {
     writer CpuhpPauseFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CpuhpPauseFtraceEvent`.
     reader CpuhpPauseFtraceEventReader;
+    decoder CpuhpPauseFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl CpuhpPauseFtraceEventWriter<'_> {
@@ -339,29 +349,29 @@ impl CpuhpPauseFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CpuhpPauseFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CpuhpPauseFtraceEventReader<'a, I> {
     /// `optional uint32 active_cpus = 1`
     #[inline]
     pub fn active_cpus(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 cpus = 2`
     #[inline]
     pub fn cpus(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 pause = 3`
     #[inline]
     pub fn pause(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 time = 4`
     #[inline]
     pub fn time(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 }
 

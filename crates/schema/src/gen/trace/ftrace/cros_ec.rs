@@ -7,6 +7,8 @@ pz::message! {
     writer CrosEcSensorhubDataFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CrosEcSensorhubDataFtraceEvent`.
     reader CrosEcSensorhubDataFtraceEventReader;
+    decoder CrosEcSensorhubDataFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl CrosEcSensorhubDataFtraceEventWriter<'_> {
@@ -53,41 +55,41 @@ impl CrosEcSensorhubDataFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CrosEcSensorhubDataFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CrosEcSensorhubDataFtraceEventReader<'a, I> {
     /// `optional int64 current_time = 1`
     #[inline]
     pub fn current_time(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 1)
+        self.0.last::<pz::kind::Int64>(1)
     }
 
     /// `optional int64 current_timestamp = 2`
     #[inline]
     pub fn current_timestamp(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 
     /// `optional int64 delta = 3`
     #[inline]
     pub fn delta(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint32 ec_fifo_timestamp = 4`
     #[inline]
     pub fn ec_fifo_timestamp(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 ec_sensor_num = 5`
     #[inline]
     pub fn ec_sensor_num(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional int64 fifo_timestamp = 6`
     #[inline]
     pub fn fifo_timestamp(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 6)
+        self.0.last::<pz::kind::Int64>(6)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer DcvshFreqFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DcvshFreqFtraceEvent`.
     reader DcvshFreqFtraceEventReader;
+    decoder DcvshFreqFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl DcvshFreqFtraceEventWriter<'_> {
@@ -25,17 +27,17 @@ impl DcvshFreqFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DcvshFreqFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DcvshFreqFtraceEventReader<'a, I> {
     /// `optional uint64 cpu = 1`
     #[inline]
     pub fn cpu(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 freq = 2`
     #[inline]
     pub fn freq(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer DevfreqFrequencyFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DevfreqFrequencyFtraceEvent`.
     reader DevfreqFrequencyFtraceEventReader;
+    decoder DevfreqFrequencyFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl DevfreqFrequencyFtraceEventWriter<'_> {
@@ -46,35 +48,35 @@ impl DevfreqFrequencyFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DevfreqFrequencyFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DevfreqFrequencyFtraceEventReader<'a, I> {
     /// `optional string dev_name = 1`
     #[inline]
     pub fn dev_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 freq = 2`
     #[inline]
     pub fn freq(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 prev_freq = 3`
     #[inline]
     pub fn prev_freq(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 busy_time = 4`
     #[inline]
     pub fn busy_time(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 total_time = 5`
     #[inline]
     pub fn total_time(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer DmaFenceInitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DmaFenceInitFtraceEvent`.
     reader DmaFenceInitFtraceEventReader;
+    decoder DmaFenceInitFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl DmaFenceInitFtraceEventWriter<'_> {
@@ -39,29 +41,29 @@ impl DmaFenceInitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DmaFenceInitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DmaFenceInitFtraceEventReader<'a, I> {
     /// `optional uint32 context = 1`
     #[inline]
     pub fn context(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional string driver = 2`
     #[inline]
     pub fn driver(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint32 seqno = 3`
     #[inline]
     pub fn seqno(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string timeline = 4`
     #[inline]
     pub fn timeline(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 }
 
@@ -82,6 +84,8 @@ pz::message! {
     writer DmaFenceEmitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DmaFenceEmitFtraceEvent`.
     reader DmaFenceEmitFtraceEventReader;
+    decoder DmaFenceEmitFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl DmaFenceEmitFtraceEventWriter<'_> {
@@ -114,29 +118,29 @@ impl DmaFenceEmitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DmaFenceEmitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DmaFenceEmitFtraceEventReader<'a, I> {
     /// `optional uint32 context = 1`
     #[inline]
     pub fn context(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional string driver = 2`
     #[inline]
     pub fn driver(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint32 seqno = 3`
     #[inline]
     pub fn seqno(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string timeline = 4`
     #[inline]
     pub fn timeline(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 }
 
@@ -157,6 +161,8 @@ pz::message! {
     writer DmaFenceSignaledFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DmaFenceSignaledFtraceEvent`.
     reader DmaFenceSignaledFtraceEventReader;
+    decoder DmaFenceSignaledFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl DmaFenceSignaledFtraceEventWriter<'_> {
@@ -189,29 +195,29 @@ impl DmaFenceSignaledFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DmaFenceSignaledFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DmaFenceSignaledFtraceEventReader<'a, I> {
     /// `optional uint32 context = 1`
     #[inline]
     pub fn context(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional string driver = 2`
     #[inline]
     pub fn driver(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint32 seqno = 3`
     #[inline]
     pub fn seqno(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string timeline = 4`
     #[inline]
     pub fn timeline(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 }
 
@@ -232,6 +238,8 @@ pz::message! {
     writer DmaFenceWaitStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DmaFenceWaitStartFtraceEvent`.
     reader DmaFenceWaitStartFtraceEventReader;
+    decoder DmaFenceWaitStartFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl DmaFenceWaitStartFtraceEventWriter<'_> {
@@ -264,29 +272,29 @@ impl DmaFenceWaitStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DmaFenceWaitStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DmaFenceWaitStartFtraceEventReader<'a, I> {
     /// `optional uint32 context = 1`
     #[inline]
     pub fn context(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional string driver = 2`
     #[inline]
     pub fn driver(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint32 seqno = 3`
     #[inline]
     pub fn seqno(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string timeline = 4`
     #[inline]
     pub fn timeline(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 }
 
@@ -307,6 +315,8 @@ pz::message! {
     writer DmaFenceWaitEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DmaFenceWaitEndFtraceEvent`.
     reader DmaFenceWaitEndFtraceEventReader;
+    decoder DmaFenceWaitEndFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl DmaFenceWaitEndFtraceEventWriter<'_> {
@@ -339,29 +349,29 @@ impl DmaFenceWaitEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DmaFenceWaitEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DmaFenceWaitEndFtraceEventReader<'a, I> {
     /// `optional uint32 context = 1`
     #[inline]
     pub fn context(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional string driver = 2`
     #[inline]
     pub fn driver(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint32 seqno = 3`
     #[inline]
     pub fn seqno(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string timeline = 4`
     #[inline]
     pub fn timeline(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer DmaHeapStatFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DmaHeapStatFtraceEvent`.
     reader DmaHeapStatFtraceEventReader;
+    decoder DmaHeapStatFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl DmaHeapStatFtraceEventWriter<'_> {
@@ -32,23 +34,23 @@ impl DmaHeapStatFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DmaHeapStatFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DmaHeapStatFtraceEventReader<'a, I> {
     /// `optional uint64 inode = 1`
     #[inline]
     pub fn inode(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int64 len = 2`
     #[inline]
     pub fn len(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 
     /// `optional uint64 total_allocated = 3`
     #[inline]
     pub fn total_allocated(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer DpuTracingMarkWriteFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DpuTracingMarkWriteFtraceEvent`.
     reader DpuTracingMarkWriteFtraceEventReader;
+    decoder DpuTracingMarkWriteFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl DpuTracingMarkWriteFtraceEventWriter<'_> {
@@ -53,41 +55,41 @@ impl DpuTracingMarkWriteFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DpuTracingMarkWriteFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DpuTracingMarkWriteFtraceEventReader<'a, I> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional string trace_name = 2`
     #[inline]
     pub fn trace_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint32 trace_begin = 3`
     #[inline]
     pub fn trace_begin(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string name = 4`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional uint32 type = 5`
     #[inline]
     pub fn r#type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional int32 value = 6`
     #[inline]
     pub fn value(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 }
 
@@ -110,6 +112,8 @@ pz::message! {
     writer DpuDsiCmdFifoStatusFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent`.
     reader DpuDsiCmdFifoStatusFtraceEventReader;
+    decoder DpuDsiCmdFifoStatusFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl DpuDsiCmdFifoStatusFtraceEventWriter<'_> {
@@ -128,17 +132,17 @@ impl DpuDsiCmdFifoStatusFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DpuDsiCmdFifoStatusFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DpuDsiCmdFifoStatusFtraceEventReader<'a, I> {
     /// `optional uint32 header = 1`
     #[inline]
     pub fn header(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 payload = 2`
     #[inline]
     pub fn payload(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -157,6 +161,8 @@ pz::message! {
     writer DpuDsiRxFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DpuDsiRxFtraceEvent`.
     reader DpuDsiRxFtraceEventReader;
+    decoder DpuDsiRxFtraceEventDecoder;
+    fields 1, 3;
 }
 
 impl DpuDsiRxFtraceEventWriter<'_> {
@@ -175,17 +181,17 @@ impl DpuDsiRxFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DpuDsiRxFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DpuDsiRxFtraceEventReader<'a, I> {
     /// `optional uint32 cmd = 1`
     #[inline]
     pub fn cmd(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional bytes rx_buf = 3`
     #[inline]
     pub fn rx_buf(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 }
 
@@ -204,6 +210,8 @@ pz::message! {
     writer DpuDsiTxFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DpuDsiTxFtraceEvent`.
     reader DpuDsiTxFtraceEventReader;
+    decoder DpuDsiTxFtraceEventDecoder;
+    fields 1, 3, 4, 5;
 }
 
 impl DpuDsiTxFtraceEventWriter<'_> {
@@ -236,29 +244,29 @@ impl DpuDsiTxFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DpuDsiTxFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DpuDsiTxFtraceEventReader<'a, I> {
     /// `optional uint32 type = 1`
     #[inline]
     pub fn r#type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 last = 3`
     #[inline]
     pub fn last(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 delay_ms = 4`
     #[inline]
     pub fn delay_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional bytes tx_buf = 5`
     #[inline]
     pub fn tx_buf(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 }
 
@@ -279,6 +287,8 @@ pz::message! {
     writer DpuDispDpuUnderrunFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DpuDispDpuUnderrunFtraceEvent`.
     reader DpuDispDpuUnderrunFtraceEventReader;
+    decoder DpuDispDpuUnderrunFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl DpuDispDpuUnderrunFtraceEventWriter<'_> {
@@ -304,23 +314,23 @@ impl DpuDispDpuUnderrunFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DpuDispDpuUnderrunFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DpuDispDpuUnderrunFtraceEventReader<'a, I> {
     /// `optional int32 id = 1`
     #[inline]
     pub fn id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 frames_pending = 2`
     #[inline]
     pub fn frames_pending(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 vsync_count = 3`
     #[inline]
     pub fn vsync_count(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -340,6 +350,8 @@ pz::message! {
     writer DpuDispVblankIrqEnableFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DpuDispVblankIrqEnableFtraceEvent`.
     reader DpuDispVblankIrqEnableFtraceEventReader;
+    decoder DpuDispVblankIrqEnableFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl DpuDispVblankIrqEnableFtraceEventWriter<'_> {
@@ -365,23 +377,23 @@ impl DpuDispVblankIrqEnableFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DpuDispVblankIrqEnableFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DpuDispVblankIrqEnableFtraceEventReader<'a, I> {
     /// `optional int32 id = 1`
     #[inline]
     pub fn id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 output_id = 2`
     #[inline]
     pub fn output_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 enable = 3`
     #[inline]
     pub fn enable(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -401,6 +413,8 @@ pz::message! {
     writer DpuDispFrameDoneTimeoutFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent`.
     reader DpuDispFrameDoneTimeoutFtraceEventReader;
+    decoder DpuDispFrameDoneTimeoutFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl DpuDispFrameDoneTimeoutFtraceEventWriter<'_> {
@@ -440,35 +454,35 @@ impl DpuDispFrameDoneTimeoutFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DpuDispFrameDoneTimeoutFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DpuDispFrameDoneTimeoutFtraceEventReader<'a, I> {
     /// `optional int32 display_id = 1`
     #[inline]
     pub fn display_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 output_id = 2`
     #[inline]
     pub fn output_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 frames_pending = 3`
     #[inline]
     pub fn frames_pending(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 te_count = 4`
     #[inline]
     pub fn te_count(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional uint32 during_disable = 5`
     #[inline]
     pub fn during_disable(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -490,6 +504,8 @@ pz::message! {
     writer DpuDispFrameStartTimeoutFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent`.
     reader DpuDispFrameStartTimeoutFtraceEventReader;
+    decoder DpuDispFrameStartTimeoutFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl DpuDispFrameStartTimeoutFtraceEventWriter<'_> {
@@ -522,29 +538,29 @@ impl DpuDispFrameStartTimeoutFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DpuDispFrameStartTimeoutFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DpuDispFrameStartTimeoutFtraceEventReader<'a, I> {
     /// `optional int32 display_id = 1`
     #[inline]
     pub fn display_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 output_id = 2`
     #[inline]
     pub fn output_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 frames_pending = 3`
     #[inline]
     pub fn frames_pending(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 te_count = 4`
     #[inline]
     pub fn te_count(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 
@@ -565,6 +581,8 @@ pz::message! {
     writer DpuDispFrameDoneMissingFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DpuDispFrameDoneMissingFtraceEvent`.
     reader DpuDispFrameDoneMissingFtraceEventReader;
+    decoder DpuDispFrameDoneMissingFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl DpuDispFrameDoneMissingFtraceEventWriter<'_> {
@@ -597,29 +615,29 @@ impl DpuDispFrameDoneMissingFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DpuDispFrameDoneMissingFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DpuDispFrameDoneMissingFtraceEventReader<'a, I> {
     /// `optional int32 display_id = 1`
     #[inline]
     pub fn display_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 output_id = 2`
     #[inline]
     pub fn output_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 frames_pending = 3`
     #[inline]
     pub fn frames_pending(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 te_count = 4`
     #[inline]
     pub fn te_count(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 
@@ -640,6 +658,8 @@ pz::message! {
     writer DpuDispFrameStartMissingFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DpuDispFrameStartMissingFtraceEvent`.
     reader DpuDispFrameStartMissingFtraceEventReader;
+    decoder DpuDispFrameStartMissingFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl DpuDispFrameStartMissingFtraceEventWriter<'_> {
@@ -672,29 +692,29 @@ impl DpuDispFrameStartMissingFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DpuDispFrameStartMissingFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DpuDispFrameStartMissingFtraceEventReader<'a, I> {
     /// `optional int32 display_id = 1`
     #[inline]
     pub fn display_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 output_id = 2`
     #[inline]
     pub fn output_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 frames_pending = 3`
     #[inline]
     pub fn frames_pending(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 te_count = 4`
     #[inline]
     pub fn te_count(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 
@@ -715,6 +735,8 @@ pz::message! {
     writer DpuDispDpuLineUnderrunFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent`.
     reader DpuDispDpuLineUnderrunFtraceEventReader;
+    decoder DpuDispDpuLineUnderrunFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl DpuDispDpuLineUnderrunFtraceEventWriter<'_> {
@@ -740,23 +762,23 @@ impl DpuDispDpuLineUnderrunFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DpuDispDpuLineUnderrunFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DpuDispDpuLineUnderrunFtraceEventReader<'a, I> {
     /// `optional int32 id = 1`
     #[inline]
     pub fn id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 frames_pending = 2`
     #[inline]
     pub fn frames_pending(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 vsync_count = 3`
     #[inline]
     pub fn vsync_count(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer DrmVblankEventFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DrmVblankEventFtraceEvent`.
     reader DrmVblankEventFtraceEventReader;
+    decoder DrmVblankEventFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl DrmVblankEventFtraceEventWriter<'_> {
@@ -39,29 +41,29 @@ impl DrmVblankEventFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DrmVblankEventFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DrmVblankEventFtraceEventReader<'a, I> {
     /// `optional int32 crtc = 1`
     #[inline]
     pub fn crtc(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 high_prec = 2`
     #[inline]
     pub fn high_prec(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 seq = 3`
     #[inline]
     pub fn seq(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int64 time = 4`
     #[inline]
     pub fn time(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 }
 
@@ -82,6 +84,8 @@ pz::message! {
     writer DrmVblankEventDeliveredFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DrmVblankEventDeliveredFtraceEvent`.
     reader DrmVblankEventDeliveredFtraceEventReader;
+    decoder DrmVblankEventDeliveredFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl DrmVblankEventDeliveredFtraceEventWriter<'_> {
@@ -107,23 +111,23 @@ impl DrmVblankEventDeliveredFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DrmVblankEventDeliveredFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DrmVblankEventDeliveredFtraceEventReader<'a, I> {
     /// `optional int32 crtc = 1`
     #[inline]
     pub fn crtc(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint64 file = 2`
     #[inline]
     pub fn file(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 seq = 3`
     #[inline]
     pub fn seq(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 

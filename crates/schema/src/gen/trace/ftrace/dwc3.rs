@@ -7,6 +7,8 @@ pz::message! {
     writer Dwc3AllocRequestFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Dwc3AllocRequestFtraceEvent`.
     reader Dwc3AllocRequestFtraceEventReader;
+    decoder Dwc3AllocRequestFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl Dwc3AllocRequestFtraceEventWriter<'_> {
@@ -67,53 +69,53 @@ impl Dwc3AllocRequestFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Dwc3AllocRequestFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Dwc3AllocRequestFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 req = 2`
     #[inline]
     pub fn req(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 actual = 3`
     #[inline]
     pub fn actual(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 length = 4`
     #[inline]
     pub fn length(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 status = 5`
     #[inline]
     pub fn status(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int32 zero = 6`
     #[inline]
     pub fn zero(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional int32 short_not_ok = 7`
     #[inline]
     pub fn short_not_ok(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 
     /// `optional int32 no_interrupt = 8`
     #[inline]
     pub fn no_interrupt(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 }
 
@@ -138,6 +140,8 @@ pz::message! {
     writer Dwc3CompleteTrbFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Dwc3CompleteTrbFtraceEvent`.
     reader Dwc3CompleteTrbFtraceEventReader;
+    decoder Dwc3CompleteTrbFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11;
 }
 
 impl Dwc3CompleteTrbFtraceEventWriter<'_> {
@@ -219,71 +223,71 @@ impl Dwc3CompleteTrbFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Dwc3CompleteTrbFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Dwc3CompleteTrbFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 trb = 2`
     #[inline]
     pub fn trb(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 allocated = 3`
     #[inline]
     pub fn allocated(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 queued = 4`
     #[inline]
     pub fn queued(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 bpl = 5`
     #[inline]
     pub fn bpl(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 bph = 6`
     #[inline]
     pub fn bph(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 size = 7`
     #[inline]
     pub fn size(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 ctrl = 8`
     #[inline]
     pub fn ctrl(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 type = 9`
     #[inline]
     pub fn r#type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 enqueue = 10`
     #[inline]
     pub fn enqueue(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 dequeue = 11`
     #[inline]
     pub fn dequeue(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 }
 
@@ -311,6 +315,8 @@ pz::message! {
     writer Dwc3CtrlReqFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Dwc3CtrlReqFtraceEvent`.
     reader Dwc3CtrlReqFtraceEventReader;
+    decoder Dwc3CtrlReqFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl Dwc3CtrlReqFtraceEventWriter<'_> {
@@ -357,41 +363,41 @@ impl Dwc3CtrlReqFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Dwc3CtrlReqFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Dwc3CtrlReqFtraceEventReader<'a, I> {
     /// `optional uint32 bRequestType = 1`
     #[inline]
     pub fn bRequestType(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 bRequest = 2`
     #[inline]
     pub fn bRequest(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 wValue = 3`
     #[inline]
     pub fn wValue(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 wIndex = 4`
     #[inline]
     pub fn wIndex(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 wLength = 5`
     #[inline]
     pub fn wLength(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional string str = 6`
     #[inline]
     pub fn str(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 }
 
@@ -414,6 +420,8 @@ pz::message! {
     writer Dwc3EpDequeueFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Dwc3EpDequeueFtraceEvent`.
     reader Dwc3EpDequeueFtraceEventReader;
+    decoder Dwc3EpDequeueFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl Dwc3EpDequeueFtraceEventWriter<'_> {
@@ -474,53 +482,53 @@ impl Dwc3EpDequeueFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Dwc3EpDequeueFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Dwc3EpDequeueFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 req = 2`
     #[inline]
     pub fn req(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 actual = 3`
     #[inline]
     pub fn actual(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 length = 4`
     #[inline]
     pub fn length(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 status = 5`
     #[inline]
     pub fn status(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int32 zero = 6`
     #[inline]
     pub fn zero(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional int32 short_not_ok = 7`
     #[inline]
     pub fn short_not_ok(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 
     /// `optional int32 no_interrupt = 8`
     #[inline]
     pub fn no_interrupt(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 }
 
@@ -545,6 +553,8 @@ pz::message! {
     writer Dwc3EpQueueFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Dwc3EpQueueFtraceEvent`.
     reader Dwc3EpQueueFtraceEventReader;
+    decoder Dwc3EpQueueFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl Dwc3EpQueueFtraceEventWriter<'_> {
@@ -605,53 +615,53 @@ impl Dwc3EpQueueFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Dwc3EpQueueFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Dwc3EpQueueFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 req = 2`
     #[inline]
     pub fn req(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 actual = 3`
     #[inline]
     pub fn actual(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 length = 4`
     #[inline]
     pub fn length(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 status = 5`
     #[inline]
     pub fn status(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int32 zero = 6`
     #[inline]
     pub fn zero(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional int32 short_not_ok = 7`
     #[inline]
     pub fn short_not_ok(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 
     /// `optional int32 no_interrupt = 8`
     #[inline]
     pub fn no_interrupt(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 }
 
@@ -676,6 +686,8 @@ pz::message! {
     writer Dwc3EventFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Dwc3EventFtraceEvent`.
     reader Dwc3EventFtraceEventReader;
+    decoder Dwc3EventFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Dwc3EventFtraceEventWriter<'_> {
@@ -701,23 +713,23 @@ impl Dwc3EventFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Dwc3EventFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Dwc3EventFtraceEventReader<'a, I> {
     /// `optional uint32 event = 1`
     #[inline]
     pub fn event(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 ep0state = 2`
     #[inline]
     pub fn ep0state(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional string str = 3`
     #[inline]
     pub fn str(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 }
 
@@ -737,6 +749,8 @@ pz::message! {
     writer Dwc3FreeRequestFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Dwc3FreeRequestFtraceEvent`.
     reader Dwc3FreeRequestFtraceEventReader;
+    decoder Dwc3FreeRequestFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl Dwc3FreeRequestFtraceEventWriter<'_> {
@@ -797,53 +811,53 @@ impl Dwc3FreeRequestFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Dwc3FreeRequestFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Dwc3FreeRequestFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 req = 2`
     #[inline]
     pub fn req(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 actual = 3`
     #[inline]
     pub fn actual(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 length = 4`
     #[inline]
     pub fn length(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 status = 5`
     #[inline]
     pub fn status(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int32 zero = 6`
     #[inline]
     pub fn zero(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional int32 short_not_ok = 7`
     #[inline]
     pub fn short_not_ok(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 
     /// `optional int32 no_interrupt = 8`
     #[inline]
     pub fn no_interrupt(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 }
 
@@ -868,6 +882,8 @@ pz::message! {
     writer Dwc3GadgetEpCmdFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Dwc3GadgetEpCmdFtraceEvent`.
     reader Dwc3GadgetEpCmdFtraceEventReader;
+    decoder Dwc3GadgetEpCmdFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl Dwc3GadgetEpCmdFtraceEventWriter<'_> {
@@ -914,41 +930,41 @@ impl Dwc3GadgetEpCmdFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Dwc3GadgetEpCmdFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Dwc3GadgetEpCmdFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint32 cmd = 2`
     #[inline]
     pub fn cmd(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 param0 = 3`
     #[inline]
     pub fn param0(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 param1 = 4`
     #[inline]
     pub fn param1(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 param2 = 5`
     #[inline]
     pub fn param2(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional int32 cmd_status = 6`
     #[inline]
     pub fn cmd_status(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 }
 
@@ -971,6 +987,8 @@ pz::message! {
     writer Dwc3GadgetEpDisableFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Dwc3GadgetEpDisableFtraceEvent`.
     reader Dwc3GadgetEpDisableFtraceEventReader;
+    decoder Dwc3GadgetEpDisableFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9;
 }
 
 impl Dwc3GadgetEpDisableFtraceEventWriter<'_> {
@@ -1038,59 +1056,59 @@ impl Dwc3GadgetEpDisableFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Dwc3GadgetEpDisableFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Dwc3GadgetEpDisableFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint32 maxpacket = 2`
     #[inline]
     pub fn maxpacket(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 maxpacket_limit = 3`
     #[inline]
     pub fn maxpacket_limit(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 max_streams = 4`
     #[inline]
     pub fn max_streams(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 maxburst = 5`
     #[inline]
     pub fn maxburst(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 flags = 6`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 direction = 7`
     #[inline]
     pub fn direction(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 trb_enqueue = 8`
     #[inline]
     pub fn trb_enqueue(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 trb_dequeue = 9`
     #[inline]
     pub fn trb_dequeue(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 }
 
@@ -1116,6 +1134,8 @@ pz::message! {
     writer Dwc3GadgetEpEnableFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Dwc3GadgetEpEnableFtraceEvent`.
     reader Dwc3GadgetEpEnableFtraceEventReader;
+    decoder Dwc3GadgetEpEnableFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9;
 }
 
 impl Dwc3GadgetEpEnableFtraceEventWriter<'_> {
@@ -1183,59 +1203,59 @@ impl Dwc3GadgetEpEnableFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Dwc3GadgetEpEnableFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Dwc3GadgetEpEnableFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint32 maxpacket = 2`
     #[inline]
     pub fn maxpacket(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 maxpacket_limit = 3`
     #[inline]
     pub fn maxpacket_limit(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 max_streams = 4`
     #[inline]
     pub fn max_streams(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 maxburst = 5`
     #[inline]
     pub fn maxburst(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 flags = 6`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 direction = 7`
     #[inline]
     pub fn direction(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 trb_enqueue = 8`
     #[inline]
     pub fn trb_enqueue(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 trb_dequeue = 9`
     #[inline]
     pub fn trb_dequeue(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 }
 
@@ -1261,6 +1281,8 @@ pz::message! {
     writer Dwc3GadgetGenericCmdFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent`.
     reader Dwc3GadgetGenericCmdFtraceEventReader;
+    decoder Dwc3GadgetGenericCmdFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Dwc3GadgetGenericCmdFtraceEventWriter<'_> {
@@ -1286,23 +1308,23 @@ impl Dwc3GadgetGenericCmdFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Dwc3GadgetGenericCmdFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Dwc3GadgetGenericCmdFtraceEventReader<'a, I> {
     /// `optional uint32 cmd = 1`
     #[inline]
     pub fn cmd(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 param = 2`
     #[inline]
     pub fn param(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 status = 3`
     #[inline]
     pub fn status(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -1322,6 +1344,8 @@ pz::message! {
     writer Dwc3GadgetGivebackFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Dwc3GadgetGivebackFtraceEvent`.
     reader Dwc3GadgetGivebackFtraceEventReader;
+    decoder Dwc3GadgetGivebackFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl Dwc3GadgetGivebackFtraceEventWriter<'_> {
@@ -1382,53 +1406,53 @@ impl Dwc3GadgetGivebackFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Dwc3GadgetGivebackFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Dwc3GadgetGivebackFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 req = 2`
     #[inline]
     pub fn req(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 actual = 3`
     #[inline]
     pub fn actual(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 length = 4`
     #[inline]
     pub fn length(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 status = 5`
     #[inline]
     pub fn status(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int32 zero = 6`
     #[inline]
     pub fn zero(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional int32 short_not_ok = 7`
     #[inline]
     pub fn short_not_ok(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 
     /// `optional int32 no_interrupt = 8`
     #[inline]
     pub fn no_interrupt(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 }
 
@@ -1453,6 +1477,8 @@ pz::message! {
     writer Dwc3PrepareTrbFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Dwc3PrepareTrbFtraceEvent`.
     reader Dwc3PrepareTrbFtraceEventReader;
+    decoder Dwc3PrepareTrbFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11;
 }
 
 impl Dwc3PrepareTrbFtraceEventWriter<'_> {
@@ -1534,71 +1560,71 @@ impl Dwc3PrepareTrbFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Dwc3PrepareTrbFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Dwc3PrepareTrbFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 trb = 2`
     #[inline]
     pub fn trb(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 allocated = 3`
     #[inline]
     pub fn allocated(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 queued = 4`
     #[inline]
     pub fn queued(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 bpl = 5`
     #[inline]
     pub fn bpl(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 bph = 6`
     #[inline]
     pub fn bph(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 size = 7`
     #[inline]
     pub fn size(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 ctrl = 8`
     #[inline]
     pub fn ctrl(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 type = 9`
     #[inline]
     pub fn r#type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 enqueue = 10`
     #[inline]
     pub fn enqueue(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 dequeue = 11`
     #[inline]
     pub fn dequeue(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 }
 
@@ -1626,6 +1652,8 @@ pz::message! {
     writer Dwc3ReadlFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Dwc3ReadlFtraceEvent`.
     reader Dwc3ReadlFtraceEventReader;
+    decoder Dwc3ReadlFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl Dwc3ReadlFtraceEventWriter<'_> {
@@ -1658,29 +1686,29 @@ impl Dwc3ReadlFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Dwc3ReadlFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Dwc3ReadlFtraceEventReader<'a, I> {
     /// `optional uint64 base = 1`
     #[inline]
     pub fn base(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 offset = 2`
     #[inline]
     pub fn offset(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 value = 3`
     #[inline]
     pub fn value(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string msg = 4`
     #[inline]
     pub fn msg(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 }
 
@@ -1701,6 +1729,8 @@ pz::message! {
     writer Dwc3WritelFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Dwc3WritelFtraceEvent`.
     reader Dwc3WritelFtraceEventReader;
+    decoder Dwc3WritelFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl Dwc3WritelFtraceEventWriter<'_> {
@@ -1733,29 +1763,29 @@ impl Dwc3WritelFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Dwc3WritelFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Dwc3WritelFtraceEventReader<'a, I> {
     /// `optional uint64 base = 1`
     #[inline]
     pub fn base(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 offset = 2`
     #[inline]
     pub fn offset(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 value = 3`
     #[inline]
     pub fn value(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string msg = 4`
     #[inline]
     pub fn msg(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer Ext4DaWriteBeginFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4DaWriteBeginFtraceEvent`.
     reader Ext4DaWriteBeginFtraceEventReader;
+    decoder Ext4DaWriteBeginFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4DaWriteBeginFtraceEventWriter<'_> {
@@ -46,35 +48,35 @@ impl Ext4DaWriteBeginFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4DaWriteBeginFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4DaWriteBeginFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
     pub fn pos(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 flags = 5`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -96,6 +98,8 @@ pz::message! {
     writer Ext4DaWriteEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4DaWriteEndFtraceEvent`.
     reader Ext4DaWriteEndFtraceEventReader;
+    decoder Ext4DaWriteEndFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4DaWriteEndFtraceEventWriter<'_> {
@@ -135,35 +139,35 @@ impl Ext4DaWriteEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4DaWriteEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4DaWriteEndFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
     pub fn pos(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 copied = 5`
     #[inline]
     pub fn copied(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -185,6 +189,8 @@ pz::message! {
     writer Ext4SyncFileEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4SyncFileEnterFtraceEvent`.
     reader Ext4SyncFileEnterFtraceEventReader;
+    decoder Ext4SyncFileEnterFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl Ext4SyncFileEnterFtraceEventWriter<'_> {
@@ -217,29 +223,29 @@ impl Ext4SyncFileEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4SyncFileEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4SyncFileEnterFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 parent = 3`
     #[inline]
     pub fn parent(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional int32 datasync = 4`
     #[inline]
     pub fn datasync(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 
@@ -260,6 +266,8 @@ pz::message! {
     writer Ext4SyncFileExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4SyncFileExitFtraceEvent`.
     reader Ext4SyncFileExitFtraceEventReader;
+    decoder Ext4SyncFileExitFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4SyncFileExitFtraceEventWriter<'_> {
@@ -285,23 +293,23 @@ impl Ext4SyncFileExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4SyncFileExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4SyncFileExitFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -321,6 +329,8 @@ pz::message! {
     writer Ext4AllocDaBlocksFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4AllocDaBlocksFtraceEvent`.
     reader Ext4AllocDaBlocksFtraceEventReader;
+    decoder Ext4AllocDaBlocksFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl Ext4AllocDaBlocksFtraceEventWriter<'_> {
@@ -353,29 +363,29 @@ impl Ext4AllocDaBlocksFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4AllocDaBlocksFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4AllocDaBlocksFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 data_blocks = 3`
     #[inline]
     pub fn data_blocks(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 meta_blocks = 4`
     #[inline]
     pub fn meta_blocks(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 }
 
@@ -396,6 +406,8 @@ pz::message! {
     writer Ext4AllocateBlocksFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4AllocateBlocksFtraceEvent`.
     reader Ext4AllocateBlocksFtraceEventReader;
+    decoder Ext4AllocateBlocksFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11;
 }
 
 impl Ext4AllocateBlocksFtraceEventWriter<'_> {
@@ -477,71 +489,71 @@ impl Ext4AllocateBlocksFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4AllocateBlocksFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4AllocateBlocksFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 block = 3`
     #[inline]
     pub fn block(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 logical = 5`
     #[inline]
     pub fn logical(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 lleft = 6`
     #[inline]
     pub fn lleft(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 lright = 7`
     #[inline]
     pub fn lright(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint64 goal = 8`
     #[inline]
     pub fn goal(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 
     /// `optional uint64 pleft = 9`
     #[inline]
     pub fn pleft(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 9)
+        self.0.last::<pz::kind::Uint64>(9)
     }
 
     /// `optional uint64 pright = 10`
     #[inline]
     pub fn pright(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 10)
+        self.0.last::<pz::kind::Uint64>(10)
     }
 
     /// `optional uint32 flags = 11`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 }
 
@@ -569,6 +581,8 @@ pz::message! {
     writer Ext4AllocateInodeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4AllocateInodeFtraceEvent`.
     reader Ext4AllocateInodeFtraceEventReader;
+    decoder Ext4AllocateInodeFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl Ext4AllocateInodeFtraceEventWriter<'_> {
@@ -601,29 +615,29 @@ impl Ext4AllocateInodeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4AllocateInodeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4AllocateInodeFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 dir = 3`
     #[inline]
     pub fn dir(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 mode = 4`
     #[inline]
     pub fn mode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 }
 
@@ -644,6 +658,8 @@ pz::message! {
     writer Ext4BeginOrderedTruncateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent`.
     reader Ext4BeginOrderedTruncateFtraceEventReader;
+    decoder Ext4BeginOrderedTruncateFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4BeginOrderedTruncateFtraceEventWriter<'_> {
@@ -669,23 +685,23 @@ impl Ext4BeginOrderedTruncateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4BeginOrderedTruncateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4BeginOrderedTruncateFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 new_size = 3`
     #[inline]
     pub fn new_size(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 }
 
@@ -705,6 +721,8 @@ pz::message! {
     writer Ext4CollapseRangeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4CollapseRangeFtraceEvent`.
     reader Ext4CollapseRangeFtraceEventReader;
+    decoder Ext4CollapseRangeFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl Ext4CollapseRangeFtraceEventWriter<'_> {
@@ -737,29 +755,29 @@ impl Ext4CollapseRangeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4CollapseRangeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4CollapseRangeFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 offset = 3`
     #[inline]
     pub fn offset(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional int64 len = 4`
     #[inline]
     pub fn len(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 }
 
@@ -780,6 +798,8 @@ pz::message! {
     writer Ext4DaReleaseSpaceFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4DaReleaseSpaceFtraceEvent`.
     reader Ext4DaReleaseSpaceFtraceEventReader;
+    decoder Ext4DaReleaseSpaceFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl Ext4DaReleaseSpaceFtraceEventWriter<'_> {
@@ -840,53 +860,53 @@ impl Ext4DaReleaseSpaceFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4DaReleaseSpaceFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4DaReleaseSpaceFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 i_blocks = 3`
     #[inline]
     pub fn i_blocks(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional int32 freed_blocks = 4`
     #[inline]
     pub fn freed_blocks(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 reserved_data_blocks = 5`
     #[inline]
     pub fn reserved_data_blocks(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int32 reserved_meta_blocks = 6`
     #[inline]
     pub fn reserved_meta_blocks(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional int32 allocated_meta_blocks = 7`
     #[inline]
     pub fn allocated_meta_blocks(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 
     /// `optional uint32 mode = 8`
     #[inline]
     pub fn mode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 }
 
@@ -911,6 +931,8 @@ pz::message! {
     writer Ext4DaReserveSpaceFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4DaReserveSpaceFtraceEvent`.
     reader Ext4DaReserveSpaceFtraceEventReader;
+    decoder Ext4DaReserveSpaceFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl Ext4DaReserveSpaceFtraceEventWriter<'_> {
@@ -964,47 +986,47 @@ impl Ext4DaReserveSpaceFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4DaReserveSpaceFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4DaReserveSpaceFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 i_blocks = 3`
     #[inline]
     pub fn i_blocks(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional int32 reserved_data_blocks = 4`
     #[inline]
     pub fn reserved_data_blocks(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 reserved_meta_blocks = 5`
     #[inline]
     pub fn reserved_meta_blocks(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional uint32 mode = 6`
     #[inline]
     pub fn mode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional int32 md_needed = 7`
     #[inline]
     pub fn md_needed(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 }
 
@@ -1028,6 +1050,8 @@ pz::message! {
     writer Ext4DaUpdateReserveSpaceFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent`.
     reader Ext4DaUpdateReserveSpaceFtraceEventReader;
+    decoder Ext4DaUpdateReserveSpaceFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9;
 }
 
 impl Ext4DaUpdateReserveSpaceFtraceEventWriter<'_> {
@@ -1095,59 +1119,59 @@ impl Ext4DaUpdateReserveSpaceFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4DaUpdateReserveSpaceFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4DaUpdateReserveSpaceFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 i_blocks = 3`
     #[inline]
     pub fn i_blocks(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional int32 used_blocks = 4`
     #[inline]
     pub fn used_blocks(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 reserved_data_blocks = 5`
     #[inline]
     pub fn reserved_data_blocks(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int32 reserved_meta_blocks = 6`
     #[inline]
     pub fn reserved_meta_blocks(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional int32 allocated_meta_blocks = 7`
     #[inline]
     pub fn allocated_meta_blocks(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 
     /// `optional int32 quota_claim = 8`
     #[inline]
     pub fn quota_claim(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 
     /// `optional uint32 mode = 9`
     #[inline]
     pub fn mode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 }
 
@@ -1173,6 +1197,8 @@ pz::message! {
     writer Ext4DaWritePagesFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4DaWritePagesFtraceEvent`.
     reader Ext4DaWritePagesFtraceEventReader;
+    decoder Ext4DaWritePagesFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 }
 
 impl Ext4DaWritePagesFtraceEventWriter<'_> {
@@ -1247,65 +1273,65 @@ impl Ext4DaWritePagesFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4DaWritePagesFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4DaWritePagesFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 first_page = 3`
     #[inline]
     pub fn first_page(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional int64 nr_to_write = 4`
     #[inline]
     pub fn nr_to_write(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 
     /// `optional int32 sync_mode = 5`
     #[inline]
     pub fn sync_mode(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional uint64 b_blocknr = 6`
     #[inline]
     pub fn b_blocknr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional uint32 b_size = 7`
     #[inline]
     pub fn b_size(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 b_state = 8`
     #[inline]
     pub fn b_state(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional int32 io_done = 9`
     #[inline]
     pub fn io_done(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 9)
+        self.0.last::<pz::kind::Int32>(9)
     }
 
     /// `optional int32 pages_written = 10`
     #[inline]
     pub fn pages_written(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 10)
+        self.0.last::<pz::kind::Int32>(10)
     }
 }
 
@@ -1332,6 +1358,8 @@ pz::message! {
     writer Ext4DaWritePagesExtentFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4DaWritePagesExtentFtraceEvent`.
     reader Ext4DaWritePagesExtentFtraceEventReader;
+    decoder Ext4DaWritePagesExtentFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4DaWritePagesExtentFtraceEventWriter<'_> {
@@ -1371,35 +1399,35 @@ impl Ext4DaWritePagesExtentFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4DaWritePagesExtentFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4DaWritePagesExtentFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 lblk = 3`
     #[inline]
     pub fn lblk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 flags = 5`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -1421,6 +1449,8 @@ pz::message! {
     writer Ext4DirectIOEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4DirectIOEnterFtraceEvent`.
     reader Ext4DirectIOEnterFtraceEventReader;
+    decoder Ext4DirectIOEnterFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4DirectIOEnterFtraceEventWriter<'_> {
@@ -1460,35 +1490,35 @@ impl Ext4DirectIOEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4DirectIOEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4DirectIOEnterFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
     pub fn pos(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint64 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional int32 rw = 5`
     #[inline]
     pub fn rw(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -1510,6 +1540,8 @@ pz::message! {
     writer Ext4DirectIOExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4DirectIOExitFtraceEvent`.
     reader Ext4DirectIOExitFtraceEventReader;
+    decoder Ext4DirectIOExitFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl Ext4DirectIOExitFtraceEventWriter<'_> {
@@ -1556,41 +1588,41 @@ impl Ext4DirectIOExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4DirectIOExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4DirectIOExitFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
     pub fn pos(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint64 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional int32 rw = 5`
     #[inline]
     pub fn rw(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int32 ret = 6`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 }
 
@@ -1613,6 +1645,8 @@ pz::message! {
     writer Ext4DiscardBlocksFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4DiscardBlocksFtraceEvent`.
     reader Ext4DiscardBlocksFtraceEventReader;
+    decoder Ext4DiscardBlocksFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4DiscardBlocksFtraceEventWriter<'_> {
@@ -1638,23 +1672,23 @@ impl Ext4DiscardBlocksFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4DiscardBlocksFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4DiscardBlocksFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 blk = 2`
     #[inline]
     pub fn blk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 count = 3`
     #[inline]
     pub fn count(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1674,6 +1708,8 @@ pz::message! {
     writer Ext4DiscardPreallocationsFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4DiscardPreallocationsFtraceEvent`.
     reader Ext4DiscardPreallocationsFtraceEventReader;
+    decoder Ext4DiscardPreallocationsFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl Ext4DiscardPreallocationsFtraceEventWriter<'_> {
@@ -1706,29 +1742,29 @@ impl Ext4DiscardPreallocationsFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4DiscardPreallocationsFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4DiscardPreallocationsFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 len = 3`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 needed = 4`
     #[inline]
     pub fn needed(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 }
 
@@ -1749,6 +1785,8 @@ pz::message! {
     writer Ext4DropInodeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4DropInodeFtraceEvent`.
     reader Ext4DropInodeFtraceEventReader;
+    decoder Ext4DropInodeFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4DropInodeFtraceEventWriter<'_> {
@@ -1774,23 +1812,23 @@ impl Ext4DropInodeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4DropInodeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4DropInodeFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 drop = 3`
     #[inline]
     pub fn drop(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -1810,6 +1848,8 @@ pz::message! {
     writer Ext4EsCacheExtentFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4EsCacheExtentFtraceEvent`.
     reader Ext4EsCacheExtentFtraceEventReader;
+    decoder Ext4EsCacheExtentFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl Ext4EsCacheExtentFtraceEventWriter<'_> {
@@ -1856,41 +1896,41 @@ impl Ext4EsCacheExtentFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4EsCacheExtentFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4EsCacheExtentFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
     pub fn lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint64 pblk = 5`
     #[inline]
     pub fn pblk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint32 status = 6`
     #[inline]
     pub fn status(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 }
 
@@ -1913,6 +1953,8 @@ pz::message! {
     writer Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent`.
     reader Ext4EsFindDelayedExtentRangeEnterFtraceEventReader;
+    decoder Ext4EsFindDelayedExtentRangeEnterFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter<'_> {
@@ -1938,23 +1980,23 @@ impl Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4EsFindDelayedExtentRangeEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4EsFindDelayedExtentRangeEnterFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
     pub fn lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -1974,6 +2016,8 @@ pz::message! {
     writer Ext4EsFindDelayedExtentRangeExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent`.
     reader Ext4EsFindDelayedExtentRangeExitFtraceEventReader;
+    decoder Ext4EsFindDelayedExtentRangeExitFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl Ext4EsFindDelayedExtentRangeExitFtraceEventWriter<'_> {
@@ -2020,41 +2064,41 @@ impl Ext4EsFindDelayedExtentRangeExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4EsFindDelayedExtentRangeExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4EsFindDelayedExtentRangeExitFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
     pub fn lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint64 pblk = 5`
     #[inline]
     pub fn pblk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint64 status = 6`
     #[inline]
     pub fn status(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 }
 
@@ -2077,6 +2121,8 @@ pz::message! {
     writer Ext4EsInsertExtentFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4EsInsertExtentFtraceEvent`.
     reader Ext4EsInsertExtentFtraceEventReader;
+    decoder Ext4EsInsertExtentFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl Ext4EsInsertExtentFtraceEventWriter<'_> {
@@ -2123,41 +2169,41 @@ impl Ext4EsInsertExtentFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4EsInsertExtentFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4EsInsertExtentFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
     pub fn lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint64 pblk = 5`
     #[inline]
     pub fn pblk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint64 status = 6`
     #[inline]
     pub fn status(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 }
 
@@ -2180,6 +2226,8 @@ pz::message! {
     writer Ext4EsLookupExtentEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent`.
     reader Ext4EsLookupExtentEnterFtraceEventReader;
+    decoder Ext4EsLookupExtentEnterFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4EsLookupExtentEnterFtraceEventWriter<'_> {
@@ -2205,23 +2253,23 @@ impl Ext4EsLookupExtentEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4EsLookupExtentEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4EsLookupExtentEnterFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
     pub fn lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -2241,6 +2289,8 @@ pz::message! {
     writer Ext4EsLookupExtentExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4EsLookupExtentExitFtraceEvent`.
     reader Ext4EsLookupExtentExitFtraceEventReader;
+    decoder Ext4EsLookupExtentExitFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl Ext4EsLookupExtentExitFtraceEventWriter<'_> {
@@ -2294,47 +2344,47 @@ impl Ext4EsLookupExtentExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4EsLookupExtentExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4EsLookupExtentExitFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
     pub fn lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint64 pblk = 5`
     #[inline]
     pub fn pblk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint64 status = 6`
     #[inline]
     pub fn status(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional int32 found = 7`
     #[inline]
     pub fn found(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 }
 
@@ -2358,6 +2408,8 @@ pz::message! {
     writer Ext4EsRemoveExtentFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4EsRemoveExtentFtraceEvent`.
     reader Ext4EsRemoveExtentFtraceEventReader;
+    decoder Ext4EsRemoveExtentFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl Ext4EsRemoveExtentFtraceEventWriter<'_> {
@@ -2390,29 +2442,29 @@ impl Ext4EsRemoveExtentFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4EsRemoveExtentFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4EsRemoveExtentFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 lblk = 3`
     #[inline]
     pub fn lblk(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional int64 len = 4`
     #[inline]
     pub fn len(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 }
 
@@ -2433,6 +2485,8 @@ pz::message! {
     writer Ext4EsShrinkFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4EsShrinkFtraceEvent`.
     reader Ext4EsShrinkFtraceEventReader;
+    decoder Ext4EsShrinkFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4EsShrinkFtraceEventWriter<'_> {
@@ -2472,35 +2526,35 @@ impl Ext4EsShrinkFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4EsShrinkFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4EsShrinkFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int32 nr_shrunk = 2`
     #[inline]
     pub fn nr_shrunk(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint64 scan_time = 3`
     #[inline]
     pub fn scan_time(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional int32 nr_skipped = 4`
     #[inline]
     pub fn nr_skipped(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 retried = 5`
     #[inline]
     pub fn retried(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -2522,6 +2576,8 @@ pz::message! {
     writer Ext4EsShrinkCountFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4EsShrinkCountFtraceEvent`.
     reader Ext4EsShrinkCountFtraceEventReader;
+    decoder Ext4EsShrinkCountFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4EsShrinkCountFtraceEventWriter<'_> {
@@ -2547,23 +2603,23 @@ impl Ext4EsShrinkCountFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4EsShrinkCountFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4EsShrinkCountFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int32 nr_to_scan = 2`
     #[inline]
     pub fn nr_to_scan(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 cache_cnt = 3`
     #[inline]
     pub fn cache_cnt(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -2583,6 +2639,8 @@ pz::message! {
     writer Ext4EsShrinkScanEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent`.
     reader Ext4EsShrinkScanEnterFtraceEventReader;
+    decoder Ext4EsShrinkScanEnterFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4EsShrinkScanEnterFtraceEventWriter<'_> {
@@ -2608,23 +2666,23 @@ impl Ext4EsShrinkScanEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4EsShrinkScanEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4EsShrinkScanEnterFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int32 nr_to_scan = 2`
     #[inline]
     pub fn nr_to_scan(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 cache_cnt = 3`
     #[inline]
     pub fn cache_cnt(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -2644,6 +2702,8 @@ pz::message! {
     writer Ext4EsShrinkScanExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4EsShrinkScanExitFtraceEvent`.
     reader Ext4EsShrinkScanExitFtraceEventReader;
+    decoder Ext4EsShrinkScanExitFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4EsShrinkScanExitFtraceEventWriter<'_> {
@@ -2669,23 +2729,23 @@ impl Ext4EsShrinkScanExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4EsShrinkScanExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4EsShrinkScanExitFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int32 nr_shrunk = 2`
     #[inline]
     pub fn nr_shrunk(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 cache_cnt = 3`
     #[inline]
     pub fn cache_cnt(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -2705,6 +2765,8 @@ pz::message! {
     writer Ext4EvictInodeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4EvictInodeFtraceEvent`.
     reader Ext4EvictInodeFtraceEventReader;
+    decoder Ext4EvictInodeFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4EvictInodeFtraceEventWriter<'_> {
@@ -2730,23 +2792,23 @@ impl Ext4EvictInodeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4EvictInodeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4EvictInodeFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 nlink = 3`
     #[inline]
     pub fn nlink(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -2766,6 +2828,8 @@ pz::message! {
     writer Ext4ExtConvertToInitializedEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent`.
     reader Ext4ExtConvertToInitializedEnterFtraceEventReader;
+    decoder Ext4ExtConvertToInitializedEnterFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl Ext4ExtConvertToInitializedEnterFtraceEventWriter<'_> {
@@ -2819,47 +2883,47 @@ impl Ext4ExtConvertToInitializedEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4ExtConvertToInitializedEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4ExtConvertToInitializedEnterFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 m_lblk = 3`
     #[inline]
     pub fn m_lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 m_len = 4`
     #[inline]
     pub fn m_len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 u_lblk = 5`
     #[inline]
     pub fn u_lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 u_len = 6`
     #[inline]
     pub fn u_len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint64 u_pblk = 7`
     #[inline]
     pub fn u_pblk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 }
 
@@ -2883,6 +2947,8 @@ pz::message! {
     writer Ext4ExtConvertToInitializedFastpathFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent`.
     reader Ext4ExtConvertToInitializedFastpathFtraceEventReader;
+    decoder Ext4ExtConvertToInitializedFastpathFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 }
 
 impl Ext4ExtConvertToInitializedFastpathFtraceEventWriter<'_> {
@@ -2957,65 +3023,65 @@ impl Ext4ExtConvertToInitializedFastpathFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4ExtConvertToInitializedFastpathFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4ExtConvertToInitializedFastpathFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 m_lblk = 3`
     #[inline]
     pub fn m_lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 m_len = 4`
     #[inline]
     pub fn m_len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 u_lblk = 5`
     #[inline]
     pub fn u_lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 u_len = 6`
     #[inline]
     pub fn u_len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint64 u_pblk = 7`
     #[inline]
     pub fn u_pblk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional uint32 i_lblk = 8`
     #[inline]
     pub fn i_lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 i_len = 9`
     #[inline]
     pub fn i_len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint64 i_pblk = 10`
     #[inline]
     pub fn i_pblk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 10)
+        self.0.last::<pz::kind::Uint64>(10)
     }
 }
 
@@ -3042,6 +3108,8 @@ pz::message! {
     writer Ext4ExtHandleUnwrittenExtentsFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent`.
     reader Ext4ExtHandleUnwrittenExtentsFtraceEventReader;
+    decoder Ext4ExtHandleUnwrittenExtentsFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl Ext4ExtHandleUnwrittenExtentsFtraceEventWriter<'_> {
@@ -3102,53 +3170,53 @@ impl Ext4ExtHandleUnwrittenExtentsFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4ExtHandleUnwrittenExtentsFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4ExtHandleUnwrittenExtentsFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 flags = 3`
     #[inline]
     pub fn flags(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint32 lblk = 4`
     #[inline]
     pub fn lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint64 pblk = 5`
     #[inline]
     pub fn pblk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint32 len = 6`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 allocated = 7`
     #[inline]
     pub fn allocated(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint64 newblk = 8`
     #[inline]
     pub fn newblk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 }
 
@@ -3173,6 +3241,8 @@ pz::message! {
     writer Ext4ExtInCacheFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4ExtInCacheFtraceEvent`.
     reader Ext4ExtInCacheFtraceEventReader;
+    decoder Ext4ExtInCacheFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl Ext4ExtInCacheFtraceEventWriter<'_> {
@@ -3205,29 +3275,29 @@ impl Ext4ExtInCacheFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4ExtInCacheFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4ExtInCacheFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
     pub fn lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int32 ret = 4`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 
@@ -3248,6 +3318,8 @@ pz::message! {
     writer Ext4ExtLoadExtentFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4ExtLoadExtentFtraceEvent`.
     reader Ext4ExtLoadExtentFtraceEventReader;
+    decoder Ext4ExtLoadExtentFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl Ext4ExtLoadExtentFtraceEventWriter<'_> {
@@ -3280,29 +3352,29 @@ impl Ext4ExtLoadExtentFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4ExtLoadExtentFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4ExtLoadExtentFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 pblk = 3`
     #[inline]
     pub fn pblk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 lblk = 4`
     #[inline]
     pub fn lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 }
 
@@ -3323,6 +3395,8 @@ pz::message! {
     writer Ext4ExtMapBlocksEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent`.
     reader Ext4ExtMapBlocksEnterFtraceEventReader;
+    decoder Ext4ExtMapBlocksEnterFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4ExtMapBlocksEnterFtraceEventWriter<'_> {
@@ -3362,35 +3436,35 @@ impl Ext4ExtMapBlocksEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4ExtMapBlocksEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4ExtMapBlocksEnterFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
     pub fn lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 flags = 5`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -3412,6 +3486,8 @@ pz::message! {
     writer Ext4ExtMapBlocksExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent`.
     reader Ext4ExtMapBlocksExitFtraceEventReader;
+    decoder Ext4ExtMapBlocksExitFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl Ext4ExtMapBlocksExitFtraceEventWriter<'_> {
@@ -3472,53 +3548,53 @@ impl Ext4ExtMapBlocksExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4ExtMapBlocksExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4ExtMapBlocksExitFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 flags = 3`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint64 pblk = 4`
     #[inline]
     pub fn pblk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 lblk = 5`
     #[inline]
     pub fn lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 len = 6`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 mflags = 7`
     #[inline]
     pub fn mflags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional int32 ret = 8`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 }
 
@@ -3543,6 +3619,8 @@ pz::message! {
     writer Ext4ExtPutInCacheFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4ExtPutInCacheFtraceEvent`.
     reader Ext4ExtPutInCacheFtraceEventReader;
+    decoder Ext4ExtPutInCacheFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4ExtPutInCacheFtraceEventWriter<'_> {
@@ -3582,35 +3660,35 @@ impl Ext4ExtPutInCacheFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4ExtPutInCacheFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4ExtPutInCacheFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
     pub fn lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint64 start = 5`
     #[inline]
     pub fn start(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 }
 
@@ -3632,6 +3710,8 @@ pz::message! {
     writer Ext4ExtRemoveSpaceFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent`.
     reader Ext4ExtRemoveSpaceFtraceEventReader;
+    decoder Ext4ExtRemoveSpaceFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4ExtRemoveSpaceFtraceEventWriter<'_> {
@@ -3671,35 +3751,35 @@ impl Ext4ExtRemoveSpaceFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4ExtRemoveSpaceFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4ExtRemoveSpaceFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 start = 3`
     #[inline]
     pub fn start(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 end = 4`
     #[inline]
     pub fn end(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 depth = 5`
     #[inline]
     pub fn depth(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -3721,6 +3801,8 @@ pz::message! {
     writer Ext4ExtRemoveSpaceDoneFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent`.
     reader Ext4ExtRemoveSpaceDoneFtraceEventReader;
+    decoder Ext4ExtRemoveSpaceDoneFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 }
 
 impl Ext4ExtRemoveSpaceDoneFtraceEventWriter<'_> {
@@ -3795,65 +3877,65 @@ impl Ext4ExtRemoveSpaceDoneFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4ExtRemoveSpaceDoneFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4ExtRemoveSpaceDoneFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 start = 3`
     #[inline]
     pub fn start(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 end = 4`
     #[inline]
     pub fn end(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 depth = 5`
     #[inline]
     pub fn depth(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int64 partial = 6`
     #[inline]
     pub fn partial(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 6)
+        self.0.last::<pz::kind::Int64>(6)
     }
 
     /// `optional uint32 eh_entries = 7`
     #[inline]
     pub fn eh_entries(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 pc_lblk = 8`
     #[inline]
     pub fn pc_lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint64 pc_pclu = 9`
     #[inline]
     pub fn pc_pclu(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 9)
+        self.0.last::<pz::kind::Uint64>(9)
     }
 
     /// `optional int32 pc_state = 10`
     #[inline]
     pub fn pc_state(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 10)
+        self.0.last::<pz::kind::Int32>(10)
     }
 }
 
@@ -3880,6 +3962,8 @@ pz::message! {
     writer Ext4ExtRmIdxFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4ExtRmIdxFtraceEvent`.
     reader Ext4ExtRmIdxFtraceEventReader;
+    decoder Ext4ExtRmIdxFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4ExtRmIdxFtraceEventWriter<'_> {
@@ -3905,23 +3989,23 @@ impl Ext4ExtRmIdxFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4ExtRmIdxFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4ExtRmIdxFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 pblk = 3`
     #[inline]
     pub fn pblk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -3941,6 +4025,8 @@ pz::message! {
     writer Ext4ExtRmLeafFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4ExtRmLeafFtraceEvent`.
     reader Ext4ExtRmLeafFtraceEventReader;
+    decoder Ext4ExtRmLeafFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 }
 
 impl Ext4ExtRmLeafFtraceEventWriter<'_> {
@@ -4015,65 +4101,65 @@ impl Ext4ExtRmLeafFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4ExtRmLeafFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4ExtRmLeafFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 partial = 3`
     #[inline]
     pub fn partial(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint32 start = 4`
     #[inline]
     pub fn start(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 ee_lblk = 5`
     #[inline]
     pub fn ee_lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint64 ee_pblk = 6`
     #[inline]
     pub fn ee_pblk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional int32 ee_len = 7`
     #[inline]
     pub fn ee_len(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 
     /// `optional uint32 pc_lblk = 8`
     #[inline]
     pub fn pc_lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint64 pc_pclu = 9`
     #[inline]
     pub fn pc_pclu(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 9)
+        self.0.last::<pz::kind::Uint64>(9)
     }
 
     /// `optional int32 pc_state = 10`
     #[inline]
     pub fn pc_state(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 10)
+        self.0.last::<pz::kind::Int32>(10)
     }
 }
 
@@ -4100,6 +4186,8 @@ pz::message! {
     writer Ext4ExtShowExtentFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4ExtShowExtentFtraceEvent`.
     reader Ext4ExtShowExtentFtraceEventReader;
+    decoder Ext4ExtShowExtentFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4ExtShowExtentFtraceEventWriter<'_> {
@@ -4139,35 +4227,35 @@ impl Ext4ExtShowExtentFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4ExtShowExtentFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4ExtShowExtentFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 pblk = 3`
     #[inline]
     pub fn pblk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 lblk = 4`
     #[inline]
     pub fn lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 len = 5`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -4189,6 +4277,8 @@ pz::message! {
     writer Ext4FallocateEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4FallocateEnterFtraceEvent`.
     reader Ext4FallocateEnterFtraceEventReader;
+    decoder Ext4FallocateEnterFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl Ext4FallocateEnterFtraceEventWriter<'_> {
@@ -4235,41 +4325,41 @@ impl Ext4FallocateEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4FallocateEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4FallocateEnterFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 offset = 3`
     #[inline]
     pub fn offset(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional int64 len = 4`
     #[inline]
     pub fn len(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 
     /// `optional int32 mode = 5`
     #[inline]
     pub fn mode(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int64 pos = 6`
     #[inline]
     pub fn pos(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 6)
+        self.0.last::<pz::kind::Int64>(6)
     }
 }
 
@@ -4292,6 +4382,8 @@ pz::message! {
     writer Ext4FallocateExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4FallocateExitFtraceEvent`.
     reader Ext4FallocateExitFtraceEventReader;
+    decoder Ext4FallocateExitFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4FallocateExitFtraceEventWriter<'_> {
@@ -4331,35 +4423,35 @@ impl Ext4FallocateExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4FallocateExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4FallocateExitFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
     pub fn pos(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint32 blocks = 4`
     #[inline]
     pub fn blocks(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 ret = 5`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -4381,6 +4473,8 @@ pz::message! {
     writer Ext4FindDelallocRangeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4FindDelallocRangeFtraceEvent`.
     reader Ext4FindDelallocRangeFtraceEventReader;
+    decoder Ext4FindDelallocRangeFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl Ext4FindDelallocRangeFtraceEventWriter<'_> {
@@ -4434,47 +4528,47 @@ impl Ext4FindDelallocRangeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4FindDelallocRangeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4FindDelallocRangeFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 from = 3`
     #[inline]
     pub fn from_(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 to = 4`
     #[inline]
     pub fn to(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 reverse = 5`
     #[inline]
     pub fn reverse(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int32 found = 6`
     #[inline]
     pub fn found(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional uint32 found_blk = 7`
     #[inline]
     pub fn found_blk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 }
 
@@ -4498,6 +4592,8 @@ pz::message! {
     writer Ext4ForgetFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4ForgetFtraceEvent`.
     reader Ext4ForgetFtraceEventReader;
+    decoder Ext4ForgetFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4ForgetFtraceEventWriter<'_> {
@@ -4537,35 +4633,35 @@ impl Ext4ForgetFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4ForgetFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4ForgetFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 block = 3`
     #[inline]
     pub fn block(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional int32 is_metadata = 4`
     #[inline]
     pub fn is_metadata(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional uint32 mode = 5`
     #[inline]
     pub fn mode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -4587,6 +4683,8 @@ pz::message! {
     writer Ext4FreeBlocksFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4FreeBlocksFtraceEvent`.
     reader Ext4FreeBlocksFtraceEventReader;
+    decoder Ext4FreeBlocksFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl Ext4FreeBlocksFtraceEventWriter<'_> {
@@ -4633,41 +4731,41 @@ impl Ext4FreeBlocksFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4FreeBlocksFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4FreeBlocksFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 block = 3`
     #[inline]
     pub fn block(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 count = 4`
     #[inline]
     pub fn count(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional int32 flags = 5`
     #[inline]
     pub fn flags(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional uint32 mode = 6`
     #[inline]
     pub fn mode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 }
 
@@ -4690,6 +4788,8 @@ pz::message! {
     writer Ext4FreeInodeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4FreeInodeFtraceEvent`.
     reader Ext4FreeInodeFtraceEventReader;
+    decoder Ext4FreeInodeFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl Ext4FreeInodeFtraceEventWriter<'_> {
@@ -4736,41 +4836,41 @@ impl Ext4FreeInodeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4FreeInodeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4FreeInodeFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 uid = 3`
     #[inline]
     pub fn uid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 gid = 4`
     #[inline]
     pub fn gid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint64 blocks = 5`
     #[inline]
     pub fn blocks(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint32 mode = 6`
     #[inline]
     pub fn mode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 }
 
@@ -4793,6 +4893,8 @@ pz::message! {
     writer Ext4GetImpliedClusterAllocExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent`.
     reader Ext4GetImpliedClusterAllocExitFtraceEventReader;
+    decoder Ext4GetImpliedClusterAllocExitFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl Ext4GetImpliedClusterAllocExitFtraceEventWriter<'_> {
@@ -4839,41 +4941,41 @@ impl Ext4GetImpliedClusterAllocExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4GetImpliedClusterAllocExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4GetImpliedClusterAllocExitFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 flags = 2`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
     pub fn lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint64 pblk = 4`
     #[inline]
     pub fn pblk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 len = 5`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional int32 ret = 6`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 }
 
@@ -4896,6 +4998,8 @@ pz::message! {
     writer Ext4GetReservedClusterAllocFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent`.
     reader Ext4GetReservedClusterAllocFtraceEventReader;
+    decoder Ext4GetReservedClusterAllocFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl Ext4GetReservedClusterAllocFtraceEventWriter<'_> {
@@ -4928,29 +5032,29 @@ impl Ext4GetReservedClusterAllocFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4GetReservedClusterAllocFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4GetReservedClusterAllocFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
     pub fn lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 }
 
@@ -4971,6 +5075,8 @@ pz::message! {
     writer Ext4IndMapBlocksEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent`.
     reader Ext4IndMapBlocksEnterFtraceEventReader;
+    decoder Ext4IndMapBlocksEnterFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4IndMapBlocksEnterFtraceEventWriter<'_> {
@@ -5010,35 +5116,35 @@ impl Ext4IndMapBlocksEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4IndMapBlocksEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4IndMapBlocksEnterFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 lblk = 3`
     #[inline]
     pub fn lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 flags = 5`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -5060,6 +5166,8 @@ pz::message! {
     writer Ext4IndMapBlocksExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4IndMapBlocksExitFtraceEvent`.
     reader Ext4IndMapBlocksExitFtraceEventReader;
+    decoder Ext4IndMapBlocksExitFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl Ext4IndMapBlocksExitFtraceEventWriter<'_> {
@@ -5120,53 +5228,53 @@ impl Ext4IndMapBlocksExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4IndMapBlocksExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4IndMapBlocksExitFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 flags = 3`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint64 pblk = 4`
     #[inline]
     pub fn pblk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 lblk = 5`
     #[inline]
     pub fn lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 len = 6`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 mflags = 7`
     #[inline]
     pub fn mflags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional int32 ret = 8`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 }
 
@@ -5191,6 +5299,8 @@ pz::message! {
     writer Ext4InsertRangeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4InsertRangeFtraceEvent`.
     reader Ext4InsertRangeFtraceEventReader;
+    decoder Ext4InsertRangeFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl Ext4InsertRangeFtraceEventWriter<'_> {
@@ -5223,29 +5333,29 @@ impl Ext4InsertRangeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4InsertRangeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4InsertRangeFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 offset = 3`
     #[inline]
     pub fn offset(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional int64 len = 4`
     #[inline]
     pub fn len(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 }
 
@@ -5266,6 +5376,8 @@ pz::message! {
     writer Ext4InvalidatepageFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4InvalidatepageFtraceEvent`.
     reader Ext4InvalidatepageFtraceEventReader;
+    decoder Ext4InvalidatepageFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4InvalidatepageFtraceEventWriter<'_> {
@@ -5305,35 +5417,35 @@ impl Ext4InvalidatepageFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4InvalidatepageFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4InvalidatepageFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 index = 3`
     #[inline]
     pub fn index(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 offset = 4`
     #[inline]
     pub fn offset(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 length = 5`
     #[inline]
     pub fn length(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -5355,6 +5467,8 @@ pz::message! {
     writer Ext4JournalStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4JournalStartFtraceEvent`.
     reader Ext4JournalStartFtraceEventReader;
+    decoder Ext4JournalStartFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl Ext4JournalStartFtraceEventWriter<'_> {
@@ -5401,41 +5515,41 @@ impl Ext4JournalStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4JournalStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4JournalStartFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ip = 2`
     #[inline]
     pub fn ip(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 blocks = 3`
     #[inline]
     pub fn blocks(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 rsv_blocks = 4`
     #[inline]
     pub fn rsv_blocks(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 nblocks = 5`
     #[inline]
     pub fn nblocks(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int32 revoke_creds = 6`
     #[inline]
     pub fn revoke_creds(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 }
 
@@ -5458,6 +5572,8 @@ pz::message! {
     writer Ext4JournalStartReservedFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4JournalStartReservedFtraceEvent`.
     reader Ext4JournalStartReservedFtraceEventReader;
+    decoder Ext4JournalStartReservedFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4JournalStartReservedFtraceEventWriter<'_> {
@@ -5483,23 +5599,23 @@ impl Ext4JournalStartReservedFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4JournalStartReservedFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4JournalStartReservedFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ip = 2`
     #[inline]
     pub fn ip(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 blocks = 3`
     #[inline]
     pub fn blocks(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -5519,6 +5635,8 @@ pz::message! {
     writer Ext4JournalledInvalidatepageFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent`.
     reader Ext4JournalledInvalidatepageFtraceEventReader;
+    decoder Ext4JournalledInvalidatepageFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4JournalledInvalidatepageFtraceEventWriter<'_> {
@@ -5558,35 +5676,35 @@ impl Ext4JournalledInvalidatepageFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4JournalledInvalidatepageFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4JournalledInvalidatepageFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 index = 3`
     #[inline]
     pub fn index(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 offset = 4`
     #[inline]
     pub fn offset(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 length = 5`
     #[inline]
     pub fn length(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -5608,6 +5726,8 @@ pz::message! {
     writer Ext4JournalledWriteEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4JournalledWriteEndFtraceEvent`.
     reader Ext4JournalledWriteEndFtraceEventReader;
+    decoder Ext4JournalledWriteEndFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4JournalledWriteEndFtraceEventWriter<'_> {
@@ -5647,35 +5767,35 @@ impl Ext4JournalledWriteEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4JournalledWriteEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4JournalledWriteEndFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
     pub fn pos(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 copied = 5`
     #[inline]
     pub fn copied(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -5697,6 +5817,8 @@ pz::message! {
     writer Ext4LoadInodeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4LoadInodeFtraceEvent`.
     reader Ext4LoadInodeFtraceEventReader;
+    decoder Ext4LoadInodeFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl Ext4LoadInodeFtraceEventWriter<'_> {
@@ -5715,17 +5837,17 @@ impl Ext4LoadInodeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4LoadInodeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4LoadInodeFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -5744,6 +5866,8 @@ pz::message! {
     writer Ext4LoadInodeBitmapFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4LoadInodeBitmapFtraceEvent`.
     reader Ext4LoadInodeBitmapFtraceEventReader;
+    decoder Ext4LoadInodeBitmapFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl Ext4LoadInodeBitmapFtraceEventWriter<'_> {
@@ -5762,17 +5886,17 @@ impl Ext4LoadInodeBitmapFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4LoadInodeBitmapFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4LoadInodeBitmapFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 group = 2`
     #[inline]
     pub fn group(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -5791,6 +5915,8 @@ pz::message! {
     writer Ext4MarkInodeDirtyFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4MarkInodeDirtyFtraceEvent`.
     reader Ext4MarkInodeDirtyFtraceEventReader;
+    decoder Ext4MarkInodeDirtyFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4MarkInodeDirtyFtraceEventWriter<'_> {
@@ -5816,23 +5942,23 @@ impl Ext4MarkInodeDirtyFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4MarkInodeDirtyFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4MarkInodeDirtyFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 ip = 3`
     #[inline]
     pub fn ip(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -5852,6 +5978,8 @@ pz::message! {
     writer Ext4MbBitmapLoadFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4MbBitmapLoadFtraceEvent`.
     reader Ext4MbBitmapLoadFtraceEventReader;
+    decoder Ext4MbBitmapLoadFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl Ext4MbBitmapLoadFtraceEventWriter<'_> {
@@ -5870,17 +5998,17 @@ impl Ext4MbBitmapLoadFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4MbBitmapLoadFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4MbBitmapLoadFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 group = 2`
     #[inline]
     pub fn group(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -5899,6 +6027,8 @@ pz::message! {
     writer Ext4MbBuddyBitmapLoadFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent`.
     reader Ext4MbBuddyBitmapLoadFtraceEventReader;
+    decoder Ext4MbBuddyBitmapLoadFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl Ext4MbBuddyBitmapLoadFtraceEventWriter<'_> {
@@ -5917,17 +6047,17 @@ impl Ext4MbBuddyBitmapLoadFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4MbBuddyBitmapLoadFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4MbBuddyBitmapLoadFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 group = 2`
     #[inline]
     pub fn group(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -5946,6 +6076,8 @@ pz::message! {
     writer Ext4MbDiscardPreallocationsFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent`.
     reader Ext4MbDiscardPreallocationsFtraceEventReader;
+    decoder Ext4MbDiscardPreallocationsFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl Ext4MbDiscardPreallocationsFtraceEventWriter<'_> {
@@ -5964,17 +6096,17 @@ impl Ext4MbDiscardPreallocationsFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4MbDiscardPreallocationsFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4MbDiscardPreallocationsFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int32 needed = 2`
     #[inline]
     pub fn needed(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 }
 
@@ -5993,6 +6125,8 @@ pz::message! {
     writer Ext4MbNewGroupPaFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4MbNewGroupPaFtraceEvent`.
     reader Ext4MbNewGroupPaFtraceEventReader;
+    decoder Ext4MbNewGroupPaFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4MbNewGroupPaFtraceEventWriter<'_> {
@@ -6032,35 +6166,35 @@ impl Ext4MbNewGroupPaFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4MbNewGroupPaFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4MbNewGroupPaFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 pa_pstart = 3`
     #[inline]
     pub fn pa_pstart(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 pa_lstart = 4`
     #[inline]
     pub fn pa_lstart(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 pa_len = 5`
     #[inline]
     pub fn pa_len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -6082,6 +6216,8 @@ pz::message! {
     writer Ext4MbNewInodePaFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4MbNewInodePaFtraceEvent`.
     reader Ext4MbNewInodePaFtraceEventReader;
+    decoder Ext4MbNewInodePaFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4MbNewInodePaFtraceEventWriter<'_> {
@@ -6121,35 +6257,35 @@ impl Ext4MbNewInodePaFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4MbNewInodePaFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4MbNewInodePaFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 pa_pstart = 3`
     #[inline]
     pub fn pa_pstart(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 pa_lstart = 4`
     #[inline]
     pub fn pa_lstart(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 pa_len = 5`
     #[inline]
     pub fn pa_len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -6171,6 +6307,8 @@ pz::message! {
     writer Ext4MbReleaseGroupPaFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent`.
     reader Ext4MbReleaseGroupPaFtraceEventReader;
+    decoder Ext4MbReleaseGroupPaFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4MbReleaseGroupPaFtraceEventWriter<'_> {
@@ -6196,23 +6334,23 @@ impl Ext4MbReleaseGroupPaFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4MbReleaseGroupPaFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4MbReleaseGroupPaFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 pa_pstart = 2`
     #[inline]
     pub fn pa_pstart(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 pa_len = 3`
     #[inline]
     pub fn pa_len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -6232,6 +6370,8 @@ pz::message! {
     writer Ext4MbReleaseInodePaFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4MbReleaseInodePaFtraceEvent`.
     reader Ext4MbReleaseInodePaFtraceEventReader;
+    decoder Ext4MbReleaseInodePaFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl Ext4MbReleaseInodePaFtraceEventWriter<'_> {
@@ -6264,29 +6404,29 @@ impl Ext4MbReleaseInodePaFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4MbReleaseInodePaFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4MbReleaseInodePaFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 block = 3`
     #[inline]
     pub fn block(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 count = 4`
     #[inline]
     pub fn count(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 }
 
@@ -6307,6 +6447,8 @@ pz::message! {
     writer Ext4MballocAllocFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4MballocAllocFtraceEvent`.
     reader Ext4MballocAllocFtraceEventReader;
+    decoder Ext4MballocAllocFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20;
 }
 
 impl Ext4MballocAllocFtraceEventWriter<'_> {
@@ -6451,125 +6593,125 @@ impl Ext4MballocAllocFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4MballocAllocFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4MballocAllocFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 orig_logical = 3`
     #[inline]
     pub fn orig_logical(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int32 orig_start = 4`
     #[inline]
     pub fn orig_start(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional uint32 orig_group = 5`
     #[inline]
     pub fn orig_group(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional int32 orig_len = 6`
     #[inline]
     pub fn orig_len(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional uint32 goal_logical = 7`
     #[inline]
     pub fn goal_logical(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional int32 goal_start = 8`
     #[inline]
     pub fn goal_start(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 
     /// `optional uint32 goal_group = 9`
     #[inline]
     pub fn goal_group(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional int32 goal_len = 10`
     #[inline]
     pub fn goal_len(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 10)
+        self.0.last::<pz::kind::Int32>(10)
     }
 
     /// `optional uint32 result_logical = 11`
     #[inline]
     pub fn result_logical(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional int32 result_start = 12`
     #[inline]
     pub fn result_start(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 12)
+        self.0.last::<pz::kind::Int32>(12)
     }
 
     /// `optional uint32 result_group = 13`
     #[inline]
     pub fn result_group(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 13)
+        self.0.last::<pz::kind::Uint32>(13)
     }
 
     /// `optional int32 result_len = 14`
     #[inline]
     pub fn result_len(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 14)
+        self.0.last::<pz::kind::Int32>(14)
     }
 
     /// `optional uint32 found = 15`
     #[inline]
     pub fn found(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 15)
+        self.0.last::<pz::kind::Uint32>(15)
     }
 
     /// `optional uint32 groups = 16`
     #[inline]
     pub fn groups(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 16)
+        self.0.last::<pz::kind::Uint32>(16)
     }
 
     /// `optional uint32 buddy = 17`
     #[inline]
     pub fn buddy(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 17)
+        self.0.last::<pz::kind::Uint32>(17)
     }
 
     /// `optional uint32 flags = 18`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 18)
+        self.0.last::<pz::kind::Uint32>(18)
     }
 
     /// `optional uint32 tail = 19`
     #[inline]
     pub fn tail(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 19)
+        self.0.last::<pz::kind::Uint32>(19)
     }
 
     /// `optional uint32 cr = 20`
     #[inline]
     pub fn cr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 20)
+        self.0.last::<pz::kind::Uint32>(20)
     }
 }
 
@@ -6606,6 +6748,8 @@ pz::message! {
     writer Ext4MballocDiscardFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4MballocDiscardFtraceEvent`.
     reader Ext4MballocDiscardFtraceEventReader;
+    decoder Ext4MballocDiscardFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4MballocDiscardFtraceEventWriter<'_> {
@@ -6645,35 +6789,35 @@ impl Ext4MballocDiscardFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4MballocDiscardFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4MballocDiscardFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 result_start = 3`
     #[inline]
     pub fn result_start(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint32 result_group = 4`
     #[inline]
     pub fn result_group(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 result_len = 5`
     #[inline]
     pub fn result_len(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -6695,6 +6839,8 @@ pz::message! {
     writer Ext4MballocFreeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4MballocFreeFtraceEvent`.
     reader Ext4MballocFreeFtraceEventReader;
+    decoder Ext4MballocFreeFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4MballocFreeFtraceEventWriter<'_> {
@@ -6734,35 +6880,35 @@ impl Ext4MballocFreeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4MballocFreeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4MballocFreeFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 result_start = 3`
     #[inline]
     pub fn result_start(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint32 result_group = 4`
     #[inline]
     pub fn result_group(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 result_len = 5`
     #[inline]
     pub fn result_len(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -6784,6 +6930,8 @@ pz::message! {
     writer Ext4MballocPreallocFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4MballocPreallocFtraceEvent`.
     reader Ext4MballocPreallocFtraceEventReader;
+    decoder Ext4MballocPreallocFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 }
 
 impl Ext4MballocPreallocFtraceEventWriter<'_> {
@@ -6858,65 +7006,65 @@ impl Ext4MballocPreallocFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4MballocPreallocFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4MballocPreallocFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 orig_logical = 3`
     #[inline]
     pub fn orig_logical(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int32 orig_start = 4`
     #[inline]
     pub fn orig_start(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional uint32 orig_group = 5`
     #[inline]
     pub fn orig_group(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional int32 orig_len = 6`
     #[inline]
     pub fn orig_len(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional uint32 result_logical = 7`
     #[inline]
     pub fn result_logical(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional int32 result_start = 8`
     #[inline]
     pub fn result_start(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 
     /// `optional uint32 result_group = 9`
     #[inline]
     pub fn result_group(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional int32 result_len = 10`
     #[inline]
     pub fn result_len(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 10)
+        self.0.last::<pz::kind::Int32>(10)
     }
 }
 
@@ -6943,6 +7091,8 @@ pz::message! {
     writer Ext4OtherInodeUpdateTimeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent`.
     reader Ext4OtherInodeUpdateTimeFtraceEventReader;
+    decoder Ext4OtherInodeUpdateTimeFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl Ext4OtherInodeUpdateTimeFtraceEventWriter<'_> {
@@ -6989,41 +7139,41 @@ impl Ext4OtherInodeUpdateTimeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4OtherInodeUpdateTimeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4OtherInodeUpdateTimeFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 orig_ino = 3`
     #[inline]
     pub fn orig_ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 uid = 4`
     #[inline]
     pub fn uid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 gid = 5`
     #[inline]
     pub fn gid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 mode = 6`
     #[inline]
     pub fn mode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 }
 
@@ -7046,6 +7196,8 @@ pz::message! {
     writer Ext4PunchHoleFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4PunchHoleFtraceEvent`.
     reader Ext4PunchHoleFtraceEventReader;
+    decoder Ext4PunchHoleFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4PunchHoleFtraceEventWriter<'_> {
@@ -7085,35 +7237,35 @@ impl Ext4PunchHoleFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4PunchHoleFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4PunchHoleFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 offset = 3`
     #[inline]
     pub fn offset(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional int64 len = 4`
     #[inline]
     pub fn len(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 
     /// `optional int32 mode = 5`
     #[inline]
     pub fn mode(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -7135,6 +7287,8 @@ pz::message! {
     writer Ext4ReadBlockBitmapLoadFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent`.
     reader Ext4ReadBlockBitmapLoadFtraceEventReader;
+    decoder Ext4ReadBlockBitmapLoadFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4ReadBlockBitmapLoadFtraceEventWriter<'_> {
@@ -7160,23 +7314,23 @@ impl Ext4ReadBlockBitmapLoadFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4ReadBlockBitmapLoadFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4ReadBlockBitmapLoadFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 group = 2`
     #[inline]
     pub fn group(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 prefetch = 3`
     #[inline]
     pub fn prefetch(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -7196,6 +7350,8 @@ pz::message! {
     writer Ext4ReadpageFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4ReadpageFtraceEvent`.
     reader Ext4ReadpageFtraceEventReader;
+    decoder Ext4ReadpageFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4ReadpageFtraceEventWriter<'_> {
@@ -7221,23 +7377,23 @@ impl Ext4ReadpageFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4ReadpageFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4ReadpageFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 index = 3`
     #[inline]
     pub fn index(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -7257,6 +7413,8 @@ pz::message! {
     writer Ext4ReleasepageFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4ReleasepageFtraceEvent`.
     reader Ext4ReleasepageFtraceEventReader;
+    decoder Ext4ReleasepageFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4ReleasepageFtraceEventWriter<'_> {
@@ -7282,23 +7440,23 @@ impl Ext4ReleasepageFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4ReleasepageFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4ReleasepageFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 index = 3`
     #[inline]
     pub fn index(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -7318,6 +7476,8 @@ pz::message! {
     writer Ext4RemoveBlocksFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4RemoveBlocksFtraceEvent`.
     reader Ext4RemoveBlocksFtraceEventReader;
+    decoder Ext4RemoveBlocksFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11;
 }
 
 impl Ext4RemoveBlocksFtraceEventWriter<'_> {
@@ -7399,71 +7559,71 @@ impl Ext4RemoveBlocksFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4RemoveBlocksFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4RemoveBlocksFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 from = 3`
     #[inline]
     pub fn from_(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 to = 4`
     #[inline]
     pub fn to(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int64 partial = 5`
     #[inline]
     pub fn partial(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 
     /// `optional uint64 ee_pblk = 6`
     #[inline]
     pub fn ee_pblk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional uint32 ee_lblk = 7`
     #[inline]
     pub fn ee_lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 ee_len = 8`
     #[inline]
     pub fn ee_len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 pc_lblk = 9`
     #[inline]
     pub fn pc_lblk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint64 pc_pclu = 10`
     #[inline]
     pub fn pc_pclu(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 10)
+        self.0.last::<pz::kind::Uint64>(10)
     }
 
     /// `optional int32 pc_state = 11`
     #[inline]
     pub fn pc_state(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 11)
+        self.0.last::<pz::kind::Int32>(11)
     }
 }
 
@@ -7491,6 +7651,8 @@ pz::message! {
     writer Ext4RequestBlocksFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4RequestBlocksFtraceEvent`.
     reader Ext4RequestBlocksFtraceEventReader;
+    decoder Ext4RequestBlocksFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 }
 
 impl Ext4RequestBlocksFtraceEventWriter<'_> {
@@ -7565,65 +7727,65 @@ impl Ext4RequestBlocksFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4RequestBlocksFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4RequestBlocksFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 len = 3`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 logical = 4`
     #[inline]
     pub fn logical(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 lleft = 5`
     #[inline]
     pub fn lleft(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 lright = 6`
     #[inline]
     pub fn lright(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint64 goal = 7`
     #[inline]
     pub fn goal(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional uint64 pleft = 8`
     #[inline]
     pub fn pleft(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 
     /// `optional uint64 pright = 9`
     #[inline]
     pub fn pright(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 9)
+        self.0.last::<pz::kind::Uint64>(9)
     }
 
     /// `optional uint32 flags = 10`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 }
 
@@ -7650,6 +7812,8 @@ pz::message! {
     writer Ext4RequestInodeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4RequestInodeFtraceEvent`.
     reader Ext4RequestInodeFtraceEventReader;
+    decoder Ext4RequestInodeFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4RequestInodeFtraceEventWriter<'_> {
@@ -7675,23 +7839,23 @@ impl Ext4RequestInodeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4RequestInodeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4RequestInodeFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 dir = 2`
     #[inline]
     pub fn dir(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 mode = 3`
     #[inline]
     pub fn mode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -7711,6 +7875,8 @@ pz::message! {
     writer Ext4SyncFsFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4SyncFsFtraceEvent`.
     reader Ext4SyncFsFtraceEventReader;
+    decoder Ext4SyncFsFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl Ext4SyncFsFtraceEventWriter<'_> {
@@ -7729,17 +7895,17 @@ impl Ext4SyncFsFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4SyncFsFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4SyncFsFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int32 wait = 2`
     #[inline]
     pub fn wait(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 }
 
@@ -7758,6 +7924,8 @@ pz::message! {
     writer Ext4TrimAllFreeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4TrimAllFreeFtraceEvent`.
     reader Ext4TrimAllFreeFtraceEventReader;
+    decoder Ext4TrimAllFreeFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4TrimAllFreeFtraceEventWriter<'_> {
@@ -7797,35 +7965,35 @@ impl Ext4TrimAllFreeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4TrimAllFreeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4TrimAllFreeFtraceEventReader<'a, I> {
     /// `optional int32 dev_major = 1`
     #[inline]
     pub fn dev_major(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 dev_minor = 2`
     #[inline]
     pub fn dev_minor(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint32 group = 3`
     #[inline]
     pub fn group(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int32 start = 4`
     #[inline]
     pub fn start(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 len = 5`
     #[inline]
     pub fn len(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -7847,6 +8015,8 @@ pz::message! {
     writer Ext4TrimExtentFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4TrimExtentFtraceEvent`.
     reader Ext4TrimExtentFtraceEventReader;
+    decoder Ext4TrimExtentFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4TrimExtentFtraceEventWriter<'_> {
@@ -7886,35 +8056,35 @@ impl Ext4TrimExtentFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4TrimExtentFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4TrimExtentFtraceEventReader<'a, I> {
     /// `optional int32 dev_major = 1`
     #[inline]
     pub fn dev_major(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 dev_minor = 2`
     #[inline]
     pub fn dev_minor(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint32 group = 3`
     #[inline]
     pub fn group(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int32 start = 4`
     #[inline]
     pub fn start(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 len = 5`
     #[inline]
     pub fn len(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -7936,6 +8106,8 @@ pz::message! {
     writer Ext4TruncateEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4TruncateEnterFtraceEvent`.
     reader Ext4TruncateEnterFtraceEventReader;
+    decoder Ext4TruncateEnterFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4TruncateEnterFtraceEventWriter<'_> {
@@ -7961,23 +8133,23 @@ impl Ext4TruncateEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4TruncateEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4TruncateEnterFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 blocks = 3`
     #[inline]
     pub fn blocks(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -7997,6 +8169,8 @@ pz::message! {
     writer Ext4TruncateExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4TruncateExitFtraceEvent`.
     reader Ext4TruncateExitFtraceEventReader;
+    decoder Ext4TruncateExitFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4TruncateExitFtraceEventWriter<'_> {
@@ -8022,23 +8196,23 @@ impl Ext4TruncateExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4TruncateExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4TruncateExitFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 blocks = 3`
     #[inline]
     pub fn blocks(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -8058,6 +8232,8 @@ pz::message! {
     writer Ext4UnlinkEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4UnlinkEnterFtraceEvent`.
     reader Ext4UnlinkEnterFtraceEventReader;
+    decoder Ext4UnlinkEnterFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl Ext4UnlinkEnterFtraceEventWriter<'_> {
@@ -8090,29 +8266,29 @@ impl Ext4UnlinkEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4UnlinkEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4UnlinkEnterFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 parent = 3`
     #[inline]
     pub fn parent(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional int64 size = 4`
     #[inline]
     pub fn size(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 }
 
@@ -8133,6 +8309,8 @@ pz::message! {
     writer Ext4UnlinkExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4UnlinkExitFtraceEvent`.
     reader Ext4UnlinkExitFtraceEventReader;
+    decoder Ext4UnlinkExitFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4UnlinkExitFtraceEventWriter<'_> {
@@ -8158,23 +8336,23 @@ impl Ext4UnlinkExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4UnlinkExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4UnlinkExitFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -8194,6 +8372,8 @@ pz::message! {
     writer Ext4WriteBeginFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4WriteBeginFtraceEvent`.
     reader Ext4WriteBeginFtraceEventReader;
+    decoder Ext4WriteBeginFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4WriteBeginFtraceEventWriter<'_> {
@@ -8233,35 +8413,35 @@ impl Ext4WriteBeginFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4WriteBeginFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4WriteBeginFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
     pub fn pos(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 flags = 5`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -8283,6 +8463,8 @@ pz::message! {
     writer Ext4WriteEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4WriteEndFtraceEvent`.
     reader Ext4WriteEndFtraceEventReader;
+    decoder Ext4WriteEndFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4WriteEndFtraceEventWriter<'_> {
@@ -8322,35 +8504,35 @@ impl Ext4WriteEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4WriteEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4WriteEndFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
     pub fn pos(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 copied = 5`
     #[inline]
     pub fn copied(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -8372,6 +8554,8 @@ pz::message! {
     writer Ext4WritepageFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4WritepageFtraceEvent`.
     reader Ext4WritepageFtraceEventReader;
+    decoder Ext4WritepageFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl Ext4WritepageFtraceEventWriter<'_> {
@@ -8397,23 +8581,23 @@ impl Ext4WritepageFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4WritepageFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4WritepageFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 index = 3`
     #[inline]
     pub fn index(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -8433,6 +8617,8 @@ pz::message! {
     writer Ext4WritepagesFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4WritepagesFtraceEvent`.
     reader Ext4WritepagesFtraceEventReader;
+    decoder Ext4WritepagesFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 }
 
 impl Ext4WritepagesFtraceEventWriter<'_> {
@@ -8507,65 +8693,65 @@ impl Ext4WritepagesFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4WritepagesFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4WritepagesFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 nr_to_write = 3`
     #[inline]
     pub fn nr_to_write(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional int64 pages_skipped = 4`
     #[inline]
     pub fn pages_skipped(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 
     /// `optional int64 range_start = 5`
     #[inline]
     pub fn range_start(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 
     /// `optional int64 range_end = 6`
     #[inline]
     pub fn range_end(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 6)
+        self.0.last::<pz::kind::Int64>(6)
     }
 
     /// `optional uint64 writeback_index = 7`
     #[inline]
     pub fn writeback_index(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional int32 sync_mode = 8`
     #[inline]
     pub fn sync_mode(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 
     /// `optional uint32 for_kupdate = 9`
     #[inline]
     pub fn for_kupdate(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 range_cyclic = 10`
     #[inline]
     pub fn range_cyclic(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 }
 
@@ -8592,6 +8778,8 @@ pz::message! {
     writer Ext4WritepagesResultFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4WritepagesResultFtraceEvent`.
     reader Ext4WritepagesResultFtraceEventReader;
+    decoder Ext4WritepagesResultFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl Ext4WritepagesResultFtraceEventWriter<'_> {
@@ -8645,47 +8833,47 @@ impl Ext4WritepagesResultFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4WritepagesResultFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4WritepagesResultFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 pages_written = 4`
     #[inline]
     pub fn pages_written(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int64 pages_skipped = 5`
     #[inline]
     pub fn pages_skipped(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 
     /// `optional uint64 writeback_index = 6`
     #[inline]
     pub fn writeback_index(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional int32 sync_mode = 7`
     #[inline]
     pub fn sync_mode(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 }
 
@@ -8709,6 +8897,8 @@ pz::message! {
     writer Ext4ZeroRangeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Ext4ZeroRangeFtraceEvent`.
     reader Ext4ZeroRangeFtraceEventReader;
+    decoder Ext4ZeroRangeFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl Ext4ZeroRangeFtraceEventWriter<'_> {
@@ -8748,35 +8938,35 @@ impl Ext4ZeroRangeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Ext4ZeroRangeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Ext4ZeroRangeFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 offset = 3`
     #[inline]
     pub fn offset(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional int64 len = 4`
     #[inline]
     pub fn len(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 
     /// `optional int32 mode = 5`
     #[inline]
     pub fn mode(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 

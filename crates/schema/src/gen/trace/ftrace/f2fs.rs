@@ -7,6 +7,8 @@ pz::message! {
     writer F2fsDoSubmitBioFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsDoSubmitBioFtraceEvent`.
     reader F2fsDoSubmitBioFtraceEventReader;
+    decoder F2fsDoSubmitBioFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl F2fsDoSubmitBioFtraceEventWriter<'_> {
@@ -46,35 +48,35 @@ impl F2fsDoSubmitBioFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsDoSubmitBioFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsDoSubmitBioFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int32 btype = 2`
     #[inline]
     pub fn btype(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint32 sync = 3`
     #[inline]
     pub fn sync(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint64 sector = 4`
     #[inline]
     pub fn sector(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 size = 5`
     #[inline]
     pub fn size(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -96,6 +98,8 @@ pz::message! {
     writer F2fsEvictInodeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsEvictInodeFtraceEvent`.
     reader F2fsEvictInodeFtraceEventReader;
+    decoder F2fsEvictInodeFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl F2fsEvictInodeFtraceEventWriter<'_> {
@@ -156,53 +160,53 @@ impl F2fsEvictInodeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsEvictInodeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsEvictInodeFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 pino = 3`
     #[inline]
     pub fn pino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 mode = 4`
     #[inline]
     pub fn mode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int64 size = 5`
     #[inline]
     pub fn size(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 
     /// `optional uint32 nlink = 6`
     #[inline]
     pub fn nlink(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint64 blocks = 7`
     #[inline]
     pub fn blocks(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional uint32 advise = 8`
     #[inline]
     pub fn advise(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 }
 
@@ -227,6 +231,8 @@ pz::message! {
     writer F2fsFallocateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsFallocateFtraceEvent`.
     reader F2fsFallocateFtraceEventReader;
+    decoder F2fsFallocateFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl F2fsFallocateFtraceEventWriter<'_> {
@@ -287,53 +293,53 @@ impl F2fsFallocateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsFallocateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsFallocateFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 mode = 3`
     #[inline]
     pub fn mode(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int64 offset = 4`
     #[inline]
     pub fn offset(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 
     /// `optional int64 len = 5`
     #[inline]
     pub fn len(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 
     /// `optional int64 size = 6`
     #[inline]
     pub fn size(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 6)
+        self.0.last::<pz::kind::Int64>(6)
     }
 
     /// `optional uint64 blocks = 7`
     #[inline]
     pub fn blocks(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional int32 ret = 8`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 }
 
@@ -358,6 +364,8 @@ pz::message! {
     writer F2fsGetDataBlockFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsGetDataBlockFtraceEvent`.
     reader F2fsGetDataBlockFtraceEventReader;
+    decoder F2fsGetDataBlockFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl F2fsGetDataBlockFtraceEventWriter<'_> {
@@ -404,41 +412,41 @@ impl F2fsGetDataBlockFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsGetDataBlockFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsGetDataBlockFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 iblock = 3`
     #[inline]
     pub fn iblock(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 bh_start = 4`
     #[inline]
     pub fn bh_start(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 bh_size = 5`
     #[inline]
     pub fn bh_size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional int32 ret = 6`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 }
 
@@ -461,6 +469,8 @@ pz::message! {
     writer F2fsGetVictimFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsGetVictimFtraceEvent`.
     reader F2fsGetVictimFtraceEventReader;
+    decoder F2fsGetVictimFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11;
 }
 
 impl F2fsGetVictimFtraceEventWriter<'_> {
@@ -542,71 +552,71 @@ impl F2fsGetVictimFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsGetVictimFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsGetVictimFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int32 type = 2`
     #[inline]
     pub fn r#type(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 gc_type = 3`
     #[inline]
     pub fn gc_type(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 alloc_mode = 4`
     #[inline]
     pub fn alloc_mode(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 gc_mode = 5`
     #[inline]
     pub fn gc_mode(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional uint32 victim = 6`
     #[inline]
     pub fn victim(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 ofs_unit = 7`
     #[inline]
     pub fn ofs_unit(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 pre_victim = 8`
     #[inline]
     pub fn pre_victim(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 prefree = 9`
     #[inline]
     pub fn prefree(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 free = 10`
     #[inline]
     pub fn free(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 cost = 11`
     #[inline]
     pub fn cost(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 }
 
@@ -634,6 +644,8 @@ pz::message! {
     writer F2fsIgetFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsIgetFtraceEvent`.
     reader F2fsIgetFtraceEventReader;
+    decoder F2fsIgetFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl F2fsIgetFtraceEventWriter<'_> {
@@ -694,53 +706,53 @@ impl F2fsIgetFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsIgetFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsIgetFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 pino = 3`
     #[inline]
     pub fn pino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 mode = 4`
     #[inline]
     pub fn mode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int64 size = 5`
     #[inline]
     pub fn size(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 
     /// `optional uint32 nlink = 6`
     #[inline]
     pub fn nlink(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint64 blocks = 7`
     #[inline]
     pub fn blocks(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional uint32 advise = 8`
     #[inline]
     pub fn advise(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 }
 
@@ -765,6 +777,8 @@ pz::message! {
     writer F2fsIgetExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsIgetExitFtraceEvent`.
     reader F2fsIgetExitFtraceEventReader;
+    decoder F2fsIgetExitFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl F2fsIgetExitFtraceEventWriter<'_> {
@@ -790,23 +804,23 @@ impl F2fsIgetExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsIgetExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsIgetExitFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -826,6 +840,8 @@ pz::message! {
     writer F2fsNewInodeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsNewInodeFtraceEvent`.
     reader F2fsNewInodeFtraceEventReader;
+    decoder F2fsNewInodeFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl F2fsNewInodeFtraceEventWriter<'_> {
@@ -851,23 +867,23 @@ impl F2fsNewInodeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsNewInodeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsNewInodeFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -887,6 +903,8 @@ pz::message! {
     writer F2fsReadpageFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsReadpageFtraceEvent`.
     reader F2fsReadpageFtraceEventReader;
+    decoder F2fsReadpageFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl F2fsReadpageFtraceEventWriter<'_> {
@@ -947,53 +965,53 @@ impl F2fsReadpageFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsReadpageFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsReadpageFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 index = 3`
     #[inline]
     pub fn index(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 blkaddr = 4`
     #[inline]
     pub fn blkaddr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional int32 type = 5`
     #[inline]
     pub fn r#type(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int32 dir = 6`
     #[inline]
     pub fn dir(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional int32 dirty = 7`
     #[inline]
     pub fn dirty(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 
     /// `optional int32 uptodate = 8`
     #[inline]
     pub fn uptodate(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 }
 
@@ -1018,6 +1036,8 @@ pz::message! {
     writer F2fsReserveNewBlockFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsReserveNewBlockFtraceEvent`.
     reader F2fsReserveNewBlockFtraceEventReader;
+    decoder F2fsReserveNewBlockFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl F2fsReserveNewBlockFtraceEventWriter<'_> {
@@ -1043,23 +1063,23 @@ impl F2fsReserveNewBlockFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsReserveNewBlockFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsReserveNewBlockFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 nid = 2`
     #[inline]
     pub fn nid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 ofs_in_node = 3`
     #[inline]
     pub fn ofs_in_node(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -1079,6 +1099,8 @@ pz::message! {
     writer F2fsSetPageDirtyFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsSetPageDirtyFtraceEvent`.
     reader F2fsSetPageDirtyFtraceEventReader;
+    decoder F2fsSetPageDirtyFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl F2fsSetPageDirtyFtraceEventWriter<'_> {
@@ -1132,47 +1154,47 @@ impl F2fsSetPageDirtyFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsSetPageDirtyFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsSetPageDirtyFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 type = 3`
     #[inline]
     pub fn r#type(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 dir = 4`
     #[inline]
     pub fn dir(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional uint64 index = 5`
     #[inline]
     pub fn index(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional int32 dirty = 6`
     #[inline]
     pub fn dirty(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional int32 uptodate = 7`
     #[inline]
     pub fn uptodate(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 }
 
@@ -1196,6 +1218,8 @@ pz::message! {
     writer F2fsSubmitWritePageFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsSubmitWritePageFtraceEvent`.
     reader F2fsSubmitWritePageFtraceEventReader;
+    decoder F2fsSubmitWritePageFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl F2fsSubmitWritePageFtraceEventWriter<'_> {
@@ -1235,35 +1259,35 @@ impl F2fsSubmitWritePageFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsSubmitWritePageFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsSubmitWritePageFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 type = 3`
     #[inline]
     pub fn r#type(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint64 index = 4`
     #[inline]
     pub fn index(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 block = 5`
     #[inline]
     pub fn block(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -1285,6 +1309,8 @@ pz::message! {
     writer F2fsSyncFileEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsSyncFileEnterFtraceEvent`.
     reader F2fsSyncFileEnterFtraceEventReader;
+    decoder F2fsSyncFileEnterFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl F2fsSyncFileEnterFtraceEventWriter<'_> {
@@ -1345,53 +1371,53 @@ impl F2fsSyncFileEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsSyncFileEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsSyncFileEnterFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 pino = 3`
     #[inline]
     pub fn pino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 mode = 4`
     #[inline]
     pub fn mode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int64 size = 5`
     #[inline]
     pub fn size(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 
     /// `optional uint32 nlink = 6`
     #[inline]
     pub fn nlink(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint64 blocks = 7`
     #[inline]
     pub fn blocks(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional uint32 advise = 8`
     #[inline]
     pub fn advise(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 }
 
@@ -1416,6 +1442,8 @@ pz::message! {
     writer F2fsSyncFileExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsSyncFileExitFtraceEvent`.
     reader F2fsSyncFileExitFtraceEventReader;
+    decoder F2fsSyncFileExitFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl F2fsSyncFileExitFtraceEventWriter<'_> {
@@ -1462,41 +1490,41 @@ impl F2fsSyncFileExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsSyncFileExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsSyncFileExitFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 need_cp = 3`
     #[inline]
     pub fn need_cp(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int32 datasync = 4`
     #[inline]
     pub fn datasync(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 ret = 5`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int32 cp_reason = 6`
     #[inline]
     pub fn cp_reason(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 }
 
@@ -1519,6 +1547,8 @@ pz::message! {
     writer F2fsSyncFsFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsSyncFsFtraceEvent`.
     reader F2fsSyncFsFtraceEventReader;
+    decoder F2fsSyncFsFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl F2fsSyncFsFtraceEventWriter<'_> {
@@ -1544,23 +1574,23 @@ impl F2fsSyncFsFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsSyncFsFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsSyncFsFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int32 dirty = 2`
     #[inline]
     pub fn dirty(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 wait = 3`
     #[inline]
     pub fn wait(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -1580,6 +1610,8 @@ pz::message! {
     writer F2fsTruncateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsTruncateFtraceEvent`.
     reader F2fsTruncateFtraceEventReader;
+    decoder F2fsTruncateFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl F2fsTruncateFtraceEventWriter<'_> {
@@ -1640,53 +1672,53 @@ impl F2fsTruncateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsTruncateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsTruncateFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 pino = 3`
     #[inline]
     pub fn pino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 mode = 4`
     #[inline]
     pub fn mode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int64 size = 5`
     #[inline]
     pub fn size(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 
     /// `optional uint32 nlink = 6`
     #[inline]
     pub fn nlink(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint64 blocks = 7`
     #[inline]
     pub fn blocks(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional uint32 advise = 8`
     #[inline]
     pub fn advise(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 }
 
@@ -1711,6 +1743,8 @@ pz::message! {
     writer F2fsTruncateBlocksEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent`.
     reader F2fsTruncateBlocksEnterFtraceEventReader;
+    decoder F2fsTruncateBlocksEnterFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl F2fsTruncateBlocksEnterFtraceEventWriter<'_> {
@@ -1750,35 +1784,35 @@ impl F2fsTruncateBlocksEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsTruncateBlocksEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsTruncateBlocksEnterFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 size = 3`
     #[inline]
     pub fn size(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint64 blocks = 4`
     #[inline]
     pub fn blocks(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 from = 5`
     #[inline]
     pub fn from_(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 }
 
@@ -1800,6 +1834,8 @@ pz::message! {
     writer F2fsTruncateBlocksExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsTruncateBlocksExitFtraceEvent`.
     reader F2fsTruncateBlocksExitFtraceEventReader;
+    decoder F2fsTruncateBlocksExitFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl F2fsTruncateBlocksExitFtraceEventWriter<'_> {
@@ -1825,23 +1861,23 @@ impl F2fsTruncateBlocksExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsTruncateBlocksExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsTruncateBlocksExitFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -1861,6 +1897,8 @@ pz::message! {
     writer F2fsTruncateDataBlocksRangeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent`.
     reader F2fsTruncateDataBlocksRangeFtraceEventReader;
+    decoder F2fsTruncateDataBlocksRangeFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl F2fsTruncateDataBlocksRangeFtraceEventWriter<'_> {
@@ -1900,35 +1938,35 @@ impl F2fsTruncateDataBlocksRangeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsTruncateDataBlocksRangeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsTruncateDataBlocksRangeFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nid = 3`
     #[inline]
     pub fn nid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 ofs = 4`
     #[inline]
     pub fn ofs(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 free = 5`
     #[inline]
     pub fn free(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -1950,6 +1988,8 @@ pz::message! {
     writer F2fsTruncateInodeBlocksEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent`.
     reader F2fsTruncateInodeBlocksEnterFtraceEventReader;
+    decoder F2fsTruncateInodeBlocksEnterFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl F2fsTruncateInodeBlocksEnterFtraceEventWriter<'_> {
@@ -1989,35 +2029,35 @@ impl F2fsTruncateInodeBlocksEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsTruncateInodeBlocksEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsTruncateInodeBlocksEnterFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 size = 3`
     #[inline]
     pub fn size(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint64 blocks = 4`
     #[inline]
     pub fn blocks(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 from = 5`
     #[inline]
     pub fn from_(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 }
 
@@ -2039,6 +2079,8 @@ pz::message! {
     writer F2fsTruncateInodeBlocksExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent`.
     reader F2fsTruncateInodeBlocksExitFtraceEventReader;
+    decoder F2fsTruncateInodeBlocksExitFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl F2fsTruncateInodeBlocksExitFtraceEventWriter<'_> {
@@ -2064,23 +2106,23 @@ impl F2fsTruncateInodeBlocksExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsTruncateInodeBlocksExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsTruncateInodeBlocksExitFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -2100,6 +2142,8 @@ pz::message! {
     writer F2fsTruncateNodeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsTruncateNodeFtraceEvent`.
     reader F2fsTruncateNodeFtraceEventReader;
+    decoder F2fsTruncateNodeFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl F2fsTruncateNodeFtraceEventWriter<'_> {
@@ -2132,29 +2176,29 @@ impl F2fsTruncateNodeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsTruncateNodeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsTruncateNodeFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nid = 3`
     #[inline]
     pub fn nid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 blk_addr = 4`
     #[inline]
     pub fn blk_addr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 }
 
@@ -2175,6 +2219,8 @@ pz::message! {
     writer F2fsTruncateNodesEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsTruncateNodesEnterFtraceEvent`.
     reader F2fsTruncateNodesEnterFtraceEventReader;
+    decoder F2fsTruncateNodesEnterFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl F2fsTruncateNodesEnterFtraceEventWriter<'_> {
@@ -2207,29 +2253,29 @@ impl F2fsTruncateNodesEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsTruncateNodesEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsTruncateNodesEnterFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nid = 3`
     #[inline]
     pub fn nid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 blk_addr = 4`
     #[inline]
     pub fn blk_addr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 }
 
@@ -2250,6 +2296,8 @@ pz::message! {
     writer F2fsTruncateNodesExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsTruncateNodesExitFtraceEvent`.
     reader F2fsTruncateNodesExitFtraceEventReader;
+    decoder F2fsTruncateNodesExitFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl F2fsTruncateNodesExitFtraceEventWriter<'_> {
@@ -2275,23 +2323,23 @@ impl F2fsTruncateNodesExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsTruncateNodesExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsTruncateNodesExitFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -2311,6 +2359,8 @@ pz::message! {
     writer F2fsTruncatePartialNodesFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsTruncatePartialNodesFtraceEvent`.
     reader F2fsTruncatePartialNodesFtraceEventReader;
+    decoder F2fsTruncatePartialNodesFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl F2fsTruncatePartialNodesFtraceEventWriter<'_> {
@@ -2350,35 +2400,35 @@ impl F2fsTruncatePartialNodesFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsTruncatePartialNodesFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsTruncatePartialNodesFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 nid = 3`
     #[inline]
     pub fn nid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int32 depth = 4`
     #[inline]
     pub fn depth(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 err = 5`
     #[inline]
     pub fn err(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -2400,6 +2450,8 @@ pz::message! {
     writer F2fsUnlinkEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsUnlinkEnterFtraceEvent`.
     reader F2fsUnlinkEnterFtraceEventReader;
+    decoder F2fsUnlinkEnterFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl F2fsUnlinkEnterFtraceEventWriter<'_> {
@@ -2439,35 +2491,35 @@ impl F2fsUnlinkEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsUnlinkEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsUnlinkEnterFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 size = 3`
     #[inline]
     pub fn size(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint64 blocks = 4`
     #[inline]
     pub fn blocks(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional string name = 5`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 }
 
@@ -2489,6 +2541,8 @@ pz::message! {
     writer F2fsUnlinkExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsUnlinkExitFtraceEvent`.
     reader F2fsUnlinkExitFtraceEventReader;
+    decoder F2fsUnlinkExitFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl F2fsUnlinkExitFtraceEventWriter<'_> {
@@ -2514,23 +2568,23 @@ impl F2fsUnlinkExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsUnlinkExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsUnlinkExitFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -2550,6 +2604,8 @@ pz::message! {
     writer F2fsVmPageMkwriteFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsVmPageMkwriteFtraceEvent`.
     reader F2fsVmPageMkwriteFtraceEventReader;
+    decoder F2fsVmPageMkwriteFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl F2fsVmPageMkwriteFtraceEventWriter<'_> {
@@ -2603,47 +2659,47 @@ impl F2fsVmPageMkwriteFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsVmPageMkwriteFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsVmPageMkwriteFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 type = 3`
     #[inline]
     pub fn r#type(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 dir = 4`
     #[inline]
     pub fn dir(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional uint64 index = 5`
     #[inline]
     pub fn index(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional int32 dirty = 6`
     #[inline]
     pub fn dirty(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional int32 uptodate = 7`
     #[inline]
     pub fn uptodate(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 }
 
@@ -2667,6 +2723,8 @@ pz::message! {
     writer F2fsWriteBeginFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsWriteBeginFtraceEvent`.
     reader F2fsWriteBeginFtraceEventReader;
+    decoder F2fsWriteBeginFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl F2fsWriteBeginFtraceEventWriter<'_> {
@@ -2706,35 +2764,35 @@ impl F2fsWriteBeginFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsWriteBeginFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsWriteBeginFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
     pub fn pos(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 flags = 5`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -2756,6 +2814,8 @@ pz::message! {
     writer F2fsWriteCheckpointFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsWriteCheckpointFtraceEvent`.
     reader F2fsWriteCheckpointFtraceEventReader;
+    decoder F2fsWriteCheckpointFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl F2fsWriteCheckpointFtraceEventWriter<'_> {
@@ -2795,35 +2855,35 @@ impl F2fsWriteCheckpointFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsWriteCheckpointFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsWriteCheckpointFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 is_umount = 2`
     #[inline]
     pub fn is_umount(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional string msg = 3`
     #[inline]
     pub fn msg(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional int32 reason = 4`
     #[inline]
     pub fn reason(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional uint32 phase = 5`
     #[inline]
     pub fn phase(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -2845,6 +2905,8 @@ pz::message! {
     writer F2fsWriteEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsWriteEndFtraceEvent`.
     reader F2fsWriteEndFtraceEventReader;
+    decoder F2fsWriteEndFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl F2fsWriteEndFtraceEventWriter<'_> {
@@ -2884,35 +2946,35 @@ impl F2fsWriteEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsWriteEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsWriteEndFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ino = 2`
     #[inline]
     pub fn ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 pos = 3`
     #[inline]
     pub fn pos(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint32 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 copied = 5`
     #[inline]
     pub fn copied(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -2934,6 +2996,8 @@ pz::message! {
     writer F2fsIostatFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsIostatFtraceEvent`.
     reader F2fsIostatFtraceEventReader;
+    decoder F2fsIostatFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23;
 }
 
 impl F2fsIostatFtraceEventWriter<'_> {
@@ -3099,143 +3163,143 @@ impl F2fsIostatFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsIostatFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsIostatFtraceEventReader<'a, I> {
     /// `optional uint64 app_bio = 1`
     #[inline]
     pub fn app_bio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 app_brio = 2`
     #[inline]
     pub fn app_brio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 app_dio = 3`
     #[inline]
     pub fn app_dio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 app_drio = 4`
     #[inline]
     pub fn app_drio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 app_mio = 5`
     #[inline]
     pub fn app_mio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint64 app_mrio = 6`
     #[inline]
     pub fn app_mrio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional uint64 app_rio = 7`
     #[inline]
     pub fn app_rio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional uint64 app_wio = 8`
     #[inline]
     pub fn app_wio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 
     /// `optional uint64 dev = 9`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 9)
+        self.0.last::<pz::kind::Uint64>(9)
     }
 
     /// `optional uint64 fs_cdrio = 10`
     #[inline]
     pub fn fs_cdrio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 10)
+        self.0.last::<pz::kind::Uint64>(10)
     }
 
     /// `optional uint64 fs_cp_dio = 11`
     #[inline]
     pub fn fs_cp_dio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 11)
+        self.0.last::<pz::kind::Uint64>(11)
     }
 
     /// `optional uint64 fs_cp_mio = 12`
     #[inline]
     pub fn fs_cp_mio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 12)
+        self.0.last::<pz::kind::Uint64>(12)
     }
 
     /// `optional uint64 fs_cp_nio = 13`
     #[inline]
     pub fn fs_cp_nio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 13)
+        self.0.last::<pz::kind::Uint64>(13)
     }
 
     /// `optional uint64 fs_dio = 14`
     #[inline]
     pub fn fs_dio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 14)
+        self.0.last::<pz::kind::Uint64>(14)
     }
 
     /// `optional uint64 fs_discard = 15`
     #[inline]
     pub fn fs_discard(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 15)
+        self.0.last::<pz::kind::Uint64>(15)
     }
 
     /// `optional uint64 fs_drio = 16`
     #[inline]
     pub fn fs_drio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 16)
+        self.0.last::<pz::kind::Uint64>(16)
     }
 
     /// `optional uint64 fs_gc_dio = 17`
     #[inline]
     pub fn fs_gc_dio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 17)
+        self.0.last::<pz::kind::Uint64>(17)
     }
 
     /// `optional uint64 fs_gc_nio = 18`
     #[inline]
     pub fn fs_gc_nio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 18)
+        self.0.last::<pz::kind::Uint64>(18)
     }
 
     /// `optional uint64 fs_gdrio = 19`
     #[inline]
     pub fn fs_gdrio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 19)
+        self.0.last::<pz::kind::Uint64>(19)
     }
 
     /// `optional uint64 fs_mio = 20`
     #[inline]
     pub fn fs_mio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 20)
+        self.0.last::<pz::kind::Uint64>(20)
     }
 
     /// `optional uint64 fs_mrio = 21`
     #[inline]
     pub fn fs_mrio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 21)
+        self.0.last::<pz::kind::Uint64>(21)
     }
 
     /// `optional uint64 fs_nio = 22`
     #[inline]
     pub fn fs_nio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 22)
+        self.0.last::<pz::kind::Uint64>(22)
     }
 
     /// `optional uint64 fs_nrio = 23`
     #[inline]
     pub fn fs_nrio(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 23)
+        self.0.last::<pz::kind::Uint64>(23)
     }
 }
 
@@ -3275,6 +3339,8 @@ pz::message! {
     writer F2fsIostatLatencyFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsIostatLatencyFtraceEvent`.
     reader F2fsIostatLatencyFtraceEventReader;
+    decoder F2fsIostatLatencyFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28;
 }
 
 impl F2fsIostatLatencyFtraceEventWriter<'_> {
@@ -3475,173 +3541,173 @@ impl F2fsIostatLatencyFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsIostatLatencyFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsIostatLatencyFtraceEventReader<'a, I> {
     /// `optional uint32 d_rd_avg = 1`
     #[inline]
     pub fn d_rd_avg(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 d_rd_cnt = 2`
     #[inline]
     pub fn d_rd_cnt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 d_rd_peak = 3`
     #[inline]
     pub fn d_rd_peak(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 d_wr_as_avg = 4`
     #[inline]
     pub fn d_wr_as_avg(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 d_wr_as_cnt = 5`
     #[inline]
     pub fn d_wr_as_cnt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 d_wr_as_peak = 6`
     #[inline]
     pub fn d_wr_as_peak(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 d_wr_s_avg = 7`
     #[inline]
     pub fn d_wr_s_avg(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 d_wr_s_cnt = 8`
     #[inline]
     pub fn d_wr_s_cnt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 d_wr_s_peak = 9`
     #[inline]
     pub fn d_wr_s_peak(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint64 dev = 10`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 10)
+        self.0.last::<pz::kind::Uint64>(10)
     }
 
     /// `optional uint32 m_rd_avg = 11`
     #[inline]
     pub fn m_rd_avg(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional uint32 m_rd_cnt = 12`
     #[inline]
     pub fn m_rd_cnt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 12)
+        self.0.last::<pz::kind::Uint32>(12)
     }
 
     /// `optional uint32 m_rd_peak = 13`
     #[inline]
     pub fn m_rd_peak(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 13)
+        self.0.last::<pz::kind::Uint32>(13)
     }
 
     /// `optional uint32 m_wr_as_avg = 14`
     #[inline]
     pub fn m_wr_as_avg(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 14)
+        self.0.last::<pz::kind::Uint32>(14)
     }
 
     /// `optional uint32 m_wr_as_cnt = 15`
     #[inline]
     pub fn m_wr_as_cnt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 15)
+        self.0.last::<pz::kind::Uint32>(15)
     }
 
     /// `optional uint32 m_wr_as_peak = 16`
     #[inline]
     pub fn m_wr_as_peak(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 16)
+        self.0.last::<pz::kind::Uint32>(16)
     }
 
     /// `optional uint32 m_wr_s_avg = 17`
     #[inline]
     pub fn m_wr_s_avg(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 17)
+        self.0.last::<pz::kind::Uint32>(17)
     }
 
     /// `optional uint32 m_wr_s_cnt = 18`
     #[inline]
     pub fn m_wr_s_cnt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 18)
+        self.0.last::<pz::kind::Uint32>(18)
     }
 
     /// `optional uint32 m_wr_s_peak = 19`
     #[inline]
     pub fn m_wr_s_peak(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 19)
+        self.0.last::<pz::kind::Uint32>(19)
     }
 
     /// `optional uint32 n_rd_avg = 20`
     #[inline]
     pub fn n_rd_avg(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 20)
+        self.0.last::<pz::kind::Uint32>(20)
     }
 
     /// `optional uint32 n_rd_cnt = 21`
     #[inline]
     pub fn n_rd_cnt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 21)
+        self.0.last::<pz::kind::Uint32>(21)
     }
 
     /// `optional uint32 n_rd_peak = 22`
     #[inline]
     pub fn n_rd_peak(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 22)
+        self.0.last::<pz::kind::Uint32>(22)
     }
 
     /// `optional uint32 n_wr_as_avg = 23`
     #[inline]
     pub fn n_wr_as_avg(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 23)
+        self.0.last::<pz::kind::Uint32>(23)
     }
 
     /// `optional uint32 n_wr_as_cnt = 24`
     #[inline]
     pub fn n_wr_as_cnt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 24)
+        self.0.last::<pz::kind::Uint32>(24)
     }
 
     /// `optional uint32 n_wr_as_peak = 25`
     #[inline]
     pub fn n_wr_as_peak(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 25)
+        self.0.last::<pz::kind::Uint32>(25)
     }
 
     /// `optional uint32 n_wr_s_avg = 26`
     #[inline]
     pub fn n_wr_s_avg(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 26)
+        self.0.last::<pz::kind::Uint32>(26)
     }
 
     /// `optional uint32 n_wr_s_cnt = 27`
     #[inline]
     pub fn n_wr_s_cnt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 27)
+        self.0.last::<pz::kind::Uint32>(27)
     }
 
     /// `optional uint32 n_wr_s_peak = 28`
     #[inline]
     pub fn n_wr_s_peak(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 28)
+        self.0.last::<pz::kind::Uint32>(28)
     }
 }
 
@@ -3686,6 +3752,8 @@ pz::message! {
     writer F2fsBackgroundGcFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsBackgroundGcFtraceEvent`.
     reader F2fsBackgroundGcFtraceEventReader;
+    decoder F2fsBackgroundGcFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl F2fsBackgroundGcFtraceEventWriter<'_> {
@@ -3718,29 +3786,29 @@ impl F2fsBackgroundGcFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsBackgroundGcFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsBackgroundGcFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 wait_ms = 2`
     #[inline]
     pub fn wait_ms(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 prefree = 3`
     #[inline]
     pub fn prefree(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 free = 4`
     #[inline]
     pub fn free(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 }
 
@@ -3761,6 +3829,8 @@ pz::message! {
     writer F2fsGcBeginFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsGcBeginFtraceEvent`.
     reader F2fsGcBeginFtraceEventReader;
+    decoder F2fsGcBeginFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13;
 }
 
 impl F2fsGcBeginFtraceEventWriter<'_> {
@@ -3856,83 +3926,83 @@ impl F2fsGcBeginFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsGcBeginFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsGcBeginFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 sync = 2`
     #[inline]
     pub fn sync(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 background = 3`
     #[inline]
     pub fn background(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int64 dirty_nodes = 4`
     #[inline]
     pub fn dirty_nodes(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 
     /// `optional int64 dirty_dents = 5`
     #[inline]
     pub fn dirty_dents(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 
     /// `optional int64 dirty_imeta = 6`
     #[inline]
     pub fn dirty_imeta(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 6)
+        self.0.last::<pz::kind::Int64>(6)
     }
 
     /// `optional uint32 free_sec = 7`
     #[inline]
     pub fn free_sec(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 free_seg = 8`
     #[inline]
     pub fn free_seg(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional int32 reserved_seg = 9`
     #[inline]
     pub fn reserved_seg(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 9)
+        self.0.last::<pz::kind::Int32>(9)
     }
 
     /// `optional uint32 prefree_seg = 10`
     #[inline]
     pub fn prefree_seg(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional int32 gc_type = 11`
     #[inline]
     pub fn gc_type(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 11)
+        self.0.last::<pz::kind::Int32>(11)
     }
 
     /// `optional uint32 no_bg_gc = 12`
     #[inline]
     pub fn no_bg_gc(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 12)
+        self.0.last::<pz::kind::Uint32>(12)
     }
 
     /// `optional uint32 nr_free_secs = 13`
     #[inline]
     pub fn nr_free_secs(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 13)
+        self.0.last::<pz::kind::Uint32>(13)
     }
 }
 
@@ -3962,6 +4032,8 @@ pz::message! {
     writer F2fsGcEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsGcEndFtraceEvent`.
     reader F2fsGcEndFtraceEventReader;
+    decoder F2fsGcEndFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11;
 }
 
 impl F2fsGcEndFtraceEventWriter<'_> {
@@ -4043,71 +4115,71 @@ impl F2fsGcEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsGcEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsGcEndFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int32 ret = 2`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 seg_freed = 3`
     #[inline]
     pub fn seg_freed(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 sec_freed = 4`
     #[inline]
     pub fn sec_freed(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int64 dirty_nodes = 5`
     #[inline]
     pub fn dirty_nodes(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 
     /// `optional int64 dirty_dents = 6`
     #[inline]
     pub fn dirty_dents(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 6)
+        self.0.last::<pz::kind::Int64>(6)
     }
 
     /// `optional int64 dirty_imeta = 7`
     #[inline]
     pub fn dirty_imeta(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 7)
+        self.0.last::<pz::kind::Int64>(7)
     }
 
     /// `optional uint32 free_sec = 8`
     #[inline]
     pub fn free_sec(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 free_seg = 9`
     #[inline]
     pub fn free_seg(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional int32 reserved_seg = 10`
     #[inline]
     pub fn reserved_seg(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 10)
+        self.0.last::<pz::kind::Int32>(10)
     }
 
     /// `optional uint32 prefree_seg = 11`
     #[inline]
     pub fn prefree_seg(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 }
 
@@ -4135,6 +4207,8 @@ pz::message! {
     writer F2fsLockElapsedTimeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.F2fsLockElapsedTimeFtraceEvent`.
     reader F2fsLockElapsedTimeFtraceEventReader;
+    decoder F2fsLockElapsedTimeFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13;
 }
 
 impl F2fsLockElapsedTimeFtraceEventWriter<'_> {
@@ -4230,83 +4304,83 @@ impl F2fsLockElapsedTimeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> F2fsLockElapsedTimeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> F2fsLockElapsedTimeFtraceEventReader<'a, I> {
     /// `optional uint64 dev = 1`
     #[inline]
     pub fn dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional string comm = 2`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional int32 pid = 3`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 prio = 4`
     #[inline]
     pub fn prio(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 ioprio_class = 5`
     #[inline]
     pub fn ioprio_class(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int32 ioprio_data = 6`
     #[inline]
     pub fn ioprio_data(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional uint32 lock_name = 7`
     #[inline]
     pub fn lock_name(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 is_write = 8`
     #[inline]
     pub fn is_write(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint64 total_time = 9`
     #[inline]
     pub fn total_time(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 9)
+        self.0.last::<pz::kind::Uint64>(9)
     }
 
     /// `optional uint64 running_time = 10`
     #[inline]
     pub fn running_time(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 10)
+        self.0.last::<pz::kind::Uint64>(10)
     }
 
     /// `optional uint64 runnable_time = 11`
     #[inline]
     pub fn runnable_time(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 11)
+        self.0.last::<pz::kind::Uint64>(11)
     }
 
     /// `optional uint64 io_sleep_time = 12`
     #[inline]
     pub fn io_sleep_time(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 12)
+        self.0.last::<pz::kind::Uint64>(12)
     }
 
     /// `optional uint64 other_time = 13`
     #[inline]
     pub fn other_time(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 13)
+        self.0.last::<pz::kind::Uint64>(13)
     }
 }
 

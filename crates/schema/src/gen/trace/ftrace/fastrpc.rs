@@ -7,6 +7,8 @@ pz::message! {
     writer FastrpcDmaStatFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.FastrpcDmaStatFtraceEvent`.
     reader FastrpcDmaStatFtraceEventReader;
+    decoder FastrpcDmaStatFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl FastrpcDmaStatFtraceEventWriter<'_> {
@@ -32,23 +34,23 @@ impl FastrpcDmaStatFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> FastrpcDmaStatFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> FastrpcDmaStatFtraceEventReader<'a, I> {
     /// `optional int32 cid = 1`
     #[inline]
     pub fn cid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int64 len = 2`
     #[inline]
     pub fn len(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 
     /// `optional uint64 total_allocated = 3`
     #[inline]
     pub fn total_allocated(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -68,6 +70,8 @@ pz::message! {
     writer FastrpcDmaFreeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.FastrpcDmaFreeFtraceEvent`.
     reader FastrpcDmaFreeFtraceEventReader;
+    decoder FastrpcDmaFreeFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl FastrpcDmaFreeFtraceEventWriter<'_> {
@@ -93,23 +97,23 @@ impl FastrpcDmaFreeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> FastrpcDmaFreeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> FastrpcDmaFreeFtraceEventReader<'a, I> {
     /// `optional int32 cid = 1`
     #[inline]
     pub fn cid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint64 phys = 2`
     #[inline]
     pub fn phys(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 size = 3`
     #[inline]
     pub fn size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -129,6 +133,8 @@ pz::message! {
     writer FastrpcDmaAllocFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.FastrpcDmaAllocFtraceEvent`.
     reader FastrpcDmaAllocFtraceEventReader;
+    decoder FastrpcDmaAllocFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl FastrpcDmaAllocFtraceEventWriter<'_> {
@@ -168,35 +174,35 @@ impl FastrpcDmaAllocFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> FastrpcDmaAllocFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> FastrpcDmaAllocFtraceEventReader<'a, I> {
     /// `optional int32 cid = 1`
     #[inline]
     pub fn cid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint64 phys = 2`
     #[inline]
     pub fn phys(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 size = 3`
     #[inline]
     pub fn size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 attr = 4`
     #[inline]
     pub fn attr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional int32 mflags = 5`
     #[inline]
     pub fn mflags(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -218,6 +224,8 @@ pz::message! {
     writer FastrpcDmaUnmapFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.FastrpcDmaUnmapFtraceEvent`.
     reader FastrpcDmaUnmapFtraceEventReader;
+    decoder FastrpcDmaUnmapFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl FastrpcDmaUnmapFtraceEventWriter<'_> {
@@ -243,23 +251,23 @@ impl FastrpcDmaUnmapFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> FastrpcDmaUnmapFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> FastrpcDmaUnmapFtraceEventReader<'a, I> {
     /// `optional int32 cid = 1`
     #[inline]
     pub fn cid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint64 phys = 2`
     #[inline]
     pub fn phys(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 size = 3`
     #[inline]
     pub fn size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -279,6 +287,8 @@ pz::message! {
     writer FastrpcDmaMapFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.FastrpcDmaMapFtraceEvent`.
     reader FastrpcDmaMapFtraceEventReader;
+    decoder FastrpcDmaMapFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl FastrpcDmaMapFtraceEventWriter<'_> {
@@ -332,47 +342,47 @@ impl FastrpcDmaMapFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> FastrpcDmaMapFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> FastrpcDmaMapFtraceEventReader<'a, I> {
     /// `optional int32 cid = 1`
     #[inline]
     pub fn cid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 fd = 2`
     #[inline]
     pub fn fd(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint64 phys = 3`
     #[inline]
     pub fn phys(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 size = 4`
     #[inline]
     pub fn size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 len = 5`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint32 attr = 6`
     #[inline]
     pub fn attr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional int32 mflags = 7`
     #[inline]
     pub fn mflags(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 }
 

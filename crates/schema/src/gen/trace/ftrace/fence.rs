@@ -7,6 +7,8 @@ pz::message! {
     writer FenceInitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.FenceInitFtraceEvent`.
     reader FenceInitFtraceEventReader;
+    decoder FenceInitFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl FenceInitFtraceEventWriter<'_> {
@@ -39,29 +41,29 @@ impl FenceInitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> FenceInitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> FenceInitFtraceEventReader<'a, I> {
     /// `optional uint32 context = 1`
     #[inline]
     pub fn context(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional string driver = 2`
     #[inline]
     pub fn driver(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint32 seqno = 3`
     #[inline]
     pub fn seqno(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string timeline = 4`
     #[inline]
     pub fn timeline(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 }
 
@@ -82,6 +84,8 @@ pz::message! {
     writer FenceDestroyFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.FenceDestroyFtraceEvent`.
     reader FenceDestroyFtraceEventReader;
+    decoder FenceDestroyFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl FenceDestroyFtraceEventWriter<'_> {
@@ -114,29 +118,29 @@ impl FenceDestroyFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> FenceDestroyFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> FenceDestroyFtraceEventReader<'a, I> {
     /// `optional uint32 context = 1`
     #[inline]
     pub fn context(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional string driver = 2`
     #[inline]
     pub fn driver(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint32 seqno = 3`
     #[inline]
     pub fn seqno(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string timeline = 4`
     #[inline]
     pub fn timeline(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 }
 
@@ -157,6 +161,8 @@ pz::message! {
     writer FenceEnableSignalFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.FenceEnableSignalFtraceEvent`.
     reader FenceEnableSignalFtraceEventReader;
+    decoder FenceEnableSignalFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl FenceEnableSignalFtraceEventWriter<'_> {
@@ -189,29 +195,29 @@ impl FenceEnableSignalFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> FenceEnableSignalFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> FenceEnableSignalFtraceEventReader<'a, I> {
     /// `optional uint32 context = 1`
     #[inline]
     pub fn context(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional string driver = 2`
     #[inline]
     pub fn driver(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint32 seqno = 3`
     #[inline]
     pub fn seqno(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string timeline = 4`
     #[inline]
     pub fn timeline(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 }
 
@@ -232,6 +238,8 @@ pz::message! {
     writer FenceSignaledFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.FenceSignaledFtraceEvent`.
     reader FenceSignaledFtraceEventReader;
+    decoder FenceSignaledFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl FenceSignaledFtraceEventWriter<'_> {
@@ -264,29 +272,29 @@ impl FenceSignaledFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> FenceSignaledFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> FenceSignaledFtraceEventReader<'a, I> {
     /// `optional uint32 context = 1`
     #[inline]
     pub fn context(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional string driver = 2`
     #[inline]
     pub fn driver(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint32 seqno = 3`
     #[inline]
     pub fn seqno(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string timeline = 4`
     #[inline]
     pub fn timeline(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer MmFilemapAddToPageCacheFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmFilemapAddToPageCacheFtraceEvent`.
     reader MmFilemapAddToPageCacheFtraceEventReader;
+    decoder MmFilemapAddToPageCacheFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl MmFilemapAddToPageCacheFtraceEventWriter<'_> {
@@ -46,35 +48,35 @@ impl MmFilemapAddToPageCacheFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmFilemapAddToPageCacheFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmFilemapAddToPageCacheFtraceEventReader<'a, I> {
     /// `optional uint64 pfn = 1`
     #[inline]
     pub fn pfn(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 i_ino = 2`
     #[inline]
     pub fn i_ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 index = 3`
     #[inline]
     pub fn index(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 s_dev = 4`
     #[inline]
     pub fn s_dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 page = 5`
     #[inline]
     pub fn page(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 }
 
@@ -96,6 +98,8 @@ pz::message! {
     writer MmFilemapDeleteFromPageCacheFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent`.
     reader MmFilemapDeleteFromPageCacheFtraceEventReader;
+    decoder MmFilemapDeleteFromPageCacheFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl MmFilemapDeleteFromPageCacheFtraceEventWriter<'_> {
@@ -135,35 +139,35 @@ impl MmFilemapDeleteFromPageCacheFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmFilemapDeleteFromPageCacheFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmFilemapDeleteFromPageCacheFtraceEventReader<'a, I> {
     /// `optional uint64 pfn = 1`
     #[inline]
     pub fn pfn(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 i_ino = 2`
     #[inline]
     pub fn i_ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 index = 3`
     #[inline]
     pub fn index(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 s_dev = 4`
     #[inline]
     pub fn s_dev(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 page = 5`
     #[inline]
     pub fn page(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer DoSysOpenFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DoSysOpenFtraceEvent`.
     reader DoSysOpenFtraceEventReader;
+    decoder DoSysOpenFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl DoSysOpenFtraceEventWriter<'_> {
@@ -32,23 +34,23 @@ impl DoSysOpenFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DoSysOpenFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DoSysOpenFtraceEventReader<'a, I> {
     /// `optional string filename = 1`
     #[inline]
     pub fn filename(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 flags = 2`
     #[inline]
     pub fn flags(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 mode = 3`
     #[inline]
     pub fn mode(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -68,6 +70,8 @@ pz::message! {
     writer OpenExecFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.OpenExecFtraceEvent`.
     reader OpenExecFtraceEventReader;
+    decoder OpenExecFtraceEventDecoder;
+    fields 1;
 }
 
 impl OpenExecFtraceEventWriter<'_> {
@@ -79,11 +83,11 @@ impl OpenExecFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> OpenExecFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> OpenExecFtraceEventReader<'a, I> {
     /// `optional string filename = 1`
     #[inline]
     pub fn filename(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 

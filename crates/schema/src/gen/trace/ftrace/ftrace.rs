@@ -7,6 +7,8 @@ pz::message! {
     writer PrintFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.PrintFtraceEvent`.
     reader PrintFtraceEventReader;
+    decoder PrintFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl PrintFtraceEventWriter<'_> {
@@ -25,17 +27,17 @@ impl PrintFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> PrintFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> PrintFtraceEventReader<'a, I> {
     /// `optional uint64 ip = 1`
     #[inline]
     pub fn ip(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional string buf = 2`
     #[inline]
     pub fn buf(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 
@@ -54,6 +56,8 @@ pz::message! {
     writer FuncgraphEntryFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.FuncgraphEntryFtraceEvent`.
     reader FuncgraphEntryFtraceEventReader;
+    decoder FuncgraphEntryFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl FuncgraphEntryFtraceEventWriter<'_> {
@@ -72,17 +76,17 @@ impl FuncgraphEntryFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> FuncgraphEntryFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> FuncgraphEntryFtraceEventReader<'a, I> {
     /// `optional int32 depth = 1`
     #[inline]
     pub fn depth(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint64 func = 2`
     #[inline]
     pub fn func(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -101,6 +105,8 @@ pz::message! {
     writer FuncgraphExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.FuncgraphExitFtraceEvent`.
     reader FuncgraphExitFtraceEventReader;
+    decoder FuncgraphExitFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl FuncgraphExitFtraceEventWriter<'_> {
@@ -140,35 +146,35 @@ impl FuncgraphExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> FuncgraphExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> FuncgraphExitFtraceEventReader<'a, I> {
     /// `optional uint64 calltime = 1`
     #[inline]
     pub fn calltime(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int32 depth = 2`
     #[inline]
     pub fn depth(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint64 func = 3`
     #[inline]
     pub fn func(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 overrun = 4`
     #[inline]
     pub fn overrun(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 rettime = 5`
     #[inline]
     pub fn rettime(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 }
 

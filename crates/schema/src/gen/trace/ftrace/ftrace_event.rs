@@ -7,6 +7,34 @@ pz::message! {
     writer FtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.FtraceEvent`.
     reader FtraceEventReader;
+    decoder FtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33,
+        34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61,
+        62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89,
+        90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113,
+        114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126, 128, 129, 130, 131, 132, 133, 134, 135, 136,
+        137, 138, 139, 140, 141, 142, 143, 144, 145, 146, 147, 148, 149, 150, 151, 152, 153, 154, 155, 156, 157, 158,
+        159, 160, 161, 162, 163, 164, 165, 166, 167, 168, 169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180,
+        181, 182, 183, 184, 185, 186, 187, 188, 189, 190, 191, 192, 193, 194, 195, 196, 197, 198, 199, 200, 201, 202,
+        203, 204, 205, 206, 207, 208, 209, 210, 211, 212, 213, 214, 215, 216, 217, 218, 219, 230, 231, 232, 233, 234,
+        235, 236, 237, 238, 239, 240, 241, 242, 243, 244, 245, 246, 247, 248, 249, 250, 251, 252, 253, 254, 255, 256,
+        257, 258, 259, 260, 261, 262, 263, 264, 265, 266, 267, 268, 269, 270, 271, 272, 273, 274, 275, 276, 277, 278,
+        279, 280, 281, 282, 283, 284, 285, 286, 287, 288, 289, 290, 291, 292, 293, 294, 295, 296, 297, 298, 299, 300,
+        301, 302, 303, 304, 305, 306, 307, 308, 309, 310, 311, 312, 313, 314, 315, 316, 317, 318, 319, 320, 321, 322,
+        323, 324, 325, 326, 327, 328, 329, 330, 331, 332, 333, 334, 335, 336, 337, 338, 339, 340, 341, 342, 343, 344,
+        345, 346, 347, 348, 349, 350, 351, 352, 353, 354, 355, 356, 357, 358, 359, 360, 361, 362, 363, 364, 365, 366,
+        367, 368, 369, 370, 371, 372, 373, 374, 375, 376, 377, 378, 379, 380, 381, 382, 383, 384, 385, 386, 387, 388,
+        389, 390, 391, 392, 393, 394, 395, 396, 397, 398, 399, 400, 401, 402, 403, 404, 405, 406, 407, 408, 409, 410,
+        411, 412, 413, 414, 415, 416, 417, 418, 419, 420, 421, 422, 423, 424, 425, 426, 427, 428, 429, 430, 431, 432,
+        433, 434, 435, 436, 437, 438, 439, 440, 441, 442, 443, 444, 445, 446, 447, 448, 449, 450, 451, 452, 453, 454,
+        455, 456, 457, 458, 460, 461, 462, 464, 465, 466, 467, 468, 469, 470, 471, 472, 473, 474, 475, 476, 477, 478,
+        479, 480, 481, 482, 483, 484, 485, 486, 487, 488, 489, 490, 491, 492, 493, 494, 495, 496, 497, 498, 499, 500,
+        501, 502, 503, 504, 505, 506, 507, 508, 509, 510, 511, 512, 513, 514, 515, 516, 517, 518, 519, 520, 521, 522,
+        523, 524, 525, 526, 527, 528, 529, 530, 531, 532, 533, 534, 535, 536, 537, 538, 539, 540, 541, 542, 543, 544,
+        545, 546, 547, 548, 549, 550, 551, 552, 553, 554, 555, 556, 557, 558, 559, 560, 561, 562, 563, 564, 565, 566,
+        567, 568, 569, 570, 571, 572, 573, 574, 575, 576, 577, 578, 579, 580, 581, 582, 583, 584, 585, 586, 587, 588,
+        589, 590, 591, 592, 593, 594, 595, 596, 597, 598, 599, 600, 601, 602, 603, 604, 605, 606, 607, 608, 609, 610,
+        611, 612, 613, 614, 615, 616, 617;
 }
 
 impl FtraceEventWriter<'_> {
@@ -3638,557 +3666,557 @@ impl FtraceEventWriter<'_> {
     }
 }
 
-impl<'a> FtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> FtraceEventReader<'a, I> {
     /// `optional uint64 timestamp = 1`
     #[inline]
     pub fn timestamp(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 pid = 2`
     #[inline]
     pub fn pid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `PrintFtraceEvent print = 3`, one of `event`
     #[inline]
     pub fn print(&self) -> Option<crate::PrintFtraceEventReader<'a>> {
-        pz::last_message(self.0, 3)
+        self.0.message(3)
     }
 
     /// `SchedSwitchFtraceEvent sched_switch = 4`, one of `event`
     #[inline]
     pub fn sched_switch(&self) -> Option<crate::SchedSwitchFtraceEventReader<'a>> {
-        pz::last_message(self.0, 4)
+        self.0.message(4)
     }
 
     /// `optional uint32 common_flags = 5`
     #[inline]
     pub fn common_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `CpuFrequencyFtraceEvent cpu_frequency = 11`, one of `event`
     #[inline]
     pub fn cpu_frequency(&self) -> Option<crate::CpuFrequencyFtraceEventReader<'a>> {
-        pz::last_message(self.0, 11)
+        self.0.message(11)
     }
 
     /// `CpuFrequencyLimitsFtraceEvent cpu_frequency_limits = 12`, one of `event`
     #[inline]
     pub fn cpu_frequency_limits(&self) -> Option<crate::CpuFrequencyLimitsFtraceEventReader<'a>> {
-        pz::last_message(self.0, 12)
+        self.0.message(12)
     }
 
     /// `CpuIdleFtraceEvent cpu_idle = 13`, one of `event`
     #[inline]
     pub fn cpu_idle(&self) -> Option<crate::CpuIdleFtraceEventReader<'a>> {
-        pz::last_message(self.0, 13)
+        self.0.message(13)
     }
 
     /// `ClockEnableFtraceEvent clock_enable = 14`, one of `event`
     #[inline]
     pub fn clock_enable(&self) -> Option<crate::ClockEnableFtraceEventReader<'a>> {
-        pz::last_message(self.0, 14)
+        self.0.message(14)
     }
 
     /// `ClockDisableFtraceEvent clock_disable = 15`, one of `event`
     #[inline]
     pub fn clock_disable(&self) -> Option<crate::ClockDisableFtraceEventReader<'a>> {
-        pz::last_message(self.0, 15)
+        self.0.message(15)
     }
 
     /// `ClockSetRateFtraceEvent clock_set_rate = 16`, one of `event`
     #[inline]
     pub fn clock_set_rate(&self) -> Option<crate::ClockSetRateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 16)
+        self.0.message(16)
     }
 
     /// `SchedWakeupFtraceEvent sched_wakeup = 17`, one of `event`
     #[inline]
     pub fn sched_wakeup(&self) -> Option<crate::SchedWakeupFtraceEventReader<'a>> {
-        pz::last_message(self.0, 17)
+        self.0.message(17)
     }
 
     /// `SchedBlockedReasonFtraceEvent sched_blocked_reason = 18`, one of `event`
     #[inline]
     pub fn sched_blocked_reason(&self) -> Option<crate::SchedBlockedReasonFtraceEventReader<'a>> {
-        pz::last_message(self.0, 18)
+        self.0.message(18)
     }
 
     /// `SchedCpuHotplugFtraceEvent sched_cpu_hotplug = 19`, one of `event`
     #[inline]
     pub fn sched_cpu_hotplug(&self) -> Option<crate::SchedCpuHotplugFtraceEventReader<'a>> {
-        pz::last_message(self.0, 19)
+        self.0.message(19)
     }
 
     /// `SchedWakingFtraceEvent sched_waking = 20`, one of `event`
     #[inline]
     pub fn sched_waking(&self) -> Option<crate::SchedWakingFtraceEventReader<'a>> {
-        pz::last_message(self.0, 20)
+        self.0.message(20)
     }
 
     /// `IpiEntryFtraceEvent ipi_entry = 21`, one of `event`
     #[inline]
     pub fn ipi_entry(&self) -> Option<crate::IpiEntryFtraceEventReader<'a>> {
-        pz::last_message(self.0, 21)
+        self.0.message(21)
     }
 
     /// `IpiExitFtraceEvent ipi_exit = 22`, one of `event`
     #[inline]
     pub fn ipi_exit(&self) -> Option<crate::IpiExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 22)
+        self.0.message(22)
     }
 
     /// `IpiRaiseFtraceEvent ipi_raise = 23`, one of `event`
     #[inline]
     pub fn ipi_raise(&self) -> Option<crate::IpiRaiseFtraceEventReader<'a>> {
-        pz::last_message(self.0, 23)
+        self.0.message(23)
     }
 
     /// `SoftirqEntryFtraceEvent softirq_entry = 24`, one of `event`
     #[inline]
     pub fn softirq_entry(&self) -> Option<crate::SoftirqEntryFtraceEventReader<'a>> {
-        pz::last_message(self.0, 24)
+        self.0.message(24)
     }
 
     /// `SoftirqExitFtraceEvent softirq_exit = 25`, one of `event`
     #[inline]
     pub fn softirq_exit(&self) -> Option<crate::SoftirqExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 25)
+        self.0.message(25)
     }
 
     /// `SoftirqRaiseFtraceEvent softirq_raise = 26`, one of `event`
     #[inline]
     pub fn softirq_raise(&self) -> Option<crate::SoftirqRaiseFtraceEventReader<'a>> {
-        pz::last_message(self.0, 26)
+        self.0.message(26)
     }
 
     /// `I2cReadFtraceEvent i2c_read = 27`, one of `event`
     #[inline]
     pub fn i2c_read(&self) -> Option<crate::I2cReadFtraceEventReader<'a>> {
-        pz::last_message(self.0, 27)
+        self.0.message(27)
     }
 
     /// `I2cWriteFtraceEvent i2c_write = 28`, one of `event`
     #[inline]
     pub fn i2c_write(&self) -> Option<crate::I2cWriteFtraceEventReader<'a>> {
-        pz::last_message(self.0, 28)
+        self.0.message(28)
     }
 
     /// `I2cResultFtraceEvent i2c_result = 29`, one of `event`
     #[inline]
     pub fn i2c_result(&self) -> Option<crate::I2cResultFtraceEventReader<'a>> {
-        pz::last_message(self.0, 29)
+        self.0.message(29)
     }
 
     /// `I2cReplyFtraceEvent i2c_reply = 30`, one of `event`
     #[inline]
     pub fn i2c_reply(&self) -> Option<crate::I2cReplyFtraceEventReader<'a>> {
-        pz::last_message(self.0, 30)
+        self.0.message(30)
     }
 
     /// `SmbusReadFtraceEvent smbus_read = 31`, one of `event`
     #[inline]
     pub fn smbus_read(&self) -> Option<crate::SmbusReadFtraceEventReader<'a>> {
-        pz::last_message(self.0, 31)
+        self.0.message(31)
     }
 
     /// `SmbusWriteFtraceEvent smbus_write = 32`, one of `event`
     #[inline]
     pub fn smbus_write(&self) -> Option<crate::SmbusWriteFtraceEventReader<'a>> {
-        pz::last_message(self.0, 32)
+        self.0.message(32)
     }
 
     /// `SmbusResultFtraceEvent smbus_result = 33`, one of `event`
     #[inline]
     pub fn smbus_result(&self) -> Option<crate::SmbusResultFtraceEventReader<'a>> {
-        pz::last_message(self.0, 33)
+        self.0.message(33)
     }
 
     /// `SmbusReplyFtraceEvent smbus_reply = 34`, one of `event`
     #[inline]
     pub fn smbus_reply(&self) -> Option<crate::SmbusReplyFtraceEventReader<'a>> {
-        pz::last_message(self.0, 34)
+        self.0.message(34)
     }
 
     /// `LowmemoryKillFtraceEvent lowmemory_kill = 35`, one of `event`
     #[inline]
     pub fn lowmemory_kill(&self) -> Option<crate::LowmemoryKillFtraceEventReader<'a>> {
-        pz::last_message(self.0, 35)
+        self.0.message(35)
     }
 
     /// `IrqHandlerEntryFtraceEvent irq_handler_entry = 36`, one of `event`
     #[inline]
     pub fn irq_handler_entry(&self) -> Option<crate::IrqHandlerEntryFtraceEventReader<'a>> {
-        pz::last_message(self.0, 36)
+        self.0.message(36)
     }
 
     /// `IrqHandlerExitFtraceEvent irq_handler_exit = 37`, one of `event`
     #[inline]
     pub fn irq_handler_exit(&self) -> Option<crate::IrqHandlerExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 37)
+        self.0.message(37)
     }
 
     /// `SyncPtFtraceEvent sync_pt = 38`, one of `event`
     #[inline]
     pub fn sync_pt(&self) -> Option<crate::SyncPtFtraceEventReader<'a>> {
-        pz::last_message(self.0, 38)
+        self.0.message(38)
     }
 
     /// `SyncTimelineFtraceEvent sync_timeline = 39`, one of `event`
     #[inline]
     pub fn sync_timeline(&self) -> Option<crate::SyncTimelineFtraceEventReader<'a>> {
-        pz::last_message(self.0, 39)
+        self.0.message(39)
     }
 
     /// `SyncWaitFtraceEvent sync_wait = 40`, one of `event`
     #[inline]
     pub fn sync_wait(&self) -> Option<crate::SyncWaitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 40)
+        self.0.message(40)
     }
 
     /// `Ext4DaWriteBeginFtraceEvent ext4_da_write_begin = 41`, one of `event`
     #[inline]
     pub fn ext4_da_write_begin(&self) -> Option<crate::Ext4DaWriteBeginFtraceEventReader<'a>> {
-        pz::last_message(self.0, 41)
+        self.0.message(41)
     }
 
     /// `Ext4DaWriteEndFtraceEvent ext4_da_write_end = 42`, one of `event`
     #[inline]
     pub fn ext4_da_write_end(&self) -> Option<crate::Ext4DaWriteEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 42)
+        self.0.message(42)
     }
 
     /// `Ext4SyncFileEnterFtraceEvent ext4_sync_file_enter = 43`, one of `event`
     #[inline]
     pub fn ext4_sync_file_enter(&self) -> Option<crate::Ext4SyncFileEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 43)
+        self.0.message(43)
     }
 
     /// `Ext4SyncFileExitFtraceEvent ext4_sync_file_exit = 44`, one of `event`
     #[inline]
     pub fn ext4_sync_file_exit(&self) -> Option<crate::Ext4SyncFileExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 44)
+        self.0.message(44)
     }
 
     /// `BlockRqIssueFtraceEvent block_rq_issue = 45`, one of `event`
     #[inline]
     pub fn block_rq_issue(&self) -> Option<crate::BlockRqIssueFtraceEventReader<'a>> {
-        pz::last_message(self.0, 45)
+        self.0.message(45)
     }
 
     /// `MmVmscanDirectReclaimBeginFtraceEvent mm_vmscan_direct_reclaim_begin = 46`, one of `event`
     #[inline]
     pub fn mm_vmscan_direct_reclaim_begin(&self) -> Option<crate::MmVmscanDirectReclaimBeginFtraceEventReader<'a>> {
-        pz::last_message(self.0, 46)
+        self.0.message(46)
     }
 
     /// `MmVmscanDirectReclaimEndFtraceEvent mm_vmscan_direct_reclaim_end = 47`, one of `event`
     #[inline]
     pub fn mm_vmscan_direct_reclaim_end(&self) -> Option<crate::MmVmscanDirectReclaimEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 47)
+        self.0.message(47)
     }
 
     /// `MmVmscanKswapdWakeFtraceEvent mm_vmscan_kswapd_wake = 48`, one of `event`
     #[inline]
     pub fn mm_vmscan_kswapd_wake(&self) -> Option<crate::MmVmscanKswapdWakeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 48)
+        self.0.message(48)
     }
 
     /// `MmVmscanKswapdSleepFtraceEvent mm_vmscan_kswapd_sleep = 49`, one of `event`
     #[inline]
     pub fn mm_vmscan_kswapd_sleep(&self) -> Option<crate::MmVmscanKswapdSleepFtraceEventReader<'a>> {
-        pz::last_message(self.0, 49)
+        self.0.message(49)
     }
 
     /// `BinderTransactionFtraceEvent binder_transaction = 50`, one of `event`
     #[inline]
     pub fn binder_transaction(&self) -> Option<crate::BinderTransactionFtraceEventReader<'a>> {
-        pz::last_message(self.0, 50)
+        self.0.message(50)
     }
 
     /// `BinderTransactionReceivedFtraceEvent binder_transaction_received = 51`, one of `event`
     #[inline]
     pub fn binder_transaction_received(&self) -> Option<crate::BinderTransactionReceivedFtraceEventReader<'a>> {
-        pz::last_message(self.0, 51)
+        self.0.message(51)
     }
 
     /// `BinderSetPriorityFtraceEvent binder_set_priority = 52`, one of `event`
     #[inline]
     pub fn binder_set_priority(&self) -> Option<crate::BinderSetPriorityFtraceEventReader<'a>> {
-        pz::last_message(self.0, 52)
+        self.0.message(52)
     }
 
     /// `BinderLockFtraceEvent binder_lock = 53`, one of `event`
     #[inline]
     pub fn binder_lock(&self) -> Option<crate::BinderLockFtraceEventReader<'a>> {
-        pz::last_message(self.0, 53)
+        self.0.message(53)
     }
 
     /// `BinderLockedFtraceEvent binder_locked = 54`, one of `event`
     #[inline]
     pub fn binder_locked(&self) -> Option<crate::BinderLockedFtraceEventReader<'a>> {
-        pz::last_message(self.0, 54)
+        self.0.message(54)
     }
 
     /// `BinderUnlockFtraceEvent binder_unlock = 55`, one of `event`
     #[inline]
     pub fn binder_unlock(&self) -> Option<crate::BinderUnlockFtraceEventReader<'a>> {
-        pz::last_message(self.0, 55)
+        self.0.message(55)
     }
 
     /// `WorkqueueActivateWorkFtraceEvent workqueue_activate_work = 56`, one of `event`
     #[inline]
     pub fn workqueue_activate_work(&self) -> Option<crate::WorkqueueActivateWorkFtraceEventReader<'a>> {
-        pz::last_message(self.0, 56)
+        self.0.message(56)
     }
 
     /// `WorkqueueExecuteEndFtraceEvent workqueue_execute_end = 57`, one of `event`
     #[inline]
     pub fn workqueue_execute_end(&self) -> Option<crate::WorkqueueExecuteEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 57)
+        self.0.message(57)
     }
 
     /// `WorkqueueExecuteStartFtraceEvent workqueue_execute_start = 58`, one of `event`
     #[inline]
     pub fn workqueue_execute_start(&self) -> Option<crate::WorkqueueExecuteStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 58)
+        self.0.message(58)
     }
 
     /// `WorkqueueQueueWorkFtraceEvent workqueue_queue_work = 59`, one of `event`
     #[inline]
     pub fn workqueue_queue_work(&self) -> Option<crate::WorkqueueQueueWorkFtraceEventReader<'a>> {
-        pz::last_message(self.0, 59)
+        self.0.message(59)
     }
 
     /// `RegulatorDisableFtraceEvent regulator_disable = 60`, one of `event`
     #[inline]
     pub fn regulator_disable(&self) -> Option<crate::RegulatorDisableFtraceEventReader<'a>> {
-        pz::last_message(self.0, 60)
+        self.0.message(60)
     }
 
     /// `RegulatorDisableCompleteFtraceEvent regulator_disable_complete = 61`, one of `event`
     #[inline]
     pub fn regulator_disable_complete(&self) -> Option<crate::RegulatorDisableCompleteFtraceEventReader<'a>> {
-        pz::last_message(self.0, 61)
+        self.0.message(61)
     }
 
     /// `RegulatorEnableFtraceEvent regulator_enable = 62`, one of `event`
     #[inline]
     pub fn regulator_enable(&self) -> Option<crate::RegulatorEnableFtraceEventReader<'a>> {
-        pz::last_message(self.0, 62)
+        self.0.message(62)
     }
 
     /// `RegulatorEnableCompleteFtraceEvent regulator_enable_complete = 63`, one of `event`
     #[inline]
     pub fn regulator_enable_complete(&self) -> Option<crate::RegulatorEnableCompleteFtraceEventReader<'a>> {
-        pz::last_message(self.0, 63)
+        self.0.message(63)
     }
 
     /// `RegulatorEnableDelayFtraceEvent regulator_enable_delay = 64`, one of `event`
     #[inline]
     pub fn regulator_enable_delay(&self) -> Option<crate::RegulatorEnableDelayFtraceEventReader<'a>> {
-        pz::last_message(self.0, 64)
+        self.0.message(64)
     }
 
     /// `RegulatorSetVoltageFtraceEvent regulator_set_voltage = 65`, one of `event`
     #[inline]
     pub fn regulator_set_voltage(&self) -> Option<crate::RegulatorSetVoltageFtraceEventReader<'a>> {
-        pz::last_message(self.0, 65)
+        self.0.message(65)
     }
 
     /// `RegulatorSetVoltageCompleteFtraceEvent regulator_set_voltage_complete = 66`, one of `event`
     #[inline]
     pub fn regulator_set_voltage_complete(&self) -> Option<crate::RegulatorSetVoltageCompleteFtraceEventReader<'a>> {
-        pz::last_message(self.0, 66)
+        self.0.message(66)
     }
 
     /// `CgroupAttachTaskFtraceEvent cgroup_attach_task = 67`, one of `event`
     #[inline]
     pub fn cgroup_attach_task(&self) -> Option<crate::CgroupAttachTaskFtraceEventReader<'a>> {
-        pz::last_message(self.0, 67)
+        self.0.message(67)
     }
 
     /// `CgroupMkdirFtraceEvent cgroup_mkdir = 68`, one of `event`
     #[inline]
     pub fn cgroup_mkdir(&self) -> Option<crate::CgroupMkdirFtraceEventReader<'a>> {
-        pz::last_message(self.0, 68)
+        self.0.message(68)
     }
 
     /// `CgroupRemountFtraceEvent cgroup_remount = 69`, one of `event`
     #[inline]
     pub fn cgroup_remount(&self) -> Option<crate::CgroupRemountFtraceEventReader<'a>> {
-        pz::last_message(self.0, 69)
+        self.0.message(69)
     }
 
     /// `CgroupRmdirFtraceEvent cgroup_rmdir = 70`, one of `event`
     #[inline]
     pub fn cgroup_rmdir(&self) -> Option<crate::CgroupRmdirFtraceEventReader<'a>> {
-        pz::last_message(self.0, 70)
+        self.0.message(70)
     }
 
     /// `CgroupTransferTasksFtraceEvent cgroup_transfer_tasks = 71`, one of `event`
     #[inline]
     pub fn cgroup_transfer_tasks(&self) -> Option<crate::CgroupTransferTasksFtraceEventReader<'a>> {
-        pz::last_message(self.0, 71)
+        self.0.message(71)
     }
 
     /// `CgroupDestroyRootFtraceEvent cgroup_destroy_root = 72`, one of `event`
     #[inline]
     pub fn cgroup_destroy_root(&self) -> Option<crate::CgroupDestroyRootFtraceEventReader<'a>> {
-        pz::last_message(self.0, 72)
+        self.0.message(72)
     }
 
     /// `CgroupReleaseFtraceEvent cgroup_release = 73`, one of `event`
     #[inline]
     pub fn cgroup_release(&self) -> Option<crate::CgroupReleaseFtraceEventReader<'a>> {
-        pz::last_message(self.0, 73)
+        self.0.message(73)
     }
 
     /// `CgroupRenameFtraceEvent cgroup_rename = 74`, one of `event`
     #[inline]
     pub fn cgroup_rename(&self) -> Option<crate::CgroupRenameFtraceEventReader<'a>> {
-        pz::last_message(self.0, 74)
+        self.0.message(74)
     }
 
     /// `CgroupSetupRootFtraceEvent cgroup_setup_root = 75`, one of `event`
     #[inline]
     pub fn cgroup_setup_root(&self) -> Option<crate::CgroupSetupRootFtraceEventReader<'a>> {
-        pz::last_message(self.0, 75)
+        self.0.message(75)
     }
 
     /// `MdpCmdKickoffFtraceEvent mdp_cmd_kickoff = 76`, one of `event`
     #[inline]
     pub fn mdp_cmd_kickoff(&self) -> Option<crate::MdpCmdKickoffFtraceEventReader<'a>> {
-        pz::last_message(self.0, 76)
+        self.0.message(76)
     }
 
     /// `MdpCommitFtraceEvent mdp_commit = 77`, one of `event`
     #[inline]
     pub fn mdp_commit(&self) -> Option<crate::MdpCommitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 77)
+        self.0.message(77)
     }
 
     /// `MdpPerfSetOtFtraceEvent mdp_perf_set_ot = 78`, one of `event`
     #[inline]
     pub fn mdp_perf_set_ot(&self) -> Option<crate::MdpPerfSetOtFtraceEventReader<'a>> {
-        pz::last_message(self.0, 78)
+        self.0.message(78)
     }
 
     /// `MdpSsppChangeFtraceEvent mdp_sspp_change = 79`, one of `event`
     #[inline]
     pub fn mdp_sspp_change(&self) -> Option<crate::MdpSsppChangeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 79)
+        self.0.message(79)
     }
 
     /// `TracingMarkWriteFtraceEvent tracing_mark_write = 80`, one of `event`
     #[inline]
     pub fn tracing_mark_write(&self) -> Option<crate::TracingMarkWriteFtraceEventReader<'a>> {
-        pz::last_message(self.0, 80)
+        self.0.message(80)
     }
 
     /// `MdpCmdPingpongDoneFtraceEvent mdp_cmd_pingpong_done = 81`, one of `event`
     #[inline]
     pub fn mdp_cmd_pingpong_done(&self) -> Option<crate::MdpCmdPingpongDoneFtraceEventReader<'a>> {
-        pz::last_message(self.0, 81)
+        self.0.message(81)
     }
 
     /// `MdpCompareBwFtraceEvent mdp_compare_bw = 82`, one of `event`
     #[inline]
     pub fn mdp_compare_bw(&self) -> Option<crate::MdpCompareBwFtraceEventReader<'a>> {
-        pz::last_message(self.0, 82)
+        self.0.message(82)
     }
 
     /// `MdpPerfSetPanicLutsFtraceEvent mdp_perf_set_panic_luts = 83`, one of `event`
     #[inline]
     pub fn mdp_perf_set_panic_luts(&self) -> Option<crate::MdpPerfSetPanicLutsFtraceEventReader<'a>> {
-        pz::last_message(self.0, 83)
+        self.0.message(83)
     }
 
     /// `MdpSsppSetFtraceEvent mdp_sspp_set = 84`, one of `event`
     #[inline]
     pub fn mdp_sspp_set(&self) -> Option<crate::MdpSsppSetFtraceEventReader<'a>> {
-        pz::last_message(self.0, 84)
+        self.0.message(84)
     }
 
     /// `MdpCmdReadptrDoneFtraceEvent mdp_cmd_readptr_done = 85`, one of `event`
     #[inline]
     pub fn mdp_cmd_readptr_done(&self) -> Option<crate::MdpCmdReadptrDoneFtraceEventReader<'a>> {
-        pz::last_message(self.0, 85)
+        self.0.message(85)
     }
 
     /// `MdpMisrCrcFtraceEvent mdp_misr_crc = 86`, one of `event`
     #[inline]
     pub fn mdp_misr_crc(&self) -> Option<crate::MdpMisrCrcFtraceEventReader<'a>> {
-        pz::last_message(self.0, 86)
+        self.0.message(86)
     }
 
     /// `MdpPerfSetQosLutsFtraceEvent mdp_perf_set_qos_luts = 87`, one of `event`
     #[inline]
     pub fn mdp_perf_set_qos_luts(&self) -> Option<crate::MdpPerfSetQosLutsFtraceEventReader<'a>> {
-        pz::last_message(self.0, 87)
+        self.0.message(87)
     }
 
     /// `MdpTraceCounterFtraceEvent mdp_trace_counter = 88`, one of `event`
     #[inline]
     pub fn mdp_trace_counter(&self) -> Option<crate::MdpTraceCounterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 88)
+        self.0.message(88)
     }
 
     /// `MdpCmdReleaseBwFtraceEvent mdp_cmd_release_bw = 89`, one of `event`
     #[inline]
     pub fn mdp_cmd_release_bw(&self) -> Option<crate::MdpCmdReleaseBwFtraceEventReader<'a>> {
-        pz::last_message(self.0, 89)
+        self.0.message(89)
     }
 
     /// `MdpMixerUpdateFtraceEvent mdp_mixer_update = 90`, one of `event`
     #[inline]
     pub fn mdp_mixer_update(&self) -> Option<crate::MdpMixerUpdateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 90)
+        self.0.message(90)
     }
 
     /// `MdpPerfSetWmLevelsFtraceEvent mdp_perf_set_wm_levels = 91`, one of `event`
     #[inline]
     pub fn mdp_perf_set_wm_levels(&self) -> Option<crate::MdpPerfSetWmLevelsFtraceEventReader<'a>> {
-        pz::last_message(self.0, 91)
+        self.0.message(91)
     }
 
     /// `MdpVideoUnderrunDoneFtraceEvent mdp_video_underrun_done = 92`, one of `event`
     #[inline]
     pub fn mdp_video_underrun_done(&self) -> Option<crate::MdpVideoUnderrunDoneFtraceEventReader<'a>> {
-        pz::last_message(self.0, 92)
+        self.0.message(92)
     }
 
     /// `MdpCmdWaitPingpongFtraceEvent mdp_cmd_wait_pingpong = 93`, one of `event`
     #[inline]
     pub fn mdp_cmd_wait_pingpong(&self) -> Option<crate::MdpCmdWaitPingpongFtraceEventReader<'a>> {
-        pz::last_message(self.0, 93)
+        self.0.message(93)
     }
 
     /// `MdpPerfPrefillCalcFtraceEvent mdp_perf_prefill_calc = 94`, one of `event`
     #[inline]
     pub fn mdp_perf_prefill_calc(&self) -> Option<crate::MdpPerfPrefillCalcFtraceEventReader<'a>> {
-        pz::last_message(self.0, 94)
+        self.0.message(94)
     }
 
     /// `MdpPerfUpdateBusFtraceEvent mdp_perf_update_bus = 95`, one of `event`
     #[inline]
     pub fn mdp_perf_update_bus(&self) -> Option<crate::MdpPerfUpdateBusFtraceEventReader<'a>> {
-        pz::last_message(self.0, 95)
+        self.0.message(95)
     }
 
     /// `RotatorBwAoAsContextFtraceEvent rotator_bw_ao_as_context = 96`, one of `event`
     #[inline]
     pub fn rotator_bw_ao_as_context(&self) -> Option<crate::RotatorBwAoAsContextFtraceEventReader<'a>> {
-        pz::last_message(self.0, 96)
+        self.0.message(96)
     }
 
     /// `MmFilemapAddToPageCacheFtraceEvent mm_filemap_add_to_page_cache = 97`, one of `event`
     #[inline]
     pub fn mm_filemap_add_to_page_cache(&self) -> Option<crate::MmFilemapAddToPageCacheFtraceEventReader<'a>> {
-        pz::last_message(self.0, 97)
+        self.0.message(97)
     }
 
     /// `MmFilemapDeleteFromPageCacheFtraceEvent mm_filemap_delete_from_page_cache = 98`, one of `event`
@@ -4196,49 +4224,49 @@ impl<'a> FtraceEventReader<'a> {
     pub fn mm_filemap_delete_from_page_cache(
         &self,
     ) -> Option<crate::MmFilemapDeleteFromPageCacheFtraceEventReader<'a>> {
-        pz::last_message(self.0, 98)
+        self.0.message(98)
     }
 
     /// `MmCompactionBeginFtraceEvent mm_compaction_begin = 99`, one of `event`
     #[inline]
     pub fn mm_compaction_begin(&self) -> Option<crate::MmCompactionBeginFtraceEventReader<'a>> {
-        pz::last_message(self.0, 99)
+        self.0.message(99)
     }
 
     /// `MmCompactionDeferCompactionFtraceEvent mm_compaction_defer_compaction = 100`, one of `event`
     #[inline]
     pub fn mm_compaction_defer_compaction(&self) -> Option<crate::MmCompactionDeferCompactionFtraceEventReader<'a>> {
-        pz::last_message(self.0, 100)
+        self.0.message(100)
     }
 
     /// `MmCompactionDeferredFtraceEvent mm_compaction_deferred = 101`, one of `event`
     #[inline]
     pub fn mm_compaction_deferred(&self) -> Option<crate::MmCompactionDeferredFtraceEventReader<'a>> {
-        pz::last_message(self.0, 101)
+        self.0.message(101)
     }
 
     /// `MmCompactionDeferResetFtraceEvent mm_compaction_defer_reset = 102`, one of `event`
     #[inline]
     pub fn mm_compaction_defer_reset(&self) -> Option<crate::MmCompactionDeferResetFtraceEventReader<'a>> {
-        pz::last_message(self.0, 102)
+        self.0.message(102)
     }
 
     /// `MmCompactionEndFtraceEvent mm_compaction_end = 103`, one of `event`
     #[inline]
     pub fn mm_compaction_end(&self) -> Option<crate::MmCompactionEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 103)
+        self.0.message(103)
     }
 
     /// `MmCompactionFinishedFtraceEvent mm_compaction_finished = 104`, one of `event`
     #[inline]
     pub fn mm_compaction_finished(&self) -> Option<crate::MmCompactionFinishedFtraceEventReader<'a>> {
-        pz::last_message(self.0, 104)
+        self.0.message(104)
     }
 
     /// `MmCompactionIsolateFreepagesFtraceEvent mm_compaction_isolate_freepages = 105`, one of `event`
     #[inline]
     pub fn mm_compaction_isolate_freepages(&self) -> Option<crate::MmCompactionIsolateFreepagesFtraceEventReader<'a>> {
-        pz::last_message(self.0, 105)
+        self.0.message(105)
     }
 
     /// `MmCompactionIsolateMigratepagesFtraceEvent mm_compaction_isolate_migratepages = 106`, one of `event`
@@ -4246,31 +4274,31 @@ impl<'a> FtraceEventReader<'a> {
     pub fn mm_compaction_isolate_migratepages(
         &self,
     ) -> Option<crate::MmCompactionIsolateMigratepagesFtraceEventReader<'a>> {
-        pz::last_message(self.0, 106)
+        self.0.message(106)
     }
 
     /// `MmCompactionKcompactdSleepFtraceEvent mm_compaction_kcompactd_sleep = 107`, one of `event`
     #[inline]
     pub fn mm_compaction_kcompactd_sleep(&self) -> Option<crate::MmCompactionKcompactdSleepFtraceEventReader<'a>> {
-        pz::last_message(self.0, 107)
+        self.0.message(107)
     }
 
     /// `MmCompactionKcompactdWakeFtraceEvent mm_compaction_kcompactd_wake = 108`, one of `event`
     #[inline]
     pub fn mm_compaction_kcompactd_wake(&self) -> Option<crate::MmCompactionKcompactdWakeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 108)
+        self.0.message(108)
     }
 
     /// `MmCompactionMigratepagesFtraceEvent mm_compaction_migratepages = 109`, one of `event`
     #[inline]
     pub fn mm_compaction_migratepages(&self) -> Option<crate::MmCompactionMigratepagesFtraceEventReader<'a>> {
-        pz::last_message(self.0, 109)
+        self.0.message(109)
     }
 
     /// `MmCompactionSuitableFtraceEvent mm_compaction_suitable = 110`, one of `event`
     #[inline]
     pub fn mm_compaction_suitable(&self) -> Option<crate::MmCompactionSuitableFtraceEventReader<'a>> {
-        pz::last_message(self.0, 110)
+        self.0.message(110)
     }
 
     /// `MmCompactionTryToCompactPagesFtraceEvent mm_compaction_try_to_compact_pages = 111`, one of `event`
@@ -4278,229 +4306,229 @@ impl<'a> FtraceEventReader<'a> {
     pub fn mm_compaction_try_to_compact_pages(
         &self,
     ) -> Option<crate::MmCompactionTryToCompactPagesFtraceEventReader<'a>> {
-        pz::last_message(self.0, 111)
+        self.0.message(111)
     }
 
     /// `MmCompactionWakeupKcompactdFtraceEvent mm_compaction_wakeup_kcompactd = 112`, one of `event`
     #[inline]
     pub fn mm_compaction_wakeup_kcompactd(&self) -> Option<crate::MmCompactionWakeupKcompactdFtraceEventReader<'a>> {
-        pz::last_message(self.0, 112)
+        self.0.message(112)
     }
 
     /// `SuspendResumeFtraceEvent suspend_resume = 113`, one of `event`
     #[inline]
     pub fn suspend_resume(&self) -> Option<crate::SuspendResumeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 113)
+        self.0.message(113)
     }
 
     /// `SchedWakeupNewFtraceEvent sched_wakeup_new = 114`, one of `event`
     #[inline]
     pub fn sched_wakeup_new(&self) -> Option<crate::SchedWakeupNewFtraceEventReader<'a>> {
-        pz::last_message(self.0, 114)
+        self.0.message(114)
     }
 
     /// `BlockBioBackmergeFtraceEvent block_bio_backmerge = 115`, one of `event`
     #[inline]
     pub fn block_bio_backmerge(&self) -> Option<crate::BlockBioBackmergeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 115)
+        self.0.message(115)
     }
 
     /// `BlockBioBounceFtraceEvent block_bio_bounce = 116`, one of `event`
     #[inline]
     pub fn block_bio_bounce(&self) -> Option<crate::BlockBioBounceFtraceEventReader<'a>> {
-        pz::last_message(self.0, 116)
+        self.0.message(116)
     }
 
     /// `BlockBioCompleteFtraceEvent block_bio_complete = 117`, one of `event`
     #[inline]
     pub fn block_bio_complete(&self) -> Option<crate::BlockBioCompleteFtraceEventReader<'a>> {
-        pz::last_message(self.0, 117)
+        self.0.message(117)
     }
 
     /// `BlockBioFrontmergeFtraceEvent block_bio_frontmerge = 118`, one of `event`
     #[inline]
     pub fn block_bio_frontmerge(&self) -> Option<crate::BlockBioFrontmergeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 118)
+        self.0.message(118)
     }
 
     /// `BlockBioQueueFtraceEvent block_bio_queue = 119`, one of `event`
     #[inline]
     pub fn block_bio_queue(&self) -> Option<crate::BlockBioQueueFtraceEventReader<'a>> {
-        pz::last_message(self.0, 119)
+        self.0.message(119)
     }
 
     /// `BlockBioRemapFtraceEvent block_bio_remap = 120`, one of `event`
     #[inline]
     pub fn block_bio_remap(&self) -> Option<crate::BlockBioRemapFtraceEventReader<'a>> {
-        pz::last_message(self.0, 120)
+        self.0.message(120)
     }
 
     /// `BlockDirtyBufferFtraceEvent block_dirty_buffer = 121`, one of `event`
     #[inline]
     pub fn block_dirty_buffer(&self) -> Option<crate::BlockDirtyBufferFtraceEventReader<'a>> {
-        pz::last_message(self.0, 121)
+        self.0.message(121)
     }
 
     /// `BlockGetrqFtraceEvent block_getrq = 122`, one of `event`
     #[inline]
     pub fn block_getrq(&self) -> Option<crate::BlockGetrqFtraceEventReader<'a>> {
-        pz::last_message(self.0, 122)
+        self.0.message(122)
     }
 
     /// `BlockPlugFtraceEvent block_plug = 123`, one of `event`
     #[inline]
     pub fn block_plug(&self) -> Option<crate::BlockPlugFtraceEventReader<'a>> {
-        pz::last_message(self.0, 123)
+        self.0.message(123)
     }
 
     /// `BlockRqAbortFtraceEvent block_rq_abort = 124`, one of `event`
     #[inline]
     pub fn block_rq_abort(&self) -> Option<crate::BlockRqAbortFtraceEventReader<'a>> {
-        pz::last_message(self.0, 124)
+        self.0.message(124)
     }
 
     /// `BlockRqCompleteFtraceEvent block_rq_complete = 125`, one of `event`
     #[inline]
     pub fn block_rq_complete(&self) -> Option<crate::BlockRqCompleteFtraceEventReader<'a>> {
-        pz::last_message(self.0, 125)
+        self.0.message(125)
     }
 
     /// `BlockRqInsertFtraceEvent block_rq_insert = 126`, one of `event`
     #[inline]
     pub fn block_rq_insert(&self) -> Option<crate::BlockRqInsertFtraceEventReader<'a>> {
-        pz::last_message(self.0, 126)
+        self.0.message(126)
     }
 
     /// `BlockRqRemapFtraceEvent block_rq_remap = 128`, one of `event`
     #[inline]
     pub fn block_rq_remap(&self) -> Option<crate::BlockRqRemapFtraceEventReader<'a>> {
-        pz::last_message(self.0, 128)
+        self.0.message(128)
     }
 
     /// `BlockRqRequeueFtraceEvent block_rq_requeue = 129`, one of `event`
     #[inline]
     pub fn block_rq_requeue(&self) -> Option<crate::BlockRqRequeueFtraceEventReader<'a>> {
-        pz::last_message(self.0, 129)
+        self.0.message(129)
     }
 
     /// `BlockSleeprqFtraceEvent block_sleeprq = 130`, one of `event`
     #[inline]
     pub fn block_sleeprq(&self) -> Option<crate::BlockSleeprqFtraceEventReader<'a>> {
-        pz::last_message(self.0, 130)
+        self.0.message(130)
     }
 
     /// `BlockSplitFtraceEvent block_split = 131`, one of `event`
     #[inline]
     pub fn block_split(&self) -> Option<crate::BlockSplitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 131)
+        self.0.message(131)
     }
 
     /// `BlockTouchBufferFtraceEvent block_touch_buffer = 132`, one of `event`
     #[inline]
     pub fn block_touch_buffer(&self) -> Option<crate::BlockTouchBufferFtraceEventReader<'a>> {
-        pz::last_message(self.0, 132)
+        self.0.message(132)
     }
 
     /// `BlockUnplugFtraceEvent block_unplug = 133`, one of `event`
     #[inline]
     pub fn block_unplug(&self) -> Option<crate::BlockUnplugFtraceEventReader<'a>> {
-        pz::last_message(self.0, 133)
+        self.0.message(133)
     }
 
     /// `Ext4AllocDaBlocksFtraceEvent ext4_alloc_da_blocks = 134`, one of `event`
     #[inline]
     pub fn ext4_alloc_da_blocks(&self) -> Option<crate::Ext4AllocDaBlocksFtraceEventReader<'a>> {
-        pz::last_message(self.0, 134)
+        self.0.message(134)
     }
 
     /// `Ext4AllocateBlocksFtraceEvent ext4_allocate_blocks = 135`, one of `event`
     #[inline]
     pub fn ext4_allocate_blocks(&self) -> Option<crate::Ext4AllocateBlocksFtraceEventReader<'a>> {
-        pz::last_message(self.0, 135)
+        self.0.message(135)
     }
 
     /// `Ext4AllocateInodeFtraceEvent ext4_allocate_inode = 136`, one of `event`
     #[inline]
     pub fn ext4_allocate_inode(&self) -> Option<crate::Ext4AllocateInodeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 136)
+        self.0.message(136)
     }
 
     /// `Ext4BeginOrderedTruncateFtraceEvent ext4_begin_ordered_truncate = 137`, one of `event`
     #[inline]
     pub fn ext4_begin_ordered_truncate(&self) -> Option<crate::Ext4BeginOrderedTruncateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 137)
+        self.0.message(137)
     }
 
     /// `Ext4CollapseRangeFtraceEvent ext4_collapse_range = 138`, one of `event`
     #[inline]
     pub fn ext4_collapse_range(&self) -> Option<crate::Ext4CollapseRangeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 138)
+        self.0.message(138)
     }
 
     /// `Ext4DaReleaseSpaceFtraceEvent ext4_da_release_space = 139`, one of `event`
     #[inline]
     pub fn ext4_da_release_space(&self) -> Option<crate::Ext4DaReleaseSpaceFtraceEventReader<'a>> {
-        pz::last_message(self.0, 139)
+        self.0.message(139)
     }
 
     /// `Ext4DaReserveSpaceFtraceEvent ext4_da_reserve_space = 140`, one of `event`
     #[inline]
     pub fn ext4_da_reserve_space(&self) -> Option<crate::Ext4DaReserveSpaceFtraceEventReader<'a>> {
-        pz::last_message(self.0, 140)
+        self.0.message(140)
     }
 
     /// `Ext4DaUpdateReserveSpaceFtraceEvent ext4_da_update_reserve_space = 141`, one of `event`
     #[inline]
     pub fn ext4_da_update_reserve_space(&self) -> Option<crate::Ext4DaUpdateReserveSpaceFtraceEventReader<'a>> {
-        pz::last_message(self.0, 141)
+        self.0.message(141)
     }
 
     /// `Ext4DaWritePagesFtraceEvent ext4_da_write_pages = 142`, one of `event`
     #[inline]
     pub fn ext4_da_write_pages(&self) -> Option<crate::Ext4DaWritePagesFtraceEventReader<'a>> {
-        pz::last_message(self.0, 142)
+        self.0.message(142)
     }
 
     /// `Ext4DaWritePagesExtentFtraceEvent ext4_da_write_pages_extent = 143`, one of `event`
     #[inline]
     pub fn ext4_da_write_pages_extent(&self) -> Option<crate::Ext4DaWritePagesExtentFtraceEventReader<'a>> {
-        pz::last_message(self.0, 143)
+        self.0.message(143)
     }
 
     /// `Ext4DirectIOEnterFtraceEvent ext4_direct_IO_enter = 144`, one of `event`
     #[inline]
     pub fn ext4_direct_IO_enter(&self) -> Option<crate::Ext4DirectIOEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 144)
+        self.0.message(144)
     }
 
     /// `Ext4DirectIOExitFtraceEvent ext4_direct_IO_exit = 145`, one of `event`
     #[inline]
     pub fn ext4_direct_IO_exit(&self) -> Option<crate::Ext4DirectIOExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 145)
+        self.0.message(145)
     }
 
     /// `Ext4DiscardBlocksFtraceEvent ext4_discard_blocks = 146`, one of `event`
     #[inline]
     pub fn ext4_discard_blocks(&self) -> Option<crate::Ext4DiscardBlocksFtraceEventReader<'a>> {
-        pz::last_message(self.0, 146)
+        self.0.message(146)
     }
 
     /// `Ext4DiscardPreallocationsFtraceEvent ext4_discard_preallocations = 147`, one of `event`
     #[inline]
     pub fn ext4_discard_preallocations(&self) -> Option<crate::Ext4DiscardPreallocationsFtraceEventReader<'a>> {
-        pz::last_message(self.0, 147)
+        self.0.message(147)
     }
 
     /// `Ext4DropInodeFtraceEvent ext4_drop_inode = 148`, one of `event`
     #[inline]
     pub fn ext4_drop_inode(&self) -> Option<crate::Ext4DropInodeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 148)
+        self.0.message(148)
     }
 
     /// `Ext4EsCacheExtentFtraceEvent ext4_es_cache_extent = 149`, one of `event`
     #[inline]
     pub fn ext4_es_cache_extent(&self) -> Option<crate::Ext4EsCacheExtentFtraceEventReader<'a>> {
-        pz::last_message(self.0, 149)
+        self.0.message(149)
     }
 
     /// `Ext4EsFindDelayedExtentRangeEnterFtraceEvent ext4_es_find_delayed_extent_range_enter = 150`, one of `event`
@@ -4508,7 +4536,7 @@ impl<'a> FtraceEventReader<'a> {
     pub fn ext4_es_find_delayed_extent_range_enter(
         &self,
     ) -> Option<crate::Ext4EsFindDelayedExtentRangeEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 150)
+        self.0.message(150)
     }
 
     /// `Ext4EsFindDelayedExtentRangeExitFtraceEvent ext4_es_find_delayed_extent_range_exit = 151`, one of `event`
@@ -4516,61 +4544,61 @@ impl<'a> FtraceEventReader<'a> {
     pub fn ext4_es_find_delayed_extent_range_exit(
         &self,
     ) -> Option<crate::Ext4EsFindDelayedExtentRangeExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 151)
+        self.0.message(151)
     }
 
     /// `Ext4EsInsertExtentFtraceEvent ext4_es_insert_extent = 152`, one of `event`
     #[inline]
     pub fn ext4_es_insert_extent(&self) -> Option<crate::Ext4EsInsertExtentFtraceEventReader<'a>> {
-        pz::last_message(self.0, 152)
+        self.0.message(152)
     }
 
     /// `Ext4EsLookupExtentEnterFtraceEvent ext4_es_lookup_extent_enter = 153`, one of `event`
     #[inline]
     pub fn ext4_es_lookup_extent_enter(&self) -> Option<crate::Ext4EsLookupExtentEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 153)
+        self.0.message(153)
     }
 
     /// `Ext4EsLookupExtentExitFtraceEvent ext4_es_lookup_extent_exit = 154`, one of `event`
     #[inline]
     pub fn ext4_es_lookup_extent_exit(&self) -> Option<crate::Ext4EsLookupExtentExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 154)
+        self.0.message(154)
     }
 
     /// `Ext4EsRemoveExtentFtraceEvent ext4_es_remove_extent = 155`, one of `event`
     #[inline]
     pub fn ext4_es_remove_extent(&self) -> Option<crate::Ext4EsRemoveExtentFtraceEventReader<'a>> {
-        pz::last_message(self.0, 155)
+        self.0.message(155)
     }
 
     /// `Ext4EsShrinkFtraceEvent ext4_es_shrink = 156`, one of `event`
     #[inline]
     pub fn ext4_es_shrink(&self) -> Option<crate::Ext4EsShrinkFtraceEventReader<'a>> {
-        pz::last_message(self.0, 156)
+        self.0.message(156)
     }
 
     /// `Ext4EsShrinkCountFtraceEvent ext4_es_shrink_count = 157`, one of `event`
     #[inline]
     pub fn ext4_es_shrink_count(&self) -> Option<crate::Ext4EsShrinkCountFtraceEventReader<'a>> {
-        pz::last_message(self.0, 157)
+        self.0.message(157)
     }
 
     /// `Ext4EsShrinkScanEnterFtraceEvent ext4_es_shrink_scan_enter = 158`, one of `event`
     #[inline]
     pub fn ext4_es_shrink_scan_enter(&self) -> Option<crate::Ext4EsShrinkScanEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 158)
+        self.0.message(158)
     }
 
     /// `Ext4EsShrinkScanExitFtraceEvent ext4_es_shrink_scan_exit = 159`, one of `event`
     #[inline]
     pub fn ext4_es_shrink_scan_exit(&self) -> Option<crate::Ext4EsShrinkScanExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 159)
+        self.0.message(159)
     }
 
     /// `Ext4EvictInodeFtraceEvent ext4_evict_inode = 160`, one of `event`
     #[inline]
     pub fn ext4_evict_inode(&self) -> Option<crate::Ext4EvictInodeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 160)
+        self.0.message(160)
     }
 
     /// `Ext4ExtConvertToInitializedEnterFtraceEvent ext4_ext_convert_to_initialized_enter = 161`, one of `event`
@@ -4578,7 +4606,7 @@ impl<'a> FtraceEventReader<'a> {
     pub fn ext4_ext_convert_to_initialized_enter(
         &self,
     ) -> Option<crate::Ext4ExtConvertToInitializedEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 161)
+        self.0.message(161)
     }
 
     /// `Ext4ExtConvertToInitializedFastpathFtraceEvent ext4_ext_convert_to_initialized_fastpath = 162`, one of `event`
@@ -4586,7 +4614,7 @@ impl<'a> FtraceEventReader<'a> {
     pub fn ext4_ext_convert_to_initialized_fastpath(
         &self,
     ) -> Option<crate::Ext4ExtConvertToInitializedFastpathFtraceEventReader<'a>> {
-        pz::last_message(self.0, 162)
+        self.0.message(162)
     }
 
     /// `Ext4ExtHandleUnwrittenExtentsFtraceEvent ext4_ext_handle_unwritten_extents = 163`, one of `event`
@@ -4594,103 +4622,103 @@ impl<'a> FtraceEventReader<'a> {
     pub fn ext4_ext_handle_unwritten_extents(
         &self,
     ) -> Option<crate::Ext4ExtHandleUnwrittenExtentsFtraceEventReader<'a>> {
-        pz::last_message(self.0, 163)
+        self.0.message(163)
     }
 
     /// `Ext4ExtInCacheFtraceEvent ext4_ext_in_cache = 164`, one of `event`
     #[inline]
     pub fn ext4_ext_in_cache(&self) -> Option<crate::Ext4ExtInCacheFtraceEventReader<'a>> {
-        pz::last_message(self.0, 164)
+        self.0.message(164)
     }
 
     /// `Ext4ExtLoadExtentFtraceEvent ext4_ext_load_extent = 165`, one of `event`
     #[inline]
     pub fn ext4_ext_load_extent(&self) -> Option<crate::Ext4ExtLoadExtentFtraceEventReader<'a>> {
-        pz::last_message(self.0, 165)
+        self.0.message(165)
     }
 
     /// `Ext4ExtMapBlocksEnterFtraceEvent ext4_ext_map_blocks_enter = 166`, one of `event`
     #[inline]
     pub fn ext4_ext_map_blocks_enter(&self) -> Option<crate::Ext4ExtMapBlocksEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 166)
+        self.0.message(166)
     }
 
     /// `Ext4ExtMapBlocksExitFtraceEvent ext4_ext_map_blocks_exit = 167`, one of `event`
     #[inline]
     pub fn ext4_ext_map_blocks_exit(&self) -> Option<crate::Ext4ExtMapBlocksExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 167)
+        self.0.message(167)
     }
 
     /// `Ext4ExtPutInCacheFtraceEvent ext4_ext_put_in_cache = 168`, one of `event`
     #[inline]
     pub fn ext4_ext_put_in_cache(&self) -> Option<crate::Ext4ExtPutInCacheFtraceEventReader<'a>> {
-        pz::last_message(self.0, 168)
+        self.0.message(168)
     }
 
     /// `Ext4ExtRemoveSpaceFtraceEvent ext4_ext_remove_space = 169`, one of `event`
     #[inline]
     pub fn ext4_ext_remove_space(&self) -> Option<crate::Ext4ExtRemoveSpaceFtraceEventReader<'a>> {
-        pz::last_message(self.0, 169)
+        self.0.message(169)
     }
 
     /// `Ext4ExtRemoveSpaceDoneFtraceEvent ext4_ext_remove_space_done = 170`, one of `event`
     #[inline]
     pub fn ext4_ext_remove_space_done(&self) -> Option<crate::Ext4ExtRemoveSpaceDoneFtraceEventReader<'a>> {
-        pz::last_message(self.0, 170)
+        self.0.message(170)
     }
 
     /// `Ext4ExtRmIdxFtraceEvent ext4_ext_rm_idx = 171`, one of `event`
     #[inline]
     pub fn ext4_ext_rm_idx(&self) -> Option<crate::Ext4ExtRmIdxFtraceEventReader<'a>> {
-        pz::last_message(self.0, 171)
+        self.0.message(171)
     }
 
     /// `Ext4ExtRmLeafFtraceEvent ext4_ext_rm_leaf = 172`, one of `event`
     #[inline]
     pub fn ext4_ext_rm_leaf(&self) -> Option<crate::Ext4ExtRmLeafFtraceEventReader<'a>> {
-        pz::last_message(self.0, 172)
+        self.0.message(172)
     }
 
     /// `Ext4ExtShowExtentFtraceEvent ext4_ext_show_extent = 173`, one of `event`
     #[inline]
     pub fn ext4_ext_show_extent(&self) -> Option<crate::Ext4ExtShowExtentFtraceEventReader<'a>> {
-        pz::last_message(self.0, 173)
+        self.0.message(173)
     }
 
     /// `Ext4FallocateEnterFtraceEvent ext4_fallocate_enter = 174`, one of `event`
     #[inline]
     pub fn ext4_fallocate_enter(&self) -> Option<crate::Ext4FallocateEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 174)
+        self.0.message(174)
     }
 
     /// `Ext4FallocateExitFtraceEvent ext4_fallocate_exit = 175`, one of `event`
     #[inline]
     pub fn ext4_fallocate_exit(&self) -> Option<crate::Ext4FallocateExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 175)
+        self.0.message(175)
     }
 
     /// `Ext4FindDelallocRangeFtraceEvent ext4_find_delalloc_range = 176`, one of `event`
     #[inline]
     pub fn ext4_find_delalloc_range(&self) -> Option<crate::Ext4FindDelallocRangeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 176)
+        self.0.message(176)
     }
 
     /// `Ext4ForgetFtraceEvent ext4_forget = 177`, one of `event`
     #[inline]
     pub fn ext4_forget(&self) -> Option<crate::Ext4ForgetFtraceEventReader<'a>> {
-        pz::last_message(self.0, 177)
+        self.0.message(177)
     }
 
     /// `Ext4FreeBlocksFtraceEvent ext4_free_blocks = 178`, one of `event`
     #[inline]
     pub fn ext4_free_blocks(&self) -> Option<crate::Ext4FreeBlocksFtraceEventReader<'a>> {
-        pz::last_message(self.0, 178)
+        self.0.message(178)
     }
 
     /// `Ext4FreeInodeFtraceEvent ext4_free_inode = 179`, one of `event`
     #[inline]
     pub fn ext4_free_inode(&self) -> Option<crate::Ext4FreeInodeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 179)
+        self.0.message(179)
     }
 
     /// `Ext4GetImpliedClusterAllocExitFtraceEvent ext4_get_implied_cluster_alloc_exit = 180`, one of `event`
@@ -4698,1891 +4726,1891 @@ impl<'a> FtraceEventReader<'a> {
     pub fn ext4_get_implied_cluster_alloc_exit(
         &self,
     ) -> Option<crate::Ext4GetImpliedClusterAllocExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 180)
+        self.0.message(180)
     }
 
     /// `Ext4GetReservedClusterAllocFtraceEvent ext4_get_reserved_cluster_alloc = 181`, one of `event`
     #[inline]
     pub fn ext4_get_reserved_cluster_alloc(&self) -> Option<crate::Ext4GetReservedClusterAllocFtraceEventReader<'a>> {
-        pz::last_message(self.0, 181)
+        self.0.message(181)
     }
 
     /// `Ext4IndMapBlocksEnterFtraceEvent ext4_ind_map_blocks_enter = 182`, one of `event`
     #[inline]
     pub fn ext4_ind_map_blocks_enter(&self) -> Option<crate::Ext4IndMapBlocksEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 182)
+        self.0.message(182)
     }
 
     /// `Ext4IndMapBlocksExitFtraceEvent ext4_ind_map_blocks_exit = 183`, one of `event`
     #[inline]
     pub fn ext4_ind_map_blocks_exit(&self) -> Option<crate::Ext4IndMapBlocksExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 183)
+        self.0.message(183)
     }
 
     /// `Ext4InsertRangeFtraceEvent ext4_insert_range = 184`, one of `event`
     #[inline]
     pub fn ext4_insert_range(&self) -> Option<crate::Ext4InsertRangeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 184)
+        self.0.message(184)
     }
 
     /// `Ext4InvalidatepageFtraceEvent ext4_invalidatepage = 185`, one of `event`
     #[inline]
     pub fn ext4_invalidatepage(&self) -> Option<crate::Ext4InvalidatepageFtraceEventReader<'a>> {
-        pz::last_message(self.0, 185)
+        self.0.message(185)
     }
 
     /// `Ext4JournalStartFtraceEvent ext4_journal_start = 186`, one of `event`
     #[inline]
     pub fn ext4_journal_start(&self) -> Option<crate::Ext4JournalStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 186)
+        self.0.message(186)
     }
 
     /// `Ext4JournalStartReservedFtraceEvent ext4_journal_start_reserved = 187`, one of `event`
     #[inline]
     pub fn ext4_journal_start_reserved(&self) -> Option<crate::Ext4JournalStartReservedFtraceEventReader<'a>> {
-        pz::last_message(self.0, 187)
+        self.0.message(187)
     }
 
     /// `Ext4JournalledInvalidatepageFtraceEvent ext4_journalled_invalidatepage = 188`, one of `event`
     #[inline]
     pub fn ext4_journalled_invalidatepage(&self) -> Option<crate::Ext4JournalledInvalidatepageFtraceEventReader<'a>> {
-        pz::last_message(self.0, 188)
+        self.0.message(188)
     }
 
     /// `Ext4JournalledWriteEndFtraceEvent ext4_journalled_write_end = 189`, one of `event`
     #[inline]
     pub fn ext4_journalled_write_end(&self) -> Option<crate::Ext4JournalledWriteEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 189)
+        self.0.message(189)
     }
 
     /// `Ext4LoadInodeFtraceEvent ext4_load_inode = 190`, one of `event`
     #[inline]
     pub fn ext4_load_inode(&self) -> Option<crate::Ext4LoadInodeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 190)
+        self.0.message(190)
     }
 
     /// `Ext4LoadInodeBitmapFtraceEvent ext4_load_inode_bitmap = 191`, one of `event`
     #[inline]
     pub fn ext4_load_inode_bitmap(&self) -> Option<crate::Ext4LoadInodeBitmapFtraceEventReader<'a>> {
-        pz::last_message(self.0, 191)
+        self.0.message(191)
     }
 
     /// `Ext4MarkInodeDirtyFtraceEvent ext4_mark_inode_dirty = 192`, one of `event`
     #[inline]
     pub fn ext4_mark_inode_dirty(&self) -> Option<crate::Ext4MarkInodeDirtyFtraceEventReader<'a>> {
-        pz::last_message(self.0, 192)
+        self.0.message(192)
     }
 
     /// `Ext4MbBitmapLoadFtraceEvent ext4_mb_bitmap_load = 193`, one of `event`
     #[inline]
     pub fn ext4_mb_bitmap_load(&self) -> Option<crate::Ext4MbBitmapLoadFtraceEventReader<'a>> {
-        pz::last_message(self.0, 193)
+        self.0.message(193)
     }
 
     /// `Ext4MbBuddyBitmapLoadFtraceEvent ext4_mb_buddy_bitmap_load = 194`, one of `event`
     #[inline]
     pub fn ext4_mb_buddy_bitmap_load(&self) -> Option<crate::Ext4MbBuddyBitmapLoadFtraceEventReader<'a>> {
-        pz::last_message(self.0, 194)
+        self.0.message(194)
     }
 
     /// `Ext4MbDiscardPreallocationsFtraceEvent ext4_mb_discard_preallocations = 195`, one of `event`
     #[inline]
     pub fn ext4_mb_discard_preallocations(&self) -> Option<crate::Ext4MbDiscardPreallocationsFtraceEventReader<'a>> {
-        pz::last_message(self.0, 195)
+        self.0.message(195)
     }
 
     /// `Ext4MbNewGroupPaFtraceEvent ext4_mb_new_group_pa = 196`, one of `event`
     #[inline]
     pub fn ext4_mb_new_group_pa(&self) -> Option<crate::Ext4MbNewGroupPaFtraceEventReader<'a>> {
-        pz::last_message(self.0, 196)
+        self.0.message(196)
     }
 
     /// `Ext4MbNewInodePaFtraceEvent ext4_mb_new_inode_pa = 197`, one of `event`
     #[inline]
     pub fn ext4_mb_new_inode_pa(&self) -> Option<crate::Ext4MbNewInodePaFtraceEventReader<'a>> {
-        pz::last_message(self.0, 197)
+        self.0.message(197)
     }
 
     /// `Ext4MbReleaseGroupPaFtraceEvent ext4_mb_release_group_pa = 198`, one of `event`
     #[inline]
     pub fn ext4_mb_release_group_pa(&self) -> Option<crate::Ext4MbReleaseGroupPaFtraceEventReader<'a>> {
-        pz::last_message(self.0, 198)
+        self.0.message(198)
     }
 
     /// `Ext4MbReleaseInodePaFtraceEvent ext4_mb_release_inode_pa = 199`, one of `event`
     #[inline]
     pub fn ext4_mb_release_inode_pa(&self) -> Option<crate::Ext4MbReleaseInodePaFtraceEventReader<'a>> {
-        pz::last_message(self.0, 199)
+        self.0.message(199)
     }
 
     /// `Ext4MballocAllocFtraceEvent ext4_mballoc_alloc = 200`, one of `event`
     #[inline]
     pub fn ext4_mballoc_alloc(&self) -> Option<crate::Ext4MballocAllocFtraceEventReader<'a>> {
-        pz::last_message(self.0, 200)
+        self.0.message(200)
     }
 
     /// `Ext4MballocDiscardFtraceEvent ext4_mballoc_discard = 201`, one of `event`
     #[inline]
     pub fn ext4_mballoc_discard(&self) -> Option<crate::Ext4MballocDiscardFtraceEventReader<'a>> {
-        pz::last_message(self.0, 201)
+        self.0.message(201)
     }
 
     /// `Ext4MballocFreeFtraceEvent ext4_mballoc_free = 202`, one of `event`
     #[inline]
     pub fn ext4_mballoc_free(&self) -> Option<crate::Ext4MballocFreeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 202)
+        self.0.message(202)
     }
 
     /// `Ext4MballocPreallocFtraceEvent ext4_mballoc_prealloc = 203`, one of `event`
     #[inline]
     pub fn ext4_mballoc_prealloc(&self) -> Option<crate::Ext4MballocPreallocFtraceEventReader<'a>> {
-        pz::last_message(self.0, 203)
+        self.0.message(203)
     }
 
     /// `Ext4OtherInodeUpdateTimeFtraceEvent ext4_other_inode_update_time = 204`, one of `event`
     #[inline]
     pub fn ext4_other_inode_update_time(&self) -> Option<crate::Ext4OtherInodeUpdateTimeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 204)
+        self.0.message(204)
     }
 
     /// `Ext4PunchHoleFtraceEvent ext4_punch_hole = 205`, one of `event`
     #[inline]
     pub fn ext4_punch_hole(&self) -> Option<crate::Ext4PunchHoleFtraceEventReader<'a>> {
-        pz::last_message(self.0, 205)
+        self.0.message(205)
     }
 
     /// `Ext4ReadBlockBitmapLoadFtraceEvent ext4_read_block_bitmap_load = 206`, one of `event`
     #[inline]
     pub fn ext4_read_block_bitmap_load(&self) -> Option<crate::Ext4ReadBlockBitmapLoadFtraceEventReader<'a>> {
-        pz::last_message(self.0, 206)
+        self.0.message(206)
     }
 
     /// `Ext4ReadpageFtraceEvent ext4_readpage = 207`, one of `event`
     #[inline]
     pub fn ext4_readpage(&self) -> Option<crate::Ext4ReadpageFtraceEventReader<'a>> {
-        pz::last_message(self.0, 207)
+        self.0.message(207)
     }
 
     /// `Ext4ReleasepageFtraceEvent ext4_releasepage = 208`, one of `event`
     #[inline]
     pub fn ext4_releasepage(&self) -> Option<crate::Ext4ReleasepageFtraceEventReader<'a>> {
-        pz::last_message(self.0, 208)
+        self.0.message(208)
     }
 
     /// `Ext4RemoveBlocksFtraceEvent ext4_remove_blocks = 209`, one of `event`
     #[inline]
     pub fn ext4_remove_blocks(&self) -> Option<crate::Ext4RemoveBlocksFtraceEventReader<'a>> {
-        pz::last_message(self.0, 209)
+        self.0.message(209)
     }
 
     /// `Ext4RequestBlocksFtraceEvent ext4_request_blocks = 210`, one of `event`
     #[inline]
     pub fn ext4_request_blocks(&self) -> Option<crate::Ext4RequestBlocksFtraceEventReader<'a>> {
-        pz::last_message(self.0, 210)
+        self.0.message(210)
     }
 
     /// `Ext4RequestInodeFtraceEvent ext4_request_inode = 211`, one of `event`
     #[inline]
     pub fn ext4_request_inode(&self) -> Option<crate::Ext4RequestInodeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 211)
+        self.0.message(211)
     }
 
     /// `Ext4SyncFsFtraceEvent ext4_sync_fs = 212`, one of `event`
     #[inline]
     pub fn ext4_sync_fs(&self) -> Option<crate::Ext4SyncFsFtraceEventReader<'a>> {
-        pz::last_message(self.0, 212)
+        self.0.message(212)
     }
 
     /// `Ext4TrimAllFreeFtraceEvent ext4_trim_all_free = 213`, one of `event`
     #[inline]
     pub fn ext4_trim_all_free(&self) -> Option<crate::Ext4TrimAllFreeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 213)
+        self.0.message(213)
     }
 
     /// `Ext4TrimExtentFtraceEvent ext4_trim_extent = 214`, one of `event`
     #[inline]
     pub fn ext4_trim_extent(&self) -> Option<crate::Ext4TrimExtentFtraceEventReader<'a>> {
-        pz::last_message(self.0, 214)
+        self.0.message(214)
     }
 
     /// `Ext4TruncateEnterFtraceEvent ext4_truncate_enter = 215`, one of `event`
     #[inline]
     pub fn ext4_truncate_enter(&self) -> Option<crate::Ext4TruncateEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 215)
+        self.0.message(215)
     }
 
     /// `Ext4TruncateExitFtraceEvent ext4_truncate_exit = 216`, one of `event`
     #[inline]
     pub fn ext4_truncate_exit(&self) -> Option<crate::Ext4TruncateExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 216)
+        self.0.message(216)
     }
 
     /// `Ext4UnlinkEnterFtraceEvent ext4_unlink_enter = 217`, one of `event`
     #[inline]
     pub fn ext4_unlink_enter(&self) -> Option<crate::Ext4UnlinkEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 217)
+        self.0.message(217)
     }
 
     /// `Ext4UnlinkExitFtraceEvent ext4_unlink_exit = 218`, one of `event`
     #[inline]
     pub fn ext4_unlink_exit(&self) -> Option<crate::Ext4UnlinkExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 218)
+        self.0.message(218)
     }
 
     /// `Ext4WriteBeginFtraceEvent ext4_write_begin = 219`, one of `event`
     #[inline]
     pub fn ext4_write_begin(&self) -> Option<crate::Ext4WriteBeginFtraceEventReader<'a>> {
-        pz::last_message(self.0, 219)
+        self.0.message(219)
     }
 
     /// `Ext4WriteEndFtraceEvent ext4_write_end = 230`, one of `event`
     #[inline]
     pub fn ext4_write_end(&self) -> Option<crate::Ext4WriteEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 230)
+        self.0.message(230)
     }
 
     /// `Ext4WritepageFtraceEvent ext4_writepage = 231`, one of `event`
     #[inline]
     pub fn ext4_writepage(&self) -> Option<crate::Ext4WritepageFtraceEventReader<'a>> {
-        pz::last_message(self.0, 231)
+        self.0.message(231)
     }
 
     /// `Ext4WritepagesFtraceEvent ext4_writepages = 232`, one of `event`
     #[inline]
     pub fn ext4_writepages(&self) -> Option<crate::Ext4WritepagesFtraceEventReader<'a>> {
-        pz::last_message(self.0, 232)
+        self.0.message(232)
     }
 
     /// `Ext4WritepagesResultFtraceEvent ext4_writepages_result = 233`, one of `event`
     #[inline]
     pub fn ext4_writepages_result(&self) -> Option<crate::Ext4WritepagesResultFtraceEventReader<'a>> {
-        pz::last_message(self.0, 233)
+        self.0.message(233)
     }
 
     /// `Ext4ZeroRangeFtraceEvent ext4_zero_range = 234`, one of `event`
     #[inline]
     pub fn ext4_zero_range(&self) -> Option<crate::Ext4ZeroRangeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 234)
+        self.0.message(234)
     }
 
     /// `TaskNewtaskFtraceEvent task_newtask = 235`, one of `event`
     #[inline]
     pub fn task_newtask(&self) -> Option<crate::TaskNewtaskFtraceEventReader<'a>> {
-        pz::last_message(self.0, 235)
+        self.0.message(235)
     }
 
     /// `TaskRenameFtraceEvent task_rename = 236`, one of `event`
     #[inline]
     pub fn task_rename(&self) -> Option<crate::TaskRenameFtraceEventReader<'a>> {
-        pz::last_message(self.0, 236)
+        self.0.message(236)
     }
 
     /// `SchedProcessExecFtraceEvent sched_process_exec = 237`, one of `event`
     #[inline]
     pub fn sched_process_exec(&self) -> Option<crate::SchedProcessExecFtraceEventReader<'a>> {
-        pz::last_message(self.0, 237)
+        self.0.message(237)
     }
 
     /// `SchedProcessExitFtraceEvent sched_process_exit = 238`, one of `event`
     #[inline]
     pub fn sched_process_exit(&self) -> Option<crate::SchedProcessExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 238)
+        self.0.message(238)
     }
 
     /// `SchedProcessForkFtraceEvent sched_process_fork = 239`, one of `event`
     #[inline]
     pub fn sched_process_fork(&self) -> Option<crate::SchedProcessForkFtraceEventReader<'a>> {
-        pz::last_message(self.0, 239)
+        self.0.message(239)
     }
 
     /// `SchedProcessFreeFtraceEvent sched_process_free = 240`, one of `event`
     #[inline]
     pub fn sched_process_free(&self) -> Option<crate::SchedProcessFreeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 240)
+        self.0.message(240)
     }
 
     /// `SchedProcessHangFtraceEvent sched_process_hang = 241`, one of `event`
     #[inline]
     pub fn sched_process_hang(&self) -> Option<crate::SchedProcessHangFtraceEventReader<'a>> {
-        pz::last_message(self.0, 241)
+        self.0.message(241)
     }
 
     /// `SchedProcessWaitFtraceEvent sched_process_wait = 242`, one of `event`
     #[inline]
     pub fn sched_process_wait(&self) -> Option<crate::SchedProcessWaitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 242)
+        self.0.message(242)
     }
 
     /// `F2fsDoSubmitBioFtraceEvent f2fs_do_submit_bio = 243`, one of `event`
     #[inline]
     pub fn f2fs_do_submit_bio(&self) -> Option<crate::F2fsDoSubmitBioFtraceEventReader<'a>> {
-        pz::last_message(self.0, 243)
+        self.0.message(243)
     }
 
     /// `F2fsEvictInodeFtraceEvent f2fs_evict_inode = 244`, one of `event`
     #[inline]
     pub fn f2fs_evict_inode(&self) -> Option<crate::F2fsEvictInodeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 244)
+        self.0.message(244)
     }
 
     /// `F2fsFallocateFtraceEvent f2fs_fallocate = 245`, one of `event`
     #[inline]
     pub fn f2fs_fallocate(&self) -> Option<crate::F2fsFallocateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 245)
+        self.0.message(245)
     }
 
     /// `F2fsGetDataBlockFtraceEvent f2fs_get_data_block = 246`, one of `event`
     #[inline]
     pub fn f2fs_get_data_block(&self) -> Option<crate::F2fsGetDataBlockFtraceEventReader<'a>> {
-        pz::last_message(self.0, 246)
+        self.0.message(246)
     }
 
     /// `F2fsGetVictimFtraceEvent f2fs_get_victim = 247`, one of `event`
     #[inline]
     pub fn f2fs_get_victim(&self) -> Option<crate::F2fsGetVictimFtraceEventReader<'a>> {
-        pz::last_message(self.0, 247)
+        self.0.message(247)
     }
 
     /// `F2fsIgetFtraceEvent f2fs_iget = 248`, one of `event`
     #[inline]
     pub fn f2fs_iget(&self) -> Option<crate::F2fsIgetFtraceEventReader<'a>> {
-        pz::last_message(self.0, 248)
+        self.0.message(248)
     }
 
     /// `F2fsIgetExitFtraceEvent f2fs_iget_exit = 249`, one of `event`
     #[inline]
     pub fn f2fs_iget_exit(&self) -> Option<crate::F2fsIgetExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 249)
+        self.0.message(249)
     }
 
     /// `F2fsNewInodeFtraceEvent f2fs_new_inode = 250`, one of `event`
     #[inline]
     pub fn f2fs_new_inode(&self) -> Option<crate::F2fsNewInodeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 250)
+        self.0.message(250)
     }
 
     /// `F2fsReadpageFtraceEvent f2fs_readpage = 251`, one of `event`
     #[inline]
     pub fn f2fs_readpage(&self) -> Option<crate::F2fsReadpageFtraceEventReader<'a>> {
-        pz::last_message(self.0, 251)
+        self.0.message(251)
     }
 
     /// `F2fsReserveNewBlockFtraceEvent f2fs_reserve_new_block = 252`, one of `event`
     #[inline]
     pub fn f2fs_reserve_new_block(&self) -> Option<crate::F2fsReserveNewBlockFtraceEventReader<'a>> {
-        pz::last_message(self.0, 252)
+        self.0.message(252)
     }
 
     /// `F2fsSetPageDirtyFtraceEvent f2fs_set_page_dirty = 253`, one of `event`
     #[inline]
     pub fn f2fs_set_page_dirty(&self) -> Option<crate::F2fsSetPageDirtyFtraceEventReader<'a>> {
-        pz::last_message(self.0, 253)
+        self.0.message(253)
     }
 
     /// `F2fsSubmitWritePageFtraceEvent f2fs_submit_write_page = 254`, one of `event`
     #[inline]
     pub fn f2fs_submit_write_page(&self) -> Option<crate::F2fsSubmitWritePageFtraceEventReader<'a>> {
-        pz::last_message(self.0, 254)
+        self.0.message(254)
     }
 
     /// `F2fsSyncFileEnterFtraceEvent f2fs_sync_file_enter = 255`, one of `event`
     #[inline]
     pub fn f2fs_sync_file_enter(&self) -> Option<crate::F2fsSyncFileEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 255)
+        self.0.message(255)
     }
 
     /// `F2fsSyncFileExitFtraceEvent f2fs_sync_file_exit = 256`, one of `event`
     #[inline]
     pub fn f2fs_sync_file_exit(&self) -> Option<crate::F2fsSyncFileExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 256)
+        self.0.message(256)
     }
 
     /// `F2fsSyncFsFtraceEvent f2fs_sync_fs = 257`, one of `event`
     #[inline]
     pub fn f2fs_sync_fs(&self) -> Option<crate::F2fsSyncFsFtraceEventReader<'a>> {
-        pz::last_message(self.0, 257)
+        self.0.message(257)
     }
 
     /// `F2fsTruncateFtraceEvent f2fs_truncate = 258`, one of `event`
     #[inline]
     pub fn f2fs_truncate(&self) -> Option<crate::F2fsTruncateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 258)
+        self.0.message(258)
     }
 
     /// `F2fsTruncateBlocksEnterFtraceEvent f2fs_truncate_blocks_enter = 259`, one of `event`
     #[inline]
     pub fn f2fs_truncate_blocks_enter(&self) -> Option<crate::F2fsTruncateBlocksEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 259)
+        self.0.message(259)
     }
 
     /// `F2fsTruncateBlocksExitFtraceEvent f2fs_truncate_blocks_exit = 260`, one of `event`
     #[inline]
     pub fn f2fs_truncate_blocks_exit(&self) -> Option<crate::F2fsTruncateBlocksExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 260)
+        self.0.message(260)
     }
 
     /// `F2fsTruncateDataBlocksRangeFtraceEvent f2fs_truncate_data_blocks_range = 261`, one of `event`
     #[inline]
     pub fn f2fs_truncate_data_blocks_range(&self) -> Option<crate::F2fsTruncateDataBlocksRangeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 261)
+        self.0.message(261)
     }
 
     /// `F2fsTruncateInodeBlocksEnterFtraceEvent f2fs_truncate_inode_blocks_enter = 262`, one of `event`
     #[inline]
     pub fn f2fs_truncate_inode_blocks_enter(&self) -> Option<crate::F2fsTruncateInodeBlocksEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 262)
+        self.0.message(262)
     }
 
     /// `F2fsTruncateInodeBlocksExitFtraceEvent f2fs_truncate_inode_blocks_exit = 263`, one of `event`
     #[inline]
     pub fn f2fs_truncate_inode_blocks_exit(&self) -> Option<crate::F2fsTruncateInodeBlocksExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 263)
+        self.0.message(263)
     }
 
     /// `F2fsTruncateNodeFtraceEvent f2fs_truncate_node = 264`, one of `event`
     #[inline]
     pub fn f2fs_truncate_node(&self) -> Option<crate::F2fsTruncateNodeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 264)
+        self.0.message(264)
     }
 
     /// `F2fsTruncateNodesEnterFtraceEvent f2fs_truncate_nodes_enter = 265`, one of `event`
     #[inline]
     pub fn f2fs_truncate_nodes_enter(&self) -> Option<crate::F2fsTruncateNodesEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 265)
+        self.0.message(265)
     }
 
     /// `F2fsTruncateNodesExitFtraceEvent f2fs_truncate_nodes_exit = 266`, one of `event`
     #[inline]
     pub fn f2fs_truncate_nodes_exit(&self) -> Option<crate::F2fsTruncateNodesExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 266)
+        self.0.message(266)
     }
 
     /// `F2fsTruncatePartialNodesFtraceEvent f2fs_truncate_partial_nodes = 267`, one of `event`
     #[inline]
     pub fn f2fs_truncate_partial_nodes(&self) -> Option<crate::F2fsTruncatePartialNodesFtraceEventReader<'a>> {
-        pz::last_message(self.0, 267)
+        self.0.message(267)
     }
 
     /// `F2fsUnlinkEnterFtraceEvent f2fs_unlink_enter = 268`, one of `event`
     #[inline]
     pub fn f2fs_unlink_enter(&self) -> Option<crate::F2fsUnlinkEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 268)
+        self.0.message(268)
     }
 
     /// `F2fsUnlinkExitFtraceEvent f2fs_unlink_exit = 269`, one of `event`
     #[inline]
     pub fn f2fs_unlink_exit(&self) -> Option<crate::F2fsUnlinkExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 269)
+        self.0.message(269)
     }
 
     /// `F2fsVmPageMkwriteFtraceEvent f2fs_vm_page_mkwrite = 270`, one of `event`
     #[inline]
     pub fn f2fs_vm_page_mkwrite(&self) -> Option<crate::F2fsVmPageMkwriteFtraceEventReader<'a>> {
-        pz::last_message(self.0, 270)
+        self.0.message(270)
     }
 
     /// `F2fsWriteBeginFtraceEvent f2fs_write_begin = 271`, one of `event`
     #[inline]
     pub fn f2fs_write_begin(&self) -> Option<crate::F2fsWriteBeginFtraceEventReader<'a>> {
-        pz::last_message(self.0, 271)
+        self.0.message(271)
     }
 
     /// `F2fsWriteCheckpointFtraceEvent f2fs_write_checkpoint = 272`, one of `event`
     #[inline]
     pub fn f2fs_write_checkpoint(&self) -> Option<crate::F2fsWriteCheckpointFtraceEventReader<'a>> {
-        pz::last_message(self.0, 272)
+        self.0.message(272)
     }
 
     /// `F2fsWriteEndFtraceEvent f2fs_write_end = 273`, one of `event`
     #[inline]
     pub fn f2fs_write_end(&self) -> Option<crate::F2fsWriteEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 273)
+        self.0.message(273)
     }
 
     /// `AllocPagesIommuEndFtraceEvent alloc_pages_iommu_end = 274`, one of `event`
     #[inline]
     pub fn alloc_pages_iommu_end(&self) -> Option<crate::AllocPagesIommuEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 274)
+        self.0.message(274)
     }
 
     /// `AllocPagesIommuFailFtraceEvent alloc_pages_iommu_fail = 275`, one of `event`
     #[inline]
     pub fn alloc_pages_iommu_fail(&self) -> Option<crate::AllocPagesIommuFailFtraceEventReader<'a>> {
-        pz::last_message(self.0, 275)
+        self.0.message(275)
     }
 
     /// `AllocPagesIommuStartFtraceEvent alloc_pages_iommu_start = 276`, one of `event`
     #[inline]
     pub fn alloc_pages_iommu_start(&self) -> Option<crate::AllocPagesIommuStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 276)
+        self.0.message(276)
     }
 
     /// `AllocPagesSysEndFtraceEvent alloc_pages_sys_end = 277`, one of `event`
     #[inline]
     pub fn alloc_pages_sys_end(&self) -> Option<crate::AllocPagesSysEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 277)
+        self.0.message(277)
     }
 
     /// `AllocPagesSysFailFtraceEvent alloc_pages_sys_fail = 278`, one of `event`
     #[inline]
     pub fn alloc_pages_sys_fail(&self) -> Option<crate::AllocPagesSysFailFtraceEventReader<'a>> {
-        pz::last_message(self.0, 278)
+        self.0.message(278)
     }
 
     /// `AllocPagesSysStartFtraceEvent alloc_pages_sys_start = 279`, one of `event`
     #[inline]
     pub fn alloc_pages_sys_start(&self) -> Option<crate::AllocPagesSysStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 279)
+        self.0.message(279)
     }
 
     /// `DmaAllocContiguousRetryFtraceEvent dma_alloc_contiguous_retry = 280`, one of `event`
     #[inline]
     pub fn dma_alloc_contiguous_retry(&self) -> Option<crate::DmaAllocContiguousRetryFtraceEventReader<'a>> {
-        pz::last_message(self.0, 280)
+        self.0.message(280)
     }
 
     /// `IommuMapRangeFtraceEvent iommu_map_range = 281`, one of `event`
     #[inline]
     pub fn iommu_map_range(&self) -> Option<crate::IommuMapRangeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 281)
+        self.0.message(281)
     }
 
     /// `IommuSecPtblMapRangeEndFtraceEvent iommu_sec_ptbl_map_range_end = 282`, one of `event`
     #[inline]
     pub fn iommu_sec_ptbl_map_range_end(&self) -> Option<crate::IommuSecPtblMapRangeEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 282)
+        self.0.message(282)
     }
 
     /// `IommuSecPtblMapRangeStartFtraceEvent iommu_sec_ptbl_map_range_start = 283`, one of `event`
     #[inline]
     pub fn iommu_sec_ptbl_map_range_start(&self) -> Option<crate::IommuSecPtblMapRangeStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 283)
+        self.0.message(283)
     }
 
     /// `IonAllocBufferEndFtraceEvent ion_alloc_buffer_end = 284`, one of `event`
     #[inline]
     pub fn ion_alloc_buffer_end(&self) -> Option<crate::IonAllocBufferEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 284)
+        self.0.message(284)
     }
 
     /// `IonAllocBufferFailFtraceEvent ion_alloc_buffer_fail = 285`, one of `event`
     #[inline]
     pub fn ion_alloc_buffer_fail(&self) -> Option<crate::IonAllocBufferFailFtraceEventReader<'a>> {
-        pz::last_message(self.0, 285)
+        self.0.message(285)
     }
 
     /// `IonAllocBufferFallbackFtraceEvent ion_alloc_buffer_fallback = 286`, one of `event`
     #[inline]
     pub fn ion_alloc_buffer_fallback(&self) -> Option<crate::IonAllocBufferFallbackFtraceEventReader<'a>> {
-        pz::last_message(self.0, 286)
+        self.0.message(286)
     }
 
     /// `IonAllocBufferStartFtraceEvent ion_alloc_buffer_start = 287`, one of `event`
     #[inline]
     pub fn ion_alloc_buffer_start(&self) -> Option<crate::IonAllocBufferStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 287)
+        self.0.message(287)
     }
 
     /// `IonCpAllocRetryFtraceEvent ion_cp_alloc_retry = 288`, one of `event`
     #[inline]
     pub fn ion_cp_alloc_retry(&self) -> Option<crate::IonCpAllocRetryFtraceEventReader<'a>> {
-        pz::last_message(self.0, 288)
+        self.0.message(288)
     }
 
     /// `IonCpSecureBufferEndFtraceEvent ion_cp_secure_buffer_end = 289`, one of `event`
     #[inline]
     pub fn ion_cp_secure_buffer_end(&self) -> Option<crate::IonCpSecureBufferEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 289)
+        self.0.message(289)
     }
 
     /// `IonCpSecureBufferStartFtraceEvent ion_cp_secure_buffer_start = 290`, one of `event`
     #[inline]
     pub fn ion_cp_secure_buffer_start(&self) -> Option<crate::IonCpSecureBufferStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 290)
+        self.0.message(290)
     }
 
     /// `IonPrefetchingFtraceEvent ion_prefetching = 291`, one of `event`
     #[inline]
     pub fn ion_prefetching(&self) -> Option<crate::IonPrefetchingFtraceEventReader<'a>> {
-        pz::last_message(self.0, 291)
+        self.0.message(291)
     }
 
     /// `IonSecureCmaAddToPoolEndFtraceEvent ion_secure_cma_add_to_pool_end = 292`, one of `event`
     #[inline]
     pub fn ion_secure_cma_add_to_pool_end(&self) -> Option<crate::IonSecureCmaAddToPoolEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 292)
+        self.0.message(292)
     }
 
     /// `IonSecureCmaAddToPoolStartFtraceEvent ion_secure_cma_add_to_pool_start = 293`, one of `event`
     #[inline]
     pub fn ion_secure_cma_add_to_pool_start(&self) -> Option<crate::IonSecureCmaAddToPoolStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 293)
+        self.0.message(293)
     }
 
     /// `IonSecureCmaAllocateEndFtraceEvent ion_secure_cma_allocate_end = 294`, one of `event`
     #[inline]
     pub fn ion_secure_cma_allocate_end(&self) -> Option<crate::IonSecureCmaAllocateEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 294)
+        self.0.message(294)
     }
 
     /// `IonSecureCmaAllocateStartFtraceEvent ion_secure_cma_allocate_start = 295`, one of `event`
     #[inline]
     pub fn ion_secure_cma_allocate_start(&self) -> Option<crate::IonSecureCmaAllocateStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 295)
+        self.0.message(295)
     }
 
     /// `IonSecureCmaShrinkPoolEndFtraceEvent ion_secure_cma_shrink_pool_end = 296`, one of `event`
     #[inline]
     pub fn ion_secure_cma_shrink_pool_end(&self) -> Option<crate::IonSecureCmaShrinkPoolEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 296)
+        self.0.message(296)
     }
 
     /// `IonSecureCmaShrinkPoolStartFtraceEvent ion_secure_cma_shrink_pool_start = 297`, one of `event`
     #[inline]
     pub fn ion_secure_cma_shrink_pool_start(&self) -> Option<crate::IonSecureCmaShrinkPoolStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 297)
+        self.0.message(297)
     }
 
     /// `KfreeFtraceEvent kfree = 298`, one of `event`
     #[inline]
     pub fn kfree(&self) -> Option<crate::KfreeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 298)
+        self.0.message(298)
     }
 
     /// `KmallocFtraceEvent kmalloc = 299`, one of `event`
     #[inline]
     pub fn kmalloc(&self) -> Option<crate::KmallocFtraceEventReader<'a>> {
-        pz::last_message(self.0, 299)
+        self.0.message(299)
     }
 
     /// `KmallocNodeFtraceEvent kmalloc_node = 300`, one of `event`
     #[inline]
     pub fn kmalloc_node(&self) -> Option<crate::KmallocNodeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 300)
+        self.0.message(300)
     }
 
     /// `KmemCacheAllocFtraceEvent kmem_cache_alloc = 301`, one of `event`
     #[inline]
     pub fn kmem_cache_alloc(&self) -> Option<crate::KmemCacheAllocFtraceEventReader<'a>> {
-        pz::last_message(self.0, 301)
+        self.0.message(301)
     }
 
     /// `KmemCacheAllocNodeFtraceEvent kmem_cache_alloc_node = 302`, one of `event`
     #[inline]
     pub fn kmem_cache_alloc_node(&self) -> Option<crate::KmemCacheAllocNodeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 302)
+        self.0.message(302)
     }
 
     /// `KmemCacheFreeFtraceEvent kmem_cache_free = 303`, one of `event`
     #[inline]
     pub fn kmem_cache_free(&self) -> Option<crate::KmemCacheFreeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 303)
+        self.0.message(303)
     }
 
     /// `MigratePagesEndFtraceEvent migrate_pages_end = 304`, one of `event`
     #[inline]
     pub fn migrate_pages_end(&self) -> Option<crate::MigratePagesEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 304)
+        self.0.message(304)
     }
 
     /// `MigratePagesStartFtraceEvent migrate_pages_start = 305`, one of `event`
     #[inline]
     pub fn migrate_pages_start(&self) -> Option<crate::MigratePagesStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 305)
+        self.0.message(305)
     }
 
     /// `MigrateRetryFtraceEvent migrate_retry = 306`, one of `event`
     #[inline]
     pub fn migrate_retry(&self) -> Option<crate::MigrateRetryFtraceEventReader<'a>> {
-        pz::last_message(self.0, 306)
+        self.0.message(306)
     }
 
     /// `MmPageAllocFtraceEvent mm_page_alloc = 307`, one of `event`
     #[inline]
     pub fn mm_page_alloc(&self) -> Option<crate::MmPageAllocFtraceEventReader<'a>> {
-        pz::last_message(self.0, 307)
+        self.0.message(307)
     }
 
     /// `MmPageAllocExtfragFtraceEvent mm_page_alloc_extfrag = 308`, one of `event`
     #[inline]
     pub fn mm_page_alloc_extfrag(&self) -> Option<crate::MmPageAllocExtfragFtraceEventReader<'a>> {
-        pz::last_message(self.0, 308)
+        self.0.message(308)
     }
 
     /// `MmPageAllocZoneLockedFtraceEvent mm_page_alloc_zone_locked = 309`, one of `event`
     #[inline]
     pub fn mm_page_alloc_zone_locked(&self) -> Option<crate::MmPageAllocZoneLockedFtraceEventReader<'a>> {
-        pz::last_message(self.0, 309)
+        self.0.message(309)
     }
 
     /// `MmPageFreeFtraceEvent mm_page_free = 310`, one of `event`
     #[inline]
     pub fn mm_page_free(&self) -> Option<crate::MmPageFreeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 310)
+        self.0.message(310)
     }
 
     /// `MmPageFreeBatchedFtraceEvent mm_page_free_batched = 311`, one of `event`
     #[inline]
     pub fn mm_page_free_batched(&self) -> Option<crate::MmPageFreeBatchedFtraceEventReader<'a>> {
-        pz::last_message(self.0, 311)
+        self.0.message(311)
     }
 
     /// `MmPagePcpuDrainFtraceEvent mm_page_pcpu_drain = 312`, one of `event`
     #[inline]
     pub fn mm_page_pcpu_drain(&self) -> Option<crate::MmPagePcpuDrainFtraceEventReader<'a>> {
-        pz::last_message(self.0, 312)
+        self.0.message(312)
     }
 
     /// `RssStatFtraceEvent rss_stat = 313`, one of `event`
     #[inline]
     pub fn rss_stat(&self) -> Option<crate::RssStatFtraceEventReader<'a>> {
-        pz::last_message(self.0, 313)
+        self.0.message(313)
     }
 
     /// `IonHeapShrinkFtraceEvent ion_heap_shrink = 314`, one of `event`
     #[inline]
     pub fn ion_heap_shrink(&self) -> Option<crate::IonHeapShrinkFtraceEventReader<'a>> {
-        pz::last_message(self.0, 314)
+        self.0.message(314)
     }
 
     /// `IonHeapGrowFtraceEvent ion_heap_grow = 315`, one of `event`
     #[inline]
     pub fn ion_heap_grow(&self) -> Option<crate::IonHeapGrowFtraceEventReader<'a>> {
-        pz::last_message(self.0, 315)
+        self.0.message(315)
     }
 
     /// `FenceInitFtraceEvent fence_init = 316`, one of `event`
     #[inline]
     pub fn fence_init(&self) -> Option<crate::FenceInitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 316)
+        self.0.message(316)
     }
 
     /// `FenceDestroyFtraceEvent fence_destroy = 317`, one of `event`
     #[inline]
     pub fn fence_destroy(&self) -> Option<crate::FenceDestroyFtraceEventReader<'a>> {
-        pz::last_message(self.0, 317)
+        self.0.message(317)
     }
 
     /// `FenceEnableSignalFtraceEvent fence_enable_signal = 318`, one of `event`
     #[inline]
     pub fn fence_enable_signal(&self) -> Option<crate::FenceEnableSignalFtraceEventReader<'a>> {
-        pz::last_message(self.0, 318)
+        self.0.message(318)
     }
 
     /// `FenceSignaledFtraceEvent fence_signaled = 319`, one of `event`
     #[inline]
     pub fn fence_signaled(&self) -> Option<crate::FenceSignaledFtraceEventReader<'a>> {
-        pz::last_message(self.0, 319)
+        self.0.message(319)
     }
 
     /// `ClkEnableFtraceEvent clk_enable = 320`, one of `event`
     #[inline]
     pub fn clk_enable(&self) -> Option<crate::ClkEnableFtraceEventReader<'a>> {
-        pz::last_message(self.0, 320)
+        self.0.message(320)
     }
 
     /// `ClkDisableFtraceEvent clk_disable = 321`, one of `event`
     #[inline]
     pub fn clk_disable(&self) -> Option<crate::ClkDisableFtraceEventReader<'a>> {
-        pz::last_message(self.0, 321)
+        self.0.message(321)
     }
 
     /// `ClkSetRateFtraceEvent clk_set_rate = 322`, one of `event`
     #[inline]
     pub fn clk_set_rate(&self) -> Option<crate::ClkSetRateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 322)
+        self.0.message(322)
     }
 
     /// `BinderTransactionAllocBufFtraceEvent binder_transaction_alloc_buf = 323`, one of `event`
     #[inline]
     pub fn binder_transaction_alloc_buf(&self) -> Option<crate::BinderTransactionAllocBufFtraceEventReader<'a>> {
-        pz::last_message(self.0, 323)
+        self.0.message(323)
     }
 
     /// `SignalDeliverFtraceEvent signal_deliver = 324`, one of `event`
     #[inline]
     pub fn signal_deliver(&self) -> Option<crate::SignalDeliverFtraceEventReader<'a>> {
-        pz::last_message(self.0, 324)
+        self.0.message(324)
     }
 
     /// `SignalGenerateFtraceEvent signal_generate = 325`, one of `event`
     #[inline]
     pub fn signal_generate(&self) -> Option<crate::SignalGenerateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 325)
+        self.0.message(325)
     }
 
     /// `OomScoreAdjUpdateFtraceEvent oom_score_adj_update = 326`, one of `event`
     #[inline]
     pub fn oom_score_adj_update(&self) -> Option<crate::OomScoreAdjUpdateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 326)
+        self.0.message(326)
     }
 
     /// `GenericFtraceEvent generic = 327`, one of `event`
     #[inline]
     pub fn generic(&self) -> Option<crate::GenericFtraceEventReader<'a>> {
-        pz::last_message(self.0, 327)
+        self.0.message(327)
     }
 
     /// `MmEventRecordFtraceEvent mm_event_record = 328`, one of `event`
     #[inline]
     pub fn mm_event_record(&self) -> Option<crate::MmEventRecordFtraceEventReader<'a>> {
-        pz::last_message(self.0, 328)
+        self.0.message(328)
     }
 
     /// `SysEnterFtraceEvent sys_enter = 329`, one of `event`
     #[inline]
     pub fn sys_enter(&self) -> Option<crate::SysEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 329)
+        self.0.message(329)
     }
 
     /// `SysExitFtraceEvent sys_exit = 330`, one of `event`
     #[inline]
     pub fn sys_exit(&self) -> Option<crate::SysExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 330)
+        self.0.message(330)
     }
 
     /// `ZeroFtraceEvent zero = 331`, one of `event`
     #[inline]
     pub fn zero(&self) -> Option<crate::ZeroFtraceEventReader<'a>> {
-        pz::last_message(self.0, 331)
+        self.0.message(331)
     }
 
     /// `GpuFrequencyFtraceEvent gpu_frequency = 332`, one of `event`
     #[inline]
     pub fn gpu_frequency(&self) -> Option<crate::GpuFrequencyFtraceEventReader<'a>> {
-        pz::last_message(self.0, 332)
+        self.0.message(332)
     }
 
     /// `SdeTracingMarkWriteFtraceEvent sde_tracing_mark_write = 333`, one of `event`
     #[inline]
     pub fn sde_tracing_mark_write(&self) -> Option<crate::SdeTracingMarkWriteFtraceEventReader<'a>> {
-        pz::last_message(self.0, 333)
+        self.0.message(333)
     }
 
     /// `MarkVictimFtraceEvent mark_victim = 334`, one of `event`
     #[inline]
     pub fn mark_victim(&self) -> Option<crate::MarkVictimFtraceEventReader<'a>> {
-        pz::last_message(self.0, 334)
+        self.0.message(334)
     }
 
     /// `IonStatFtraceEvent ion_stat = 335`, one of `event`
     #[inline]
     pub fn ion_stat(&self) -> Option<crate::IonStatFtraceEventReader<'a>> {
-        pz::last_message(self.0, 335)
+        self.0.message(335)
     }
 
     /// `IonBufferCreateFtraceEvent ion_buffer_create = 336`, one of `event`
     #[inline]
     pub fn ion_buffer_create(&self) -> Option<crate::IonBufferCreateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 336)
+        self.0.message(336)
     }
 
     /// `IonBufferDestroyFtraceEvent ion_buffer_destroy = 337`, one of `event`
     #[inline]
     pub fn ion_buffer_destroy(&self) -> Option<crate::IonBufferDestroyFtraceEventReader<'a>> {
-        pz::last_message(self.0, 337)
+        self.0.message(337)
     }
 
     /// `ScmCallStartFtraceEvent scm_call_start = 338`, one of `event`
     #[inline]
     pub fn scm_call_start(&self) -> Option<crate::ScmCallStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 338)
+        self.0.message(338)
     }
 
     /// `ScmCallEndFtraceEvent scm_call_end = 339`, one of `event`
     #[inline]
     pub fn scm_call_end(&self) -> Option<crate::ScmCallEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 339)
+        self.0.message(339)
     }
 
     /// `GpuMemTotalFtraceEvent gpu_mem_total = 340`, one of `event`
     #[inline]
     pub fn gpu_mem_total(&self) -> Option<crate::GpuMemTotalFtraceEventReader<'a>> {
-        pz::last_message(self.0, 340)
+        self.0.message(340)
     }
 
     /// `ThermalTemperatureFtraceEvent thermal_temperature = 341`, one of `event`
     #[inline]
     pub fn thermal_temperature(&self) -> Option<crate::ThermalTemperatureFtraceEventReader<'a>> {
-        pz::last_message(self.0, 341)
+        self.0.message(341)
     }
 
     /// `CdevUpdateFtraceEvent cdev_update = 342`, one of `event`
     #[inline]
     pub fn cdev_update(&self) -> Option<crate::CdevUpdateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 342)
+        self.0.message(342)
     }
 
     /// `CpuhpExitFtraceEvent cpuhp_exit = 343`, one of `event`
     #[inline]
     pub fn cpuhp_exit(&self) -> Option<crate::CpuhpExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 343)
+        self.0.message(343)
     }
 
     /// `CpuhpMultiEnterFtraceEvent cpuhp_multi_enter = 344`, one of `event`
     #[inline]
     pub fn cpuhp_multi_enter(&self) -> Option<crate::CpuhpMultiEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 344)
+        self.0.message(344)
     }
 
     /// `CpuhpEnterFtraceEvent cpuhp_enter = 345`, one of `event`
     #[inline]
     pub fn cpuhp_enter(&self) -> Option<crate::CpuhpEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 345)
+        self.0.message(345)
     }
 
     /// `CpuhpLatencyFtraceEvent cpuhp_latency = 346`, one of `event`
     #[inline]
     pub fn cpuhp_latency(&self) -> Option<crate::CpuhpLatencyFtraceEventReader<'a>> {
-        pz::last_message(self.0, 346)
+        self.0.message(346)
     }
 
     /// `FastrpcDmaStatFtraceEvent fastrpc_dma_stat = 347`, one of `event`
     #[inline]
     pub fn fastrpc_dma_stat(&self) -> Option<crate::FastrpcDmaStatFtraceEventReader<'a>> {
-        pz::last_message(self.0, 347)
+        self.0.message(347)
     }
 
     /// `DpuTracingMarkWriteFtraceEvent dpu_tracing_mark_write = 348`, one of `event`
     #[inline]
     pub fn dpu_tracing_mark_write(&self) -> Option<crate::DpuTracingMarkWriteFtraceEventReader<'a>> {
-        pz::last_message(self.0, 348)
+        self.0.message(348)
     }
 
     /// `G2dTracingMarkWriteFtraceEvent g2d_tracing_mark_write = 349`, one of `event`
     #[inline]
     pub fn g2d_tracing_mark_write(&self) -> Option<crate::G2dTracingMarkWriteFtraceEventReader<'a>> {
-        pz::last_message(self.0, 349)
+        self.0.message(349)
     }
 
     /// `MaliTracingMarkWriteFtraceEvent mali_tracing_mark_write = 350`, one of `event`
     #[inline]
     pub fn mali_tracing_mark_write(&self) -> Option<crate::MaliTracingMarkWriteFtraceEventReader<'a>> {
-        pz::last_message(self.0, 350)
+        self.0.message(350)
     }
 
     /// `DmaHeapStatFtraceEvent dma_heap_stat = 351`, one of `event`
     #[inline]
     pub fn dma_heap_stat(&self) -> Option<crate::DmaHeapStatFtraceEventReader<'a>> {
-        pz::last_message(self.0, 351)
+        self.0.message(351)
     }
 
     /// `CpuhpPauseFtraceEvent cpuhp_pause = 352`, one of `event`
     #[inline]
     pub fn cpuhp_pause(&self) -> Option<crate::CpuhpPauseFtraceEventReader<'a>> {
-        pz::last_message(self.0, 352)
+        self.0.message(352)
     }
 
     /// `SchedPiSetprioFtraceEvent sched_pi_setprio = 353`, one of `event`
     #[inline]
     pub fn sched_pi_setprio(&self) -> Option<crate::SchedPiSetprioFtraceEventReader<'a>> {
-        pz::last_message(self.0, 353)
+        self.0.message(353)
     }
 
     /// `SdeSdeEvtlogFtraceEvent sde_sde_evtlog = 354`, one of `event`
     #[inline]
     pub fn sde_sde_evtlog(&self) -> Option<crate::SdeSdeEvtlogFtraceEventReader<'a>> {
-        pz::last_message(self.0, 354)
+        self.0.message(354)
     }
 
     /// `SdeSdePerfCalcCrtcFtraceEvent sde_sde_perf_calc_crtc = 355`, one of `event`
     #[inline]
     pub fn sde_sde_perf_calc_crtc(&self) -> Option<crate::SdeSdePerfCalcCrtcFtraceEventReader<'a>> {
-        pz::last_message(self.0, 355)
+        self.0.message(355)
     }
 
     /// `SdeSdePerfCrtcUpdateFtraceEvent sde_sde_perf_crtc_update = 356`, one of `event`
     #[inline]
     pub fn sde_sde_perf_crtc_update(&self) -> Option<crate::SdeSdePerfCrtcUpdateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 356)
+        self.0.message(356)
     }
 
     /// `SdeSdePerfSetQosLutsFtraceEvent sde_sde_perf_set_qos_luts = 357`, one of `event`
     #[inline]
     pub fn sde_sde_perf_set_qos_luts(&self) -> Option<crate::SdeSdePerfSetQosLutsFtraceEventReader<'a>> {
-        pz::last_message(self.0, 357)
+        self.0.message(357)
     }
 
     /// `SdeSdePerfUpdateBusFtraceEvent sde_sde_perf_update_bus = 358`, one of `event`
     #[inline]
     pub fn sde_sde_perf_update_bus(&self) -> Option<crate::SdeSdePerfUpdateBusFtraceEventReader<'a>> {
-        pz::last_message(self.0, 358)
+        self.0.message(358)
     }
 
     /// `RssStatThrottledFtraceEvent rss_stat_throttled = 359`, one of `event`
     #[inline]
     pub fn rss_stat_throttled(&self) -> Option<crate::RssStatThrottledFtraceEventReader<'a>> {
-        pz::last_message(self.0, 359)
+        self.0.message(359)
     }
 
     /// `NetifReceiveSkbFtraceEvent netif_receive_skb = 360`, one of `event`
     #[inline]
     pub fn netif_receive_skb(&self) -> Option<crate::NetifReceiveSkbFtraceEventReader<'a>> {
-        pz::last_message(self.0, 360)
+        self.0.message(360)
     }
 
     /// `NetDevXmitFtraceEvent net_dev_xmit = 361`, one of `event`
     #[inline]
     pub fn net_dev_xmit(&self) -> Option<crate::NetDevXmitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 361)
+        self.0.message(361)
     }
 
     /// `InetSockSetStateFtraceEvent inet_sock_set_state = 362`, one of `event`
     #[inline]
     pub fn inet_sock_set_state(&self) -> Option<crate::InetSockSetStateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 362)
+        self.0.message(362)
     }
 
     /// `TcpRetransmitSkbFtraceEvent tcp_retransmit_skb = 363`, one of `event`
     #[inline]
     pub fn tcp_retransmit_skb(&self) -> Option<crate::TcpRetransmitSkbFtraceEventReader<'a>> {
-        pz::last_message(self.0, 363)
+        self.0.message(363)
     }
 
     /// `CrosEcSensorhubDataFtraceEvent cros_ec_sensorhub_data = 364`, one of `event`
     #[inline]
     pub fn cros_ec_sensorhub_data(&self) -> Option<crate::CrosEcSensorhubDataFtraceEventReader<'a>> {
-        pz::last_message(self.0, 364)
+        self.0.message(364)
     }
 
     /// `NapiGroReceiveEntryFtraceEvent napi_gro_receive_entry = 365`, one of `event`
     #[inline]
     pub fn napi_gro_receive_entry(&self) -> Option<crate::NapiGroReceiveEntryFtraceEventReader<'a>> {
-        pz::last_message(self.0, 365)
+        self.0.message(365)
     }
 
     /// `NapiGroReceiveExitFtraceEvent napi_gro_receive_exit = 366`, one of `event`
     #[inline]
     pub fn napi_gro_receive_exit(&self) -> Option<crate::NapiGroReceiveExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 366)
+        self.0.message(366)
     }
 
     /// `KfreeSkbFtraceEvent kfree_skb = 367`, one of `event`
     #[inline]
     pub fn kfree_skb(&self) -> Option<crate::KfreeSkbFtraceEventReader<'a>> {
-        pz::last_message(self.0, 367)
+        self.0.message(367)
     }
 
     /// `KvmAccessFaultFtraceEvent kvm_access_fault = 368`, one of `event`
     #[inline]
     pub fn kvm_access_fault(&self) -> Option<crate::KvmAccessFaultFtraceEventReader<'a>> {
-        pz::last_message(self.0, 368)
+        self.0.message(368)
     }
 
     /// `KvmAckIrqFtraceEvent kvm_ack_irq = 369`, one of `event`
     #[inline]
     pub fn kvm_ack_irq(&self) -> Option<crate::KvmAckIrqFtraceEventReader<'a>> {
-        pz::last_message(self.0, 369)
+        self.0.message(369)
     }
 
     /// `KvmAgeHvaFtraceEvent kvm_age_hva = 370`, one of `event`
     #[inline]
     pub fn kvm_age_hva(&self) -> Option<crate::KvmAgeHvaFtraceEventReader<'a>> {
-        pz::last_message(self.0, 370)
+        self.0.message(370)
     }
 
     /// `KvmAgePageFtraceEvent kvm_age_page = 371`, one of `event`
     #[inline]
     pub fn kvm_age_page(&self) -> Option<crate::KvmAgePageFtraceEventReader<'a>> {
-        pz::last_message(self.0, 371)
+        self.0.message(371)
     }
 
     /// `KvmArmClearDebugFtraceEvent kvm_arm_clear_debug = 372`, one of `event`
     #[inline]
     pub fn kvm_arm_clear_debug(&self) -> Option<crate::KvmArmClearDebugFtraceEventReader<'a>> {
-        pz::last_message(self.0, 372)
+        self.0.message(372)
     }
 
     /// `KvmArmSetDreg32FtraceEvent kvm_arm_set_dreg32 = 373`, one of `event`
     #[inline]
     pub fn kvm_arm_set_dreg32(&self) -> Option<crate::KvmArmSetDreg32FtraceEventReader<'a>> {
-        pz::last_message(self.0, 373)
+        self.0.message(373)
     }
 
     /// `KvmArmSetRegsetFtraceEvent kvm_arm_set_regset = 374`, one of `event`
     #[inline]
     pub fn kvm_arm_set_regset(&self) -> Option<crate::KvmArmSetRegsetFtraceEventReader<'a>> {
-        pz::last_message(self.0, 374)
+        self.0.message(374)
     }
 
     /// `KvmArmSetupDebugFtraceEvent kvm_arm_setup_debug = 375`, one of `event`
     #[inline]
     pub fn kvm_arm_setup_debug(&self) -> Option<crate::KvmArmSetupDebugFtraceEventReader<'a>> {
-        pz::last_message(self.0, 375)
+        self.0.message(375)
     }
 
     /// `KvmEntryFtraceEvent kvm_entry = 376`, one of `event`
     #[inline]
     pub fn kvm_entry(&self) -> Option<crate::KvmEntryFtraceEventReader<'a>> {
-        pz::last_message(self.0, 376)
+        self.0.message(376)
     }
 
     /// `KvmExitFtraceEvent kvm_exit = 377`, one of `event`
     #[inline]
     pub fn kvm_exit(&self) -> Option<crate::KvmExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 377)
+        self.0.message(377)
     }
 
     /// `KvmFpuFtraceEvent kvm_fpu = 378`, one of `event`
     #[inline]
     pub fn kvm_fpu(&self) -> Option<crate::KvmFpuFtraceEventReader<'a>> {
-        pz::last_message(self.0, 378)
+        self.0.message(378)
     }
 
     /// `KvmGetTimerMapFtraceEvent kvm_get_timer_map = 379`, one of `event`
     #[inline]
     pub fn kvm_get_timer_map(&self) -> Option<crate::KvmGetTimerMapFtraceEventReader<'a>> {
-        pz::last_message(self.0, 379)
+        self.0.message(379)
     }
 
     /// `KvmGuestFaultFtraceEvent kvm_guest_fault = 380`, one of `event`
     #[inline]
     pub fn kvm_guest_fault(&self) -> Option<crate::KvmGuestFaultFtraceEventReader<'a>> {
-        pz::last_message(self.0, 380)
+        self.0.message(380)
     }
 
     /// `KvmHandleSysRegFtraceEvent kvm_handle_sys_reg = 381`, one of `event`
     #[inline]
     pub fn kvm_handle_sys_reg(&self) -> Option<crate::KvmHandleSysRegFtraceEventReader<'a>> {
-        pz::last_message(self.0, 381)
+        self.0.message(381)
     }
 
     /// `KvmHvcArm64FtraceEvent kvm_hvc_arm64 = 382`, one of `event`
     #[inline]
     pub fn kvm_hvc_arm64(&self) -> Option<crate::KvmHvcArm64FtraceEventReader<'a>> {
-        pz::last_message(self.0, 382)
+        self.0.message(382)
     }
 
     /// `KvmIrqLineFtraceEvent kvm_irq_line = 383`, one of `event`
     #[inline]
     pub fn kvm_irq_line(&self) -> Option<crate::KvmIrqLineFtraceEventReader<'a>> {
-        pz::last_message(self.0, 383)
+        self.0.message(383)
     }
 
     /// `KvmMmioFtraceEvent kvm_mmio = 384`, one of `event`
     #[inline]
     pub fn kvm_mmio(&self) -> Option<crate::KvmMmioFtraceEventReader<'a>> {
-        pz::last_message(self.0, 384)
+        self.0.message(384)
     }
 
     /// `KvmMmioEmulateFtraceEvent kvm_mmio_emulate = 385`, one of `event`
     #[inline]
     pub fn kvm_mmio_emulate(&self) -> Option<crate::KvmMmioEmulateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 385)
+        self.0.message(385)
     }
 
     /// `KvmSetGuestDebugFtraceEvent kvm_set_guest_debug = 386`, one of `event`
     #[inline]
     pub fn kvm_set_guest_debug(&self) -> Option<crate::KvmSetGuestDebugFtraceEventReader<'a>> {
-        pz::last_message(self.0, 386)
+        self.0.message(386)
     }
 
     /// `KvmSetIrqFtraceEvent kvm_set_irq = 387`, one of `event`
     #[inline]
     pub fn kvm_set_irq(&self) -> Option<crate::KvmSetIrqFtraceEventReader<'a>> {
-        pz::last_message(self.0, 387)
+        self.0.message(387)
     }
 
     /// `KvmSetSpteHvaFtraceEvent kvm_set_spte_hva = 388`, one of `event`
     #[inline]
     pub fn kvm_set_spte_hva(&self) -> Option<crate::KvmSetSpteHvaFtraceEventReader<'a>> {
-        pz::last_message(self.0, 388)
+        self.0.message(388)
     }
 
     /// `KvmSetWayFlushFtraceEvent kvm_set_way_flush = 389`, one of `event`
     #[inline]
     pub fn kvm_set_way_flush(&self) -> Option<crate::KvmSetWayFlushFtraceEventReader<'a>> {
-        pz::last_message(self.0, 389)
+        self.0.message(389)
     }
 
     /// `KvmSysAccessFtraceEvent kvm_sys_access = 390`, one of `event`
     #[inline]
     pub fn kvm_sys_access(&self) -> Option<crate::KvmSysAccessFtraceEventReader<'a>> {
-        pz::last_message(self.0, 390)
+        self.0.message(390)
     }
 
     /// `KvmTestAgeHvaFtraceEvent kvm_test_age_hva = 391`, one of `event`
     #[inline]
     pub fn kvm_test_age_hva(&self) -> Option<crate::KvmTestAgeHvaFtraceEventReader<'a>> {
-        pz::last_message(self.0, 391)
+        self.0.message(391)
     }
 
     /// `KvmTimerEmulateFtraceEvent kvm_timer_emulate = 392`, one of `event`
     #[inline]
     pub fn kvm_timer_emulate(&self) -> Option<crate::KvmTimerEmulateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 392)
+        self.0.message(392)
     }
 
     /// `KvmTimerHrtimerExpireFtraceEvent kvm_timer_hrtimer_expire = 393`, one of `event`
     #[inline]
     pub fn kvm_timer_hrtimer_expire(&self) -> Option<crate::KvmTimerHrtimerExpireFtraceEventReader<'a>> {
-        pz::last_message(self.0, 393)
+        self.0.message(393)
     }
 
     /// `KvmTimerRestoreStateFtraceEvent kvm_timer_restore_state = 394`, one of `event`
     #[inline]
     pub fn kvm_timer_restore_state(&self) -> Option<crate::KvmTimerRestoreStateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 394)
+        self.0.message(394)
     }
 
     /// `KvmTimerSaveStateFtraceEvent kvm_timer_save_state = 395`, one of `event`
     #[inline]
     pub fn kvm_timer_save_state(&self) -> Option<crate::KvmTimerSaveStateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 395)
+        self.0.message(395)
     }
 
     /// `KvmTimerUpdateIrqFtraceEvent kvm_timer_update_irq = 396`, one of `event`
     #[inline]
     pub fn kvm_timer_update_irq(&self) -> Option<crate::KvmTimerUpdateIrqFtraceEventReader<'a>> {
-        pz::last_message(self.0, 396)
+        self.0.message(396)
     }
 
     /// `KvmToggleCacheFtraceEvent kvm_toggle_cache = 397`, one of `event`
     #[inline]
     pub fn kvm_toggle_cache(&self) -> Option<crate::KvmToggleCacheFtraceEventReader<'a>> {
-        pz::last_message(self.0, 397)
+        self.0.message(397)
     }
 
     /// `KvmUnmapHvaRangeFtraceEvent kvm_unmap_hva_range = 398`, one of `event`
     #[inline]
     pub fn kvm_unmap_hva_range(&self) -> Option<crate::KvmUnmapHvaRangeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 398)
+        self.0.message(398)
     }
 
     /// `KvmUserspaceExitFtraceEvent kvm_userspace_exit = 399`, one of `event`
     #[inline]
     pub fn kvm_userspace_exit(&self) -> Option<crate::KvmUserspaceExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 399)
+        self.0.message(399)
     }
 
     /// `KvmVcpuWakeupFtraceEvent kvm_vcpu_wakeup = 400`, one of `event`
     #[inline]
     pub fn kvm_vcpu_wakeup(&self) -> Option<crate::KvmVcpuWakeupFtraceEventReader<'a>> {
-        pz::last_message(self.0, 400)
+        self.0.message(400)
     }
 
     /// `KvmWfxArm64FtraceEvent kvm_wfx_arm64 = 401`, one of `event`
     #[inline]
     pub fn kvm_wfx_arm64(&self) -> Option<crate::KvmWfxArm64FtraceEventReader<'a>> {
-        pz::last_message(self.0, 401)
+        self.0.message(401)
     }
 
     /// `TrapRegFtraceEvent trap_reg = 402`, one of `event`
     #[inline]
     pub fn trap_reg(&self) -> Option<crate::TrapRegFtraceEventReader<'a>> {
-        pz::last_message(self.0, 402)
+        self.0.message(402)
     }
 
     /// `VgicUpdateIrqPendingFtraceEvent vgic_update_irq_pending = 403`, one of `event`
     #[inline]
     pub fn vgic_update_irq_pending(&self) -> Option<crate::VgicUpdateIrqPendingFtraceEventReader<'a>> {
-        pz::last_message(self.0, 403)
+        self.0.message(403)
     }
 
     /// `WakeupSourceActivateFtraceEvent wakeup_source_activate = 404`, one of `event`
     #[inline]
     pub fn wakeup_source_activate(&self) -> Option<crate::WakeupSourceActivateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 404)
+        self.0.message(404)
     }
 
     /// `WakeupSourceDeactivateFtraceEvent wakeup_source_deactivate = 405`, one of `event`
     #[inline]
     pub fn wakeup_source_deactivate(&self) -> Option<crate::WakeupSourceDeactivateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 405)
+        self.0.message(405)
     }
 
     /// `UfshcdCommandFtraceEvent ufshcd_command = 406`, one of `event`
     #[inline]
     pub fn ufshcd_command(&self) -> Option<crate::UfshcdCommandFtraceEventReader<'a>> {
-        pz::last_message(self.0, 406)
+        self.0.message(406)
     }
 
     /// `UfshcdClkGatingFtraceEvent ufshcd_clk_gating = 407`, one of `event`
     #[inline]
     pub fn ufshcd_clk_gating(&self) -> Option<crate::UfshcdClkGatingFtraceEventReader<'a>> {
-        pz::last_message(self.0, 407)
+        self.0.message(407)
     }
 
     /// `ConsoleFtraceEvent console = 408`, one of `event`
     #[inline]
     pub fn console(&self) -> Option<crate::ConsoleFtraceEventReader<'a>> {
-        pz::last_message(self.0, 408)
+        self.0.message(408)
     }
 
     /// `DrmVblankEventFtraceEvent drm_vblank_event = 409`, one of `event`
     #[inline]
     pub fn drm_vblank_event(&self) -> Option<crate::DrmVblankEventFtraceEventReader<'a>> {
-        pz::last_message(self.0, 409)
+        self.0.message(409)
     }
 
     /// `DrmVblankEventDeliveredFtraceEvent drm_vblank_event_delivered = 410`, one of `event`
     #[inline]
     pub fn drm_vblank_event_delivered(&self) -> Option<crate::DrmVblankEventDeliveredFtraceEventReader<'a>> {
-        pz::last_message(self.0, 410)
+        self.0.message(410)
     }
 
     /// `DrmSchedJobFtraceEvent drm_sched_job = 411`, one of `event`
     #[inline]
     pub fn drm_sched_job(&self) -> Option<crate::DrmSchedJobFtraceEventReader<'a>> {
-        pz::last_message(self.0, 411)
+        self.0.message(411)
     }
 
     /// `DrmRunJobFtraceEvent drm_run_job = 412`, one of `event`
     #[inline]
     pub fn drm_run_job(&self) -> Option<crate::DrmRunJobFtraceEventReader<'a>> {
-        pz::last_message(self.0, 412)
+        self.0.message(412)
     }
 
     /// `DrmSchedProcessJobFtraceEvent drm_sched_process_job = 413`, one of `event`
     #[inline]
     pub fn drm_sched_process_job(&self) -> Option<crate::DrmSchedProcessJobFtraceEventReader<'a>> {
-        pz::last_message(self.0, 413)
+        self.0.message(413)
     }
 
     /// `DmaFenceInitFtraceEvent dma_fence_init = 414`, one of `event`
     #[inline]
     pub fn dma_fence_init(&self) -> Option<crate::DmaFenceInitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 414)
+        self.0.message(414)
     }
 
     /// `DmaFenceEmitFtraceEvent dma_fence_emit = 415`, one of `event`
     #[inline]
     pub fn dma_fence_emit(&self) -> Option<crate::DmaFenceEmitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 415)
+        self.0.message(415)
     }
 
     /// `DmaFenceSignaledFtraceEvent dma_fence_signaled = 416`, one of `event`
     #[inline]
     pub fn dma_fence_signaled(&self) -> Option<crate::DmaFenceSignaledFtraceEventReader<'a>> {
-        pz::last_message(self.0, 416)
+        self.0.message(416)
     }
 
     /// `DmaFenceWaitStartFtraceEvent dma_fence_wait_start = 417`, one of `event`
     #[inline]
     pub fn dma_fence_wait_start(&self) -> Option<crate::DmaFenceWaitStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 417)
+        self.0.message(417)
     }
 
     /// `DmaFenceWaitEndFtraceEvent dma_fence_wait_end = 418`, one of `event`
     #[inline]
     pub fn dma_fence_wait_end(&self) -> Option<crate::DmaFenceWaitEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 418)
+        self.0.message(418)
     }
 
     /// `F2fsIostatFtraceEvent f2fs_iostat = 419`, one of `event`
     #[inline]
     pub fn f2fs_iostat(&self) -> Option<crate::F2fsIostatFtraceEventReader<'a>> {
-        pz::last_message(self.0, 419)
+        self.0.message(419)
     }
 
     /// `F2fsIostatLatencyFtraceEvent f2fs_iostat_latency = 420`, one of `event`
     #[inline]
     pub fn f2fs_iostat_latency(&self) -> Option<crate::F2fsIostatLatencyFtraceEventReader<'a>> {
-        pz::last_message(self.0, 420)
+        self.0.message(420)
     }
 
     /// `SchedCpuUtilCfsFtraceEvent sched_cpu_util_cfs = 421`, one of `event`
     #[inline]
     pub fn sched_cpu_util_cfs(&self) -> Option<crate::SchedCpuUtilCfsFtraceEventReader<'a>> {
-        pz::last_message(self.0, 421)
+        self.0.message(421)
     }
 
     /// `V4l2QbufFtraceEvent v4l2_qbuf = 422`, one of `event`
     #[inline]
     pub fn v4l2_qbuf(&self) -> Option<crate::V4l2QbufFtraceEventReader<'a>> {
-        pz::last_message(self.0, 422)
+        self.0.message(422)
     }
 
     /// `V4l2DqbufFtraceEvent v4l2_dqbuf = 423`, one of `event`
     #[inline]
     pub fn v4l2_dqbuf(&self) -> Option<crate::V4l2DqbufFtraceEventReader<'a>> {
-        pz::last_message(self.0, 423)
+        self.0.message(423)
     }
 
     /// `Vb2V4l2BufQueueFtraceEvent vb2_v4l2_buf_queue = 424`, one of `event`
     #[inline]
     pub fn vb2_v4l2_buf_queue(&self) -> Option<crate::Vb2V4l2BufQueueFtraceEventReader<'a>> {
-        pz::last_message(self.0, 424)
+        self.0.message(424)
     }
 
     /// `Vb2V4l2BufDoneFtraceEvent vb2_v4l2_buf_done = 425`, one of `event`
     #[inline]
     pub fn vb2_v4l2_buf_done(&self) -> Option<crate::Vb2V4l2BufDoneFtraceEventReader<'a>> {
-        pz::last_message(self.0, 425)
+        self.0.message(425)
     }
 
     /// `Vb2V4l2QbufFtraceEvent vb2_v4l2_qbuf = 426`, one of `event`
     #[inline]
     pub fn vb2_v4l2_qbuf(&self) -> Option<crate::Vb2V4l2QbufFtraceEventReader<'a>> {
-        pz::last_message(self.0, 426)
+        self.0.message(426)
     }
 
     /// `Vb2V4l2DqbufFtraceEvent vb2_v4l2_dqbuf = 427`, one of `event`
     #[inline]
     pub fn vb2_v4l2_dqbuf(&self) -> Option<crate::Vb2V4l2DqbufFtraceEventReader<'a>> {
-        pz::last_message(self.0, 427)
+        self.0.message(427)
     }
 
     /// `DsiCmdFifoStatusFtraceEvent dsi_cmd_fifo_status = 428`, one of `event`
     #[inline]
     pub fn dsi_cmd_fifo_status(&self) -> Option<crate::DsiCmdFifoStatusFtraceEventReader<'a>> {
-        pz::last_message(self.0, 428)
+        self.0.message(428)
     }
 
     /// `DsiRxFtraceEvent dsi_rx = 429`, one of `event`
     #[inline]
     pub fn dsi_rx(&self) -> Option<crate::DsiRxFtraceEventReader<'a>> {
-        pz::last_message(self.0, 429)
+        self.0.message(429)
     }
 
     /// `DsiTxFtraceEvent dsi_tx = 430`, one of `event`
     #[inline]
     pub fn dsi_tx(&self) -> Option<crate::DsiTxFtraceEventReader<'a>> {
-        pz::last_message(self.0, 430)
+        self.0.message(430)
     }
 
     /// `AndroidFsDatareadEndFtraceEvent android_fs_dataread_end = 431`, one of `event`
     #[inline]
     pub fn android_fs_dataread_end(&self) -> Option<crate::AndroidFsDatareadEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 431)
+        self.0.message(431)
     }
 
     /// `AndroidFsDatareadStartFtraceEvent android_fs_dataread_start = 432`, one of `event`
     #[inline]
     pub fn android_fs_dataread_start(&self) -> Option<crate::AndroidFsDatareadStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 432)
+        self.0.message(432)
     }
 
     /// `AndroidFsDatawriteEndFtraceEvent android_fs_datawrite_end = 433`, one of `event`
     #[inline]
     pub fn android_fs_datawrite_end(&self) -> Option<crate::AndroidFsDatawriteEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 433)
+        self.0.message(433)
     }
 
     /// `AndroidFsDatawriteStartFtraceEvent android_fs_datawrite_start = 434`, one of `event`
     #[inline]
     pub fn android_fs_datawrite_start(&self) -> Option<crate::AndroidFsDatawriteStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 434)
+        self.0.message(434)
     }
 
     /// `AndroidFsFsyncEndFtraceEvent android_fs_fsync_end = 435`, one of `event`
     #[inline]
     pub fn android_fs_fsync_end(&self) -> Option<crate::AndroidFsFsyncEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 435)
+        self.0.message(435)
     }
 
     /// `AndroidFsFsyncStartFtraceEvent android_fs_fsync_start = 436`, one of `event`
     #[inline]
     pub fn android_fs_fsync_start(&self) -> Option<crate::AndroidFsFsyncStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 436)
+        self.0.message(436)
     }
 
     /// `FuncgraphEntryFtraceEvent funcgraph_entry = 437`, one of `event`
     #[inline]
     pub fn funcgraph_entry(&self) -> Option<crate::FuncgraphEntryFtraceEventReader<'a>> {
-        pz::last_message(self.0, 437)
+        self.0.message(437)
     }
 
     /// `FuncgraphExitFtraceEvent funcgraph_exit = 438`, one of `event`
     #[inline]
     pub fn funcgraph_exit(&self) -> Option<crate::FuncgraphExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 438)
+        self.0.message(438)
     }
 
     /// `VirtioVideoCmdFtraceEvent virtio_video_cmd = 439`, one of `event`
     #[inline]
     pub fn virtio_video_cmd(&self) -> Option<crate::VirtioVideoCmdFtraceEventReader<'a>> {
-        pz::last_message(self.0, 439)
+        self.0.message(439)
     }
 
     /// `VirtioVideoCmdDoneFtraceEvent virtio_video_cmd_done = 440`, one of `event`
     #[inline]
     pub fn virtio_video_cmd_done(&self) -> Option<crate::VirtioVideoCmdDoneFtraceEventReader<'a>> {
-        pz::last_message(self.0, 440)
+        self.0.message(440)
     }
 
     /// `VirtioVideoResourceQueueFtraceEvent virtio_video_resource_queue = 441`, one of `event`
     #[inline]
     pub fn virtio_video_resource_queue(&self) -> Option<crate::VirtioVideoResourceQueueFtraceEventReader<'a>> {
-        pz::last_message(self.0, 441)
+        self.0.message(441)
     }
 
     /// `VirtioVideoResourceQueueDoneFtraceEvent virtio_video_resource_queue_done = 442`, one of `event`
     #[inline]
     pub fn virtio_video_resource_queue_done(&self) -> Option<crate::VirtioVideoResourceQueueDoneFtraceEventReader<'a>> {
-        pz::last_message(self.0, 442)
+        self.0.message(442)
     }
 
     /// `MmShrinkSlabStartFtraceEvent mm_shrink_slab_start = 443`, one of `event`
     #[inline]
     pub fn mm_shrink_slab_start(&self) -> Option<crate::MmShrinkSlabStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 443)
+        self.0.message(443)
     }
 
     /// `MmShrinkSlabEndFtraceEvent mm_shrink_slab_end = 444`, one of `event`
     #[inline]
     pub fn mm_shrink_slab_end(&self) -> Option<crate::MmShrinkSlabEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 444)
+        self.0.message(444)
     }
 
     /// `TrustySmcFtraceEvent trusty_smc = 445`, one of `event`
     #[inline]
     pub fn trusty_smc(&self) -> Option<crate::TrustySmcFtraceEventReader<'a>> {
-        pz::last_message(self.0, 445)
+        self.0.message(445)
     }
 
     /// `TrustySmcDoneFtraceEvent trusty_smc_done = 446`, one of `event`
     #[inline]
     pub fn trusty_smc_done(&self) -> Option<crate::TrustySmcDoneFtraceEventReader<'a>> {
-        pz::last_message(self.0, 446)
+        self.0.message(446)
     }
 
     /// `TrustyStdCall32FtraceEvent trusty_std_call32 = 447`, one of `event`
     #[inline]
     pub fn trusty_std_call32(&self) -> Option<crate::TrustyStdCall32FtraceEventReader<'a>> {
-        pz::last_message(self.0, 447)
+        self.0.message(447)
     }
 
     /// `TrustyStdCall32DoneFtraceEvent trusty_std_call32_done = 448`, one of `event`
     #[inline]
     pub fn trusty_std_call32_done(&self) -> Option<crate::TrustyStdCall32DoneFtraceEventReader<'a>> {
-        pz::last_message(self.0, 448)
+        self.0.message(448)
     }
 
     /// `TrustyShareMemoryFtraceEvent trusty_share_memory = 449`, one of `event`
     #[inline]
     pub fn trusty_share_memory(&self) -> Option<crate::TrustyShareMemoryFtraceEventReader<'a>> {
-        pz::last_message(self.0, 449)
+        self.0.message(449)
     }
 
     /// `TrustyShareMemoryDoneFtraceEvent trusty_share_memory_done = 450`, one of `event`
     #[inline]
     pub fn trusty_share_memory_done(&self) -> Option<crate::TrustyShareMemoryDoneFtraceEventReader<'a>> {
-        pz::last_message(self.0, 450)
+        self.0.message(450)
     }
 
     /// `TrustyReclaimMemoryFtraceEvent trusty_reclaim_memory = 451`, one of `event`
     #[inline]
     pub fn trusty_reclaim_memory(&self) -> Option<crate::TrustyReclaimMemoryFtraceEventReader<'a>> {
-        pz::last_message(self.0, 451)
+        self.0.message(451)
     }
 
     /// `TrustyReclaimMemoryDoneFtraceEvent trusty_reclaim_memory_done = 452`, one of `event`
     #[inline]
     pub fn trusty_reclaim_memory_done(&self) -> Option<crate::TrustyReclaimMemoryDoneFtraceEventReader<'a>> {
-        pz::last_message(self.0, 452)
+        self.0.message(452)
     }
 
     /// `TrustyIrqFtraceEvent trusty_irq = 453`, one of `event`
     #[inline]
     pub fn trusty_irq(&self) -> Option<crate::TrustyIrqFtraceEventReader<'a>> {
-        pz::last_message(self.0, 453)
+        self.0.message(453)
     }
 
     /// `TrustyIpcHandleEventFtraceEvent trusty_ipc_handle_event = 454`, one of `event`
     #[inline]
     pub fn trusty_ipc_handle_event(&self) -> Option<crate::TrustyIpcHandleEventFtraceEventReader<'a>> {
-        pz::last_message(self.0, 454)
+        self.0.message(454)
     }
 
     /// `TrustyIpcConnectFtraceEvent trusty_ipc_connect = 455`, one of `event`
     #[inline]
     pub fn trusty_ipc_connect(&self) -> Option<crate::TrustyIpcConnectFtraceEventReader<'a>> {
-        pz::last_message(self.0, 455)
+        self.0.message(455)
     }
 
     /// `TrustyIpcConnectEndFtraceEvent trusty_ipc_connect_end = 456`, one of `event`
     #[inline]
     pub fn trusty_ipc_connect_end(&self) -> Option<crate::TrustyIpcConnectEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 456)
+        self.0.message(456)
     }
 
     /// `TrustyIpcWriteFtraceEvent trusty_ipc_write = 457`, one of `event`
     #[inline]
     pub fn trusty_ipc_write(&self) -> Option<crate::TrustyIpcWriteFtraceEventReader<'a>> {
-        pz::last_message(self.0, 457)
+        self.0.message(457)
     }
 
     /// `TrustyIpcPollFtraceEvent trusty_ipc_poll = 458`, one of `event`
     #[inline]
     pub fn trusty_ipc_poll(&self) -> Option<crate::TrustyIpcPollFtraceEventReader<'a>> {
-        pz::last_message(self.0, 458)
+        self.0.message(458)
     }
 
     /// `TrustyIpcReadFtraceEvent trusty_ipc_read = 460`, one of `event`
     #[inline]
     pub fn trusty_ipc_read(&self) -> Option<crate::TrustyIpcReadFtraceEventReader<'a>> {
-        pz::last_message(self.0, 460)
+        self.0.message(460)
     }
 
     /// `TrustyIpcReadEndFtraceEvent trusty_ipc_read_end = 461`, one of `event`
     #[inline]
     pub fn trusty_ipc_read_end(&self) -> Option<crate::TrustyIpcReadEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 461)
+        self.0.message(461)
     }
 
     /// `TrustyIpcRxFtraceEvent trusty_ipc_rx = 462`, one of `event`
     #[inline]
     pub fn trusty_ipc_rx(&self) -> Option<crate::TrustyIpcRxFtraceEventReader<'a>> {
-        pz::last_message(self.0, 462)
+        self.0.message(462)
     }
 
     /// `TrustyEnqueueNopFtraceEvent trusty_enqueue_nop = 464`, one of `event`
     #[inline]
     pub fn trusty_enqueue_nop(&self) -> Option<crate::TrustyEnqueueNopFtraceEventReader<'a>> {
-        pz::last_message(self.0, 464)
+        self.0.message(464)
     }
 
     /// `CmaAllocStartFtraceEvent cma_alloc_start = 465`, one of `event`
     #[inline]
     pub fn cma_alloc_start(&self) -> Option<crate::CmaAllocStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 465)
+        self.0.message(465)
     }
 
     /// `CmaAllocInfoFtraceEvent cma_alloc_info = 466`, one of `event`
     #[inline]
     pub fn cma_alloc_info(&self) -> Option<crate::CmaAllocInfoFtraceEventReader<'a>> {
-        pz::last_message(self.0, 466)
+        self.0.message(466)
     }
 
     /// `LwisTracingMarkWriteFtraceEvent lwis_tracing_mark_write = 467`, one of `event`
     #[inline]
     pub fn lwis_tracing_mark_write(&self) -> Option<crate::LwisTracingMarkWriteFtraceEventReader<'a>> {
-        pz::last_message(self.0, 467)
+        self.0.message(467)
     }
 
     /// `VirtioGpuCmdQueueFtraceEvent virtio_gpu_cmd_queue = 468`, one of `event`
     #[inline]
     pub fn virtio_gpu_cmd_queue(&self) -> Option<crate::VirtioGpuCmdQueueFtraceEventReader<'a>> {
-        pz::last_message(self.0, 468)
+        self.0.message(468)
     }
 
     /// `VirtioGpuCmdResponseFtraceEvent virtio_gpu_cmd_response = 469`, one of `event`
     #[inline]
     pub fn virtio_gpu_cmd_response(&self) -> Option<crate::VirtioGpuCmdResponseFtraceEventReader<'a>> {
-        pz::last_message(self.0, 469)
+        self.0.message(469)
     }
 
     /// `MaliMaliKCPUCQSSETFtraceEvent mali_mali_KCPU_CQS_SET = 470`, one of `event`
     #[inline]
     pub fn mali_mali_KCPU_CQS_SET(&self) -> Option<crate::MaliMaliKCPUCQSSETFtraceEventReader<'a>> {
-        pz::last_message(self.0, 470)
+        self.0.message(470)
     }
 
     /// `MaliMaliKCPUCQSWAITSTARTFtraceEvent mali_mali_KCPU_CQS_WAIT_START = 471`, one of `event`
     #[inline]
     pub fn mali_mali_KCPU_CQS_WAIT_START(&self) -> Option<crate::MaliMaliKCPUCQSWAITSTARTFtraceEventReader<'a>> {
-        pz::last_message(self.0, 471)
+        self.0.message(471)
     }
 
     /// `MaliMaliKCPUCQSWAITENDFtraceEvent mali_mali_KCPU_CQS_WAIT_END = 472`, one of `event`
     #[inline]
     pub fn mali_mali_KCPU_CQS_WAIT_END(&self) -> Option<crate::MaliMaliKCPUCQSWAITENDFtraceEventReader<'a>> {
-        pz::last_message(self.0, 472)
+        self.0.message(472)
     }
 
     /// `MaliMaliKCPUFENCESIGNALFtraceEvent mali_mali_KCPU_FENCE_SIGNAL = 473`, one of `event`
     #[inline]
     pub fn mali_mali_KCPU_FENCE_SIGNAL(&self) -> Option<crate::MaliMaliKCPUFENCESIGNALFtraceEventReader<'a>> {
-        pz::last_message(self.0, 473)
+        self.0.message(473)
     }
 
     /// `MaliMaliKCPUFENCEWAITSTARTFtraceEvent mali_mali_KCPU_FENCE_WAIT_START = 474`, one of `event`
     #[inline]
     pub fn mali_mali_KCPU_FENCE_WAIT_START(&self) -> Option<crate::MaliMaliKCPUFENCEWAITSTARTFtraceEventReader<'a>> {
-        pz::last_message(self.0, 474)
+        self.0.message(474)
     }
 
     /// `MaliMaliKCPUFENCEWAITENDFtraceEvent mali_mali_KCPU_FENCE_WAIT_END = 475`, one of `event`
     #[inline]
     pub fn mali_mali_KCPU_FENCE_WAIT_END(&self) -> Option<crate::MaliMaliKCPUFENCEWAITENDFtraceEventReader<'a>> {
-        pz::last_message(self.0, 475)
+        self.0.message(475)
     }
 
     /// `HypEnterFtraceEvent hyp_enter = 476`, one of `event`
     #[inline]
     pub fn hyp_enter(&self) -> Option<crate::HypEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 476)
+        self.0.message(476)
     }
 
     /// `HypExitFtraceEvent hyp_exit = 477`, one of `event`
     #[inline]
     pub fn hyp_exit(&self) -> Option<crate::HypExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 477)
+        self.0.message(477)
     }
 
     /// `HostHcallFtraceEvent host_hcall = 478`, one of `event`
     #[inline]
     pub fn host_hcall(&self) -> Option<crate::HostHcallFtraceEventReader<'a>> {
-        pz::last_message(self.0, 478)
+        self.0.message(478)
     }
 
     /// `HostSmcFtraceEvent host_smc = 479`, one of `event`
     #[inline]
     pub fn host_smc(&self) -> Option<crate::HostSmcFtraceEventReader<'a>> {
-        pz::last_message(self.0, 479)
+        self.0.message(479)
     }
 
     /// `HostMemAbortFtraceEvent host_mem_abort = 480`, one of `event`
     #[inline]
     pub fn host_mem_abort(&self) -> Option<crate::HostMemAbortFtraceEventReader<'a>> {
-        pz::last_message(self.0, 480)
+        self.0.message(480)
     }
 
     /// `SuspendResumeMinimalFtraceEvent suspend_resume_minimal = 481`, one of `event`
     #[inline]
     pub fn suspend_resume_minimal(&self) -> Option<crate::SuspendResumeMinimalFtraceEventReader<'a>> {
-        pz::last_message(self.0, 481)
+        self.0.message(481)
     }
 
     /// `MaliMaliCSFINTERRUPTSTARTFtraceEvent mali_mali_CSF_INTERRUPT_START = 482`, one of `event`
     #[inline]
     pub fn mali_mali_CSF_INTERRUPT_START(&self) -> Option<crate::MaliMaliCSFINTERRUPTSTARTFtraceEventReader<'a>> {
-        pz::last_message(self.0, 482)
+        self.0.message(482)
     }
 
     /// `MaliMaliCSFINTERRUPTENDFtraceEvent mali_mali_CSF_INTERRUPT_END = 483`, one of `event`
     #[inline]
     pub fn mali_mali_CSF_INTERRUPT_END(&self) -> Option<crate::MaliMaliCSFINTERRUPTENDFtraceEventReader<'a>> {
-        pz::last_message(self.0, 483)
+        self.0.message(483)
     }
 
     /// `SamsungTracingMarkWriteFtraceEvent samsung_tracing_mark_write = 484`, one of `event`
     #[inline]
     pub fn samsung_tracing_mark_write(&self) -> Option<crate::SamsungTracingMarkWriteFtraceEventReader<'a>> {
-        pz::last_message(self.0, 484)
+        self.0.message(484)
     }
 
     /// `BinderCommandFtraceEvent binder_command = 485`, one of `event`
     #[inline]
     pub fn binder_command(&self) -> Option<crate::BinderCommandFtraceEventReader<'a>> {
-        pz::last_message(self.0, 485)
+        self.0.message(485)
     }
 
     /// `BinderReturnFtraceEvent binder_return = 486`, one of `event`
     #[inline]
     pub fn binder_return(&self) -> Option<crate::BinderReturnFtraceEventReader<'a>> {
-        pz::last_message(self.0, 486)
+        self.0.message(486)
     }
 
     /// `SchedSwitchWithCtrsFtraceEvent sched_switch_with_ctrs = 487`, one of `event`
     #[inline]
     pub fn sched_switch_with_ctrs(&self) -> Option<crate::SchedSwitchWithCtrsFtraceEventReader<'a>> {
-        pz::last_message(self.0, 487)
+        self.0.message(487)
     }
 
     /// `GpuWorkPeriodFtraceEvent gpu_work_period = 488`, one of `event`
     #[inline]
     pub fn gpu_work_period(&self) -> Option<crate::GpuWorkPeriodFtraceEventReader<'a>> {
-        pz::last_message(self.0, 488)
+        self.0.message(488)
     }
 
     /// `RpmStatusFtraceEvent rpm_status = 489`, one of `event`
     #[inline]
     pub fn rpm_status(&self) -> Option<crate::RpmStatusFtraceEventReader<'a>> {
-        pz::last_message(self.0, 489)
+        self.0.message(489)
     }
 
     /// `PanelWriteGenericFtraceEvent panel_write_generic = 490`, one of `event`
     #[inline]
     pub fn panel_write_generic(&self) -> Option<crate::PanelWriteGenericFtraceEventReader<'a>> {
-        pz::last_message(self.0, 490)
+        self.0.message(490)
     }
 
     /// `SchedMigrateTaskFtraceEvent sched_migrate_task = 491`, one of `event`
     #[inline]
     pub fn sched_migrate_task(&self) -> Option<crate::SchedMigrateTaskFtraceEventReader<'a>> {
-        pz::last_message(self.0, 491)
+        self.0.message(491)
     }
 
     /// `DpuDsiCmdFifoStatusFtraceEvent dpu_dsi_cmd_fifo_status = 492`, one of `event`
     #[inline]
     pub fn dpu_dsi_cmd_fifo_status(&self) -> Option<crate::DpuDsiCmdFifoStatusFtraceEventReader<'a>> {
-        pz::last_message(self.0, 492)
+        self.0.message(492)
     }
 
     /// `DpuDsiRxFtraceEvent dpu_dsi_rx = 493`, one of `event`
     #[inline]
     pub fn dpu_dsi_rx(&self) -> Option<crate::DpuDsiRxFtraceEventReader<'a>> {
-        pz::last_message(self.0, 493)
+        self.0.message(493)
     }
 
     /// `DpuDsiTxFtraceEvent dpu_dsi_tx = 494`, one of `event`
     #[inline]
     pub fn dpu_dsi_tx(&self) -> Option<crate::DpuDsiTxFtraceEventReader<'a>> {
-        pz::last_message(self.0, 494)
+        self.0.message(494)
     }
 
     /// `F2fsBackgroundGcFtraceEvent f2fs_background_gc = 495`, one of `event`
     #[inline]
     pub fn f2fs_background_gc(&self) -> Option<crate::F2fsBackgroundGcFtraceEventReader<'a>> {
-        pz::last_message(self.0, 495)
+        self.0.message(495)
     }
 
     /// `F2fsGcBeginFtraceEvent f2fs_gc_begin = 496`, one of `event`
     #[inline]
     pub fn f2fs_gc_begin(&self) -> Option<crate::F2fsGcBeginFtraceEventReader<'a>> {
-        pz::last_message(self.0, 496)
+        self.0.message(496)
     }
 
     /// `F2fsGcEndFtraceEvent f2fs_gc_end = 497`, one of `event`
     #[inline]
     pub fn f2fs_gc_end(&self) -> Option<crate::F2fsGcEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 497)
+        self.0.message(497)
     }
 
     /// `FastrpcDmaFreeFtraceEvent fastrpc_dma_free = 498`, one of `event`
     #[inline]
     pub fn fastrpc_dma_free(&self) -> Option<crate::FastrpcDmaFreeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 498)
+        self.0.message(498)
     }
 
     /// `FastrpcDmaAllocFtraceEvent fastrpc_dma_alloc = 499`, one of `event`
     #[inline]
     pub fn fastrpc_dma_alloc(&self) -> Option<crate::FastrpcDmaAllocFtraceEventReader<'a>> {
-        pz::last_message(self.0, 499)
+        self.0.message(499)
     }
 
     /// `FastrpcDmaUnmapFtraceEvent fastrpc_dma_unmap = 500`, one of `event`
     #[inline]
     pub fn fastrpc_dma_unmap(&self) -> Option<crate::FastrpcDmaUnmapFtraceEventReader<'a>> {
-        pz::last_message(self.0, 500)
+        self.0.message(500)
     }
 
     /// `FastrpcDmaMapFtraceEvent fastrpc_dma_map = 501`, one of `event`
     #[inline]
     pub fn fastrpc_dma_map(&self) -> Option<crate::FastrpcDmaMapFtraceEventReader<'a>> {
-        pz::last_message(self.0, 501)
+        self.0.message(501)
     }
 
     /// `GoogleIccEventFtraceEvent google_icc_event = 502`, one of `event`
     #[inline]
     pub fn google_icc_event(&self) -> Option<crate::GoogleIccEventFtraceEventReader<'a>> {
-        pz::last_message(self.0, 502)
+        self.0.message(502)
     }
 
     /// `GoogleIrmEventFtraceEvent google_irm_event = 503`, one of `event`
     #[inline]
     pub fn google_irm_event(&self) -> Option<crate::GoogleIrmEventFtraceEventReader<'a>> {
-        pz::last_message(self.0, 503)
+        self.0.message(503)
     }
 
     /// `DevicePmCallbackStartFtraceEvent device_pm_callback_start = 504`, one of `event`
     #[inline]
     pub fn device_pm_callback_start(&self) -> Option<crate::DevicePmCallbackStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 504)
+        self.0.message(504)
     }
 
     /// `DevicePmCallbackEndFtraceEvent device_pm_callback_end = 505`, one of `event`
     #[inline]
     pub fn device_pm_callback_end(&self) -> Option<crate::DevicePmCallbackEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 505)
+        self.0.message(505)
     }
 
     /// `ThermalExynosAcpmBulkFtraceEvent thermal_exynos_acpm_bulk = 506`, one of `event`
     #[inline]
     pub fn thermal_exynos_acpm_bulk(&self) -> Option<crate::ThermalExynosAcpmBulkFtraceEventReader<'a>> {
-        pz::last_message(self.0, 506)
+        self.0.message(506)
     }
 
     /// `ThermalExynosAcpmHighOverheadFtraceEvent thermal_exynos_acpm_high_overhead = 507`, one of `event`
@@ -6590,19 +6618,19 @@ impl<'a> FtraceEventReader<'a> {
     pub fn thermal_exynos_acpm_high_overhead(
         &self,
     ) -> Option<crate::ThermalExynosAcpmHighOverheadFtraceEventReader<'a>> {
-        pz::last_message(self.0, 507)
+        self.0.message(507)
     }
 
     /// `DcvshFreqFtraceEvent dcvsh_freq = 508`, one of `event`
     #[inline]
     pub fn dcvsh_freq(&self) -> Option<crate::DcvshFreqFtraceEventReader<'a>> {
-        pz::last_message(self.0, 508)
+        self.0.message(508)
     }
 
     /// `KgslGpuFrequencyFtraceEvent kgsl_gpu_frequency = 509`, one of `event`
     #[inline]
     pub fn kgsl_gpu_frequency(&self) -> Option<crate::KgslGpuFrequencyFtraceEventReader<'a>> {
-        pz::last_message(self.0, 509)
+        self.0.message(509)
     }
 
     /// `MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent mali_mali_PM_MCU_HCTL_CORES_DOWN_SCALE_NOTIFY_PEND = 510`, one of `event`
@@ -6610,7 +6638,7 @@ impl<'a> FtraceEventReader<'a> {
     pub fn mali_mali_PM_MCU_HCTL_CORES_DOWN_SCALE_NOTIFY_PEND(
         &self,
     ) -> Option<crate::MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventReader<'a>> {
-        pz::last_message(self.0, 510)
+        self.0.message(510)
     }
 
     /// `MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent mali_mali_PM_MCU_HCTL_CORES_NOTIFY_PEND = 511`, one of `event`
@@ -6618,7 +6646,7 @@ impl<'a> FtraceEventReader<'a> {
     pub fn mali_mali_PM_MCU_HCTL_CORES_NOTIFY_PEND(
         &self,
     ) -> Option<crate::MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventReader<'a>> {
-        pz::last_message(self.0, 511)
+        self.0.message(511)
     }
 
     /// `MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent mali_mali_PM_MCU_HCTL_CORE_INACTIVE_PEND = 512`, one of `event`
@@ -6626,7 +6654,7 @@ impl<'a> FtraceEventReader<'a> {
     pub fn mali_mali_PM_MCU_HCTL_CORE_INACTIVE_PEND(
         &self,
     ) -> Option<crate::MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventReader<'a>> {
-        pz::last_message(self.0, 512)
+        self.0.message(512)
     }
 
     /// `MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent mali_mali_PM_MCU_HCTL_MCU_ON_RECHECK = 513`, one of `event`
@@ -6634,7 +6662,7 @@ impl<'a> FtraceEventReader<'a> {
     pub fn mali_mali_PM_MCU_HCTL_MCU_ON_RECHECK(
         &self,
     ) -> Option<crate::MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventReader<'a>> {
-        pz::last_message(self.0, 513)
+        self.0.message(513)
     }
 
     /// `MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent mali_mali_PM_MCU_HCTL_SHADERS_CORE_OFF_PEND = 514`, one of `event`
@@ -6642,7 +6670,7 @@ impl<'a> FtraceEventReader<'a> {
     pub fn mali_mali_PM_MCU_HCTL_SHADERS_CORE_OFF_PEND(
         &self,
     ) -> Option<crate::MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventReader<'a>> {
-        pz::last_message(self.0, 514)
+        self.0.message(514)
     }
 
     /// `MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent mali_mali_PM_MCU_HCTL_SHADERS_PEND_OFF = 515`, one of `event`
@@ -6650,7 +6678,7 @@ impl<'a> FtraceEventReader<'a> {
     pub fn mali_mali_PM_MCU_HCTL_SHADERS_PEND_OFF(
         &self,
     ) -> Option<crate::MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventReader<'a>> {
-        pz::last_message(self.0, 515)
+        self.0.message(515)
     }
 
     /// `MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent mali_mali_PM_MCU_HCTL_SHADERS_PEND_ON = 516`, one of `event`
@@ -6658,7 +6686,7 @@ impl<'a> FtraceEventReader<'a> {
     pub fn mali_mali_PM_MCU_HCTL_SHADERS_PEND_ON(
         &self,
     ) -> Option<crate::MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventReader<'a>> {
-        pz::last_message(self.0, 516)
+        self.0.message(516)
     }
 
     /// `MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent mali_mali_PM_MCU_HCTL_SHADERS_READY_OFF = 517`, one of `event`
@@ -6666,25 +6694,25 @@ impl<'a> FtraceEventReader<'a> {
     pub fn mali_mali_PM_MCU_HCTL_SHADERS_READY_OFF(
         &self,
     ) -> Option<crate::MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventReader<'a>> {
-        pz::last_message(self.0, 517)
+        self.0.message(517)
     }
 
     /// `MaliMaliPMMCUINSLEEPFtraceEvent mali_mali_PM_MCU_IN_SLEEP = 518`, one of `event`
     #[inline]
     pub fn mali_mali_PM_MCU_IN_SLEEP(&self) -> Option<crate::MaliMaliPMMCUINSLEEPFtraceEventReader<'a>> {
-        pz::last_message(self.0, 518)
+        self.0.message(518)
     }
 
     /// `MaliMaliPMMCUOFFFtraceEvent mali_mali_PM_MCU_OFF = 519`, one of `event`
     #[inline]
     pub fn mali_mali_PM_MCU_OFF(&self) -> Option<crate::MaliMaliPMMCUOFFFtraceEventReader<'a>> {
-        pz::last_message(self.0, 519)
+        self.0.message(519)
     }
 
     /// `MaliMaliPMMCUONFtraceEvent mali_mali_PM_MCU_ON = 520`, one of `event`
     #[inline]
     pub fn mali_mali_PM_MCU_ON(&self) -> Option<crate::MaliMaliPMMCUONFtraceEventReader<'a>> {
-        pz::last_message(self.0, 520)
+        self.0.message(520)
     }
 
     /// `MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent mali_mali_PM_MCU_ON_CORE_ATTR_UPDATE_PEND = 521`, one of `event`
@@ -6692,7 +6720,7 @@ impl<'a> FtraceEventReader<'a> {
     pub fn mali_mali_PM_MCU_ON_CORE_ATTR_UPDATE_PEND(
         &self,
     ) -> Option<crate::MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventReader<'a>> {
-        pz::last_message(self.0, 521)
+        self.0.message(521)
     }
 
     /// `MaliMaliPMMCUONGLBREINITPENDFtraceEvent mali_mali_PM_MCU_ON_GLB_REINIT_PEND = 522`, one of `event`
@@ -6700,37 +6728,37 @@ impl<'a> FtraceEventReader<'a> {
     pub fn mali_mali_PM_MCU_ON_GLB_REINIT_PEND(
         &self,
     ) -> Option<crate::MaliMaliPMMCUONGLBREINITPENDFtraceEventReader<'a>> {
-        pz::last_message(self.0, 522)
+        self.0.message(522)
     }
 
     /// `MaliMaliPMMCUONHALTFtraceEvent mali_mali_PM_MCU_ON_HALT = 523`, one of `event`
     #[inline]
     pub fn mali_mali_PM_MCU_ON_HALT(&self) -> Option<crate::MaliMaliPMMCUONHALTFtraceEventReader<'a>> {
-        pz::last_message(self.0, 523)
+        self.0.message(523)
     }
 
     /// `MaliMaliPMMCUONHWCNTDISABLEFtraceEvent mali_mali_PM_MCU_ON_HWCNT_DISABLE = 524`, one of `event`
     #[inline]
     pub fn mali_mali_PM_MCU_ON_HWCNT_DISABLE(&self) -> Option<crate::MaliMaliPMMCUONHWCNTDISABLEFtraceEventReader<'a>> {
-        pz::last_message(self.0, 524)
+        self.0.message(524)
     }
 
     /// `MaliMaliPMMCUONHWCNTENABLEFtraceEvent mali_mali_PM_MCU_ON_HWCNT_ENABLE = 525`, one of `event`
     #[inline]
     pub fn mali_mali_PM_MCU_ON_HWCNT_ENABLE(&self) -> Option<crate::MaliMaliPMMCUONHWCNTENABLEFtraceEventReader<'a>> {
-        pz::last_message(self.0, 525)
+        self.0.message(525)
     }
 
     /// `MaliMaliPMMCUONPENDHALTFtraceEvent mali_mali_PM_MCU_ON_PEND_HALT = 526`, one of `event`
     #[inline]
     pub fn mali_mali_PM_MCU_ON_PEND_HALT(&self) -> Option<crate::MaliMaliPMMCUONPENDHALTFtraceEventReader<'a>> {
-        pz::last_message(self.0, 526)
+        self.0.message(526)
     }
 
     /// `MaliMaliPMMCUONPENDSLEEPFtraceEvent mali_mali_PM_MCU_ON_PEND_SLEEP = 527`, one of `event`
     #[inline]
     pub fn mali_mali_PM_MCU_ON_PEND_SLEEP(&self) -> Option<crate::MaliMaliPMMCUONPENDSLEEPFtraceEventReader<'a>> {
-        pz::last_message(self.0, 527)
+        self.0.message(527)
     }
 
     /// `MaliMaliPMMCUONSLEEPINITIATEFtraceEvent mali_mali_PM_MCU_ON_SLEEP_INITIATE = 528`, one of `event`
@@ -6738,295 +6766,295 @@ impl<'a> FtraceEventReader<'a> {
     pub fn mali_mali_PM_MCU_ON_SLEEP_INITIATE(
         &self,
     ) -> Option<crate::MaliMaliPMMCUONSLEEPINITIATEFtraceEventReader<'a>> {
-        pz::last_message(self.0, 528)
+        self.0.message(528)
     }
 
     /// `MaliMaliPMMCUPENDOFFFtraceEvent mali_mali_PM_MCU_PEND_OFF = 529`, one of `event`
     #[inline]
     pub fn mali_mali_PM_MCU_PEND_OFF(&self) -> Option<crate::MaliMaliPMMCUPENDOFFFtraceEventReader<'a>> {
-        pz::last_message(self.0, 529)
+        self.0.message(529)
     }
 
     /// `MaliMaliPMMCUPENDONRELOADFtraceEvent mali_mali_PM_MCU_PEND_ON_RELOAD = 530`, one of `event`
     #[inline]
     pub fn mali_mali_PM_MCU_PEND_ON_RELOAD(&self) -> Option<crate::MaliMaliPMMCUPENDONRELOADFtraceEventReader<'a>> {
-        pz::last_message(self.0, 530)
+        self.0.message(530)
     }
 
     /// `MaliMaliPMMCUPOWERDOWNFtraceEvent mali_mali_PM_MCU_POWER_DOWN = 531`, one of `event`
     #[inline]
     pub fn mali_mali_PM_MCU_POWER_DOWN(&self) -> Option<crate::MaliMaliPMMCUPOWERDOWNFtraceEventReader<'a>> {
-        pz::last_message(self.0, 531)
+        self.0.message(531)
     }
 
     /// `MaliMaliPMMCURESETWAITFtraceEvent mali_mali_PM_MCU_RESET_WAIT = 532`, one of `event`
     #[inline]
     pub fn mali_mali_PM_MCU_RESET_WAIT(&self) -> Option<crate::MaliMaliPMMCURESETWAITFtraceEventReader<'a>> {
-        pz::last_message(self.0, 532)
+        self.0.message(532)
     }
 
     /// `BclIrqTriggerFtraceEvent bcl_irq_trigger = 533`, one of `event`
     #[inline]
     pub fn bcl_irq_trigger(&self) -> Option<crate::BclIrqTriggerFtraceEventReader<'a>> {
-        pz::last_message(self.0, 533)
+        self.0.message(533)
     }
 
     /// `KgslAdrenoCmdbatchQueuedFtraceEvent kgsl_adreno_cmdbatch_queued = 534`, one of `event`
     #[inline]
     pub fn kgsl_adreno_cmdbatch_queued(&self) -> Option<crate::KgslAdrenoCmdbatchQueuedFtraceEventReader<'a>> {
-        pz::last_message(self.0, 534)
+        self.0.message(534)
     }
 
     /// `KgslAdrenoCmdbatchSubmittedFtraceEvent kgsl_adreno_cmdbatch_submitted = 535`, one of `event`
     #[inline]
     pub fn kgsl_adreno_cmdbatch_submitted(&self) -> Option<crate::KgslAdrenoCmdbatchSubmittedFtraceEventReader<'a>> {
-        pz::last_message(self.0, 535)
+        self.0.message(535)
     }
 
     /// `KgslAdrenoCmdbatchSyncFtraceEvent kgsl_adreno_cmdbatch_sync = 536`, one of `event`
     #[inline]
     pub fn kgsl_adreno_cmdbatch_sync(&self) -> Option<crate::KgslAdrenoCmdbatchSyncFtraceEventReader<'a>> {
-        pz::last_message(self.0, 536)
+        self.0.message(536)
     }
 
     /// `KgslAdrenoCmdbatchRetiredFtraceEvent kgsl_adreno_cmdbatch_retired = 537`, one of `event`
     #[inline]
     pub fn kgsl_adreno_cmdbatch_retired(&self) -> Option<crate::KgslAdrenoCmdbatchRetiredFtraceEventReader<'a>> {
-        pz::last_message(self.0, 537)
+        self.0.message(537)
     }
 
     /// `PixelMmKswapdWakeFtraceEvent pixel_mm_kswapd_wake = 538`, one of `event`
     #[inline]
     pub fn pixel_mm_kswapd_wake(&self) -> Option<crate::PixelMmKswapdWakeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 538)
+        self.0.message(538)
     }
 
     /// `PixelMmKswapdDoneFtraceEvent pixel_mm_kswapd_done = 539`, one of `event`
     #[inline]
     pub fn pixel_mm_kswapd_done(&self) -> Option<crate::PixelMmKswapdDoneFtraceEventReader<'a>> {
-        pz::last_message(self.0, 539)
+        self.0.message(539)
     }
 
     /// `SchedWakeupTaskAttrFtraceEvent sched_wakeup_task_attr = 540`, one of `event`
     #[inline]
     pub fn sched_wakeup_task_attr(&self) -> Option<crate::SchedWakeupTaskAttrFtraceEventReader<'a>> {
-        pz::last_message(self.0, 540)
+        self.0.message(540)
     }
 
     /// `DevfreqFrequencyFtraceEvent devfreq_frequency = 541`, one of `event`
     #[inline]
     pub fn devfreq_frequency(&self) -> Option<crate::DevfreqFrequencyFtraceEventReader<'a>> {
-        pz::last_message(self.0, 541)
+        self.0.message(541)
     }
 
     /// `KprobeEvent kprobe_event = 542`, one of `event`
     #[inline]
     pub fn kprobe_event(&self) -> Option<crate::KprobeEventReader<'a>> {
-        pz::last_message(self.0, 542)
+        self.0.message(542)
     }
 
     /// `ParamSetValueCpmFtraceEvent param_set_value_cpm = 543`, one of `event`
     #[inline]
     pub fn param_set_value_cpm(&self) -> Option<crate::ParamSetValueCpmFtraceEventReader<'a>> {
-        pz::last_message(self.0, 543)
+        self.0.message(543)
     }
 
     /// `DoSysOpenFtraceEvent do_sys_open = 544`, one of `event`
     #[inline]
     pub fn do_sys_open(&self) -> Option<crate::DoSysOpenFtraceEventReader<'a>> {
-        pz::last_message(self.0, 544)
+        self.0.message(544)
     }
 
     /// `OpenExecFtraceEvent open_exec = 545`, one of `event`
     #[inline]
     pub fn open_exec(&self) -> Option<crate::OpenExecFtraceEventReader<'a>> {
-        pz::last_message(self.0, 545)
+        self.0.message(545)
     }
 
     /// `BlockIoStartFtraceEvent block_io_start = 546`, one of `event`
     #[inline]
     pub fn block_io_start(&self) -> Option<crate::BlockIoStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 546)
+        self.0.message(546)
     }
 
     /// `BlockIoDoneFtraceEvent block_io_done = 547`, one of `event`
     #[inline]
     pub fn block_io_done(&self) -> Option<crate::BlockIoDoneFtraceEventReader<'a>> {
-        pz::last_message(self.0, 547)
+        self.0.message(547)
     }
 
     /// `MaliGpuPowerStateFtraceEvent mali_gpu_power_state = 548`, one of `event`
     #[inline]
     pub fn mali_gpu_power_state(&self) -> Option<crate::MaliGpuPowerStateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 548)
+        self.0.message(548)
     }
 
     /// `DpuDispDpuUnderrunFtraceEvent dpu_disp_dpu_underrun = 549`, one of `event`
     #[inline]
     pub fn dpu_disp_dpu_underrun(&self) -> Option<crate::DpuDispDpuUnderrunFtraceEventReader<'a>> {
-        pz::last_message(self.0, 549)
+        self.0.message(549)
     }
 
     /// `DpuDispVblankIrqEnableFtraceEvent dpu_disp_vblank_irq_enable = 550`, one of `event`
     #[inline]
     pub fn dpu_disp_vblank_irq_enable(&self) -> Option<crate::DpuDispVblankIrqEnableFtraceEventReader<'a>> {
-        pz::last_message(self.0, 550)
+        self.0.message(550)
     }
 
     /// `HrtimerStartFtraceEvent hrtimer_start = 551`, one of `event`
     #[inline]
     pub fn hrtimer_start(&self) -> Option<crate::HrtimerStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 551)
+        self.0.message(551)
     }
 
     /// `HrtimerCancelFtraceEvent hrtimer_cancel = 552`, one of `event`
     #[inline]
     pub fn hrtimer_cancel(&self) -> Option<crate::HrtimerCancelFtraceEventReader<'a>> {
-        pz::last_message(self.0, 552)
+        self.0.message(552)
     }
 
     /// `HrtimerExpireEntryFtraceEvent hrtimer_expire_entry = 553`, one of `event`
     #[inline]
     pub fn hrtimer_expire_entry(&self) -> Option<crate::HrtimerExpireEntryFtraceEventReader<'a>> {
-        pz::last_message(self.0, 553)
+        self.0.message(553)
     }
 
     /// `HrtimerExpireExitFtraceEvent hrtimer_expire_exit = 554`, one of `event`
     #[inline]
     pub fn hrtimer_expire_exit(&self) -> Option<crate::HrtimerExpireExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 554)
+        self.0.message(554)
     }
 
     /// `TimerStartFtraceEvent timer_start = 555`, one of `event`
     #[inline]
     pub fn timer_start(&self) -> Option<crate::TimerStartFtraceEventReader<'a>> {
-        pz::last_message(self.0, 555)
+        self.0.message(555)
     }
 
     /// `TimerCancelFtraceEvent timer_cancel = 556`, one of `event`
     #[inline]
     pub fn timer_cancel(&self) -> Option<crate::TimerCancelFtraceEventReader<'a>> {
-        pz::last_message(self.0, 556)
+        self.0.message(556)
     }
 
     /// `TimerExpireEntryFtraceEvent timer_expire_entry = 557`, one of `event`
     #[inline]
     pub fn timer_expire_entry(&self) -> Option<crate::TimerExpireEntryFtraceEventReader<'a>> {
-        pz::last_message(self.0, 557)
+        self.0.message(557)
     }
 
     /// `TimerExpireExitFtraceEvent timer_expire_exit = 558`, one of `event`
     #[inline]
     pub fn timer_expire_exit(&self) -> Option<crate::TimerExpireExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 558)
+        self.0.message(558)
     }
 
     /// `LocalTimerEntryFtraceEvent local_timer_entry = 559`, one of `event`
     #[inline]
     pub fn local_timer_entry(&self) -> Option<crate::LocalTimerEntryFtraceEventReader<'a>> {
-        pz::last_message(self.0, 559)
+        self.0.message(559)
     }
 
     /// `LocalTimerExitFtraceEvent local_timer_exit = 560`, one of `event`
     #[inline]
     pub fn local_timer_exit(&self) -> Option<crate::LocalTimerExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 560)
+        self.0.message(560)
     }
 
     /// `Dwc3AllocRequestFtraceEvent dwc3_alloc_request = 561`, one of `event`
     #[inline]
     pub fn dwc3_alloc_request(&self) -> Option<crate::Dwc3AllocRequestFtraceEventReader<'a>> {
-        pz::last_message(self.0, 561)
+        self.0.message(561)
     }
 
     /// `Dwc3CompleteTrbFtraceEvent dwc3_complete_trb = 562`, one of `event`
     #[inline]
     pub fn dwc3_complete_trb(&self) -> Option<crate::Dwc3CompleteTrbFtraceEventReader<'a>> {
-        pz::last_message(self.0, 562)
+        self.0.message(562)
     }
 
     /// `Dwc3CtrlReqFtraceEvent dwc3_ctrl_req = 563`, one of `event`
     #[inline]
     pub fn dwc3_ctrl_req(&self) -> Option<crate::Dwc3CtrlReqFtraceEventReader<'a>> {
-        pz::last_message(self.0, 563)
+        self.0.message(563)
     }
 
     /// `Dwc3EpDequeueFtraceEvent dwc3_ep_dequeue = 564`, one of `event`
     #[inline]
     pub fn dwc3_ep_dequeue(&self) -> Option<crate::Dwc3EpDequeueFtraceEventReader<'a>> {
-        pz::last_message(self.0, 564)
+        self.0.message(564)
     }
 
     /// `Dwc3EpQueueFtraceEvent dwc3_ep_queue = 565`, one of `event`
     #[inline]
     pub fn dwc3_ep_queue(&self) -> Option<crate::Dwc3EpQueueFtraceEventReader<'a>> {
-        pz::last_message(self.0, 565)
+        self.0.message(565)
     }
 
     /// `Dwc3EventFtraceEvent dwc3_event = 566`, one of `event`
     #[inline]
     pub fn dwc3_event(&self) -> Option<crate::Dwc3EventFtraceEventReader<'a>> {
-        pz::last_message(self.0, 566)
+        self.0.message(566)
     }
 
     /// `Dwc3FreeRequestFtraceEvent dwc3_free_request = 567`, one of `event`
     #[inline]
     pub fn dwc3_free_request(&self) -> Option<crate::Dwc3FreeRequestFtraceEventReader<'a>> {
-        pz::last_message(self.0, 567)
+        self.0.message(567)
     }
 
     /// `Dwc3GadgetEpCmdFtraceEvent dwc3_gadget_ep_cmd = 568`, one of `event`
     #[inline]
     pub fn dwc3_gadget_ep_cmd(&self) -> Option<crate::Dwc3GadgetEpCmdFtraceEventReader<'a>> {
-        pz::last_message(self.0, 568)
+        self.0.message(568)
     }
 
     /// `Dwc3GadgetEpDisableFtraceEvent dwc3_gadget_ep_disable = 569`, one of `event`
     #[inline]
     pub fn dwc3_gadget_ep_disable(&self) -> Option<crate::Dwc3GadgetEpDisableFtraceEventReader<'a>> {
-        pz::last_message(self.0, 569)
+        self.0.message(569)
     }
 
     /// `Dwc3GadgetEpEnableFtraceEvent dwc3_gadget_ep_enable = 570`, one of `event`
     #[inline]
     pub fn dwc3_gadget_ep_enable(&self) -> Option<crate::Dwc3GadgetEpEnableFtraceEventReader<'a>> {
-        pz::last_message(self.0, 570)
+        self.0.message(570)
     }
 
     /// `Dwc3GadgetGenericCmdFtraceEvent dwc3_gadget_generic_cmd = 571`, one of `event`
     #[inline]
     pub fn dwc3_gadget_generic_cmd(&self) -> Option<crate::Dwc3GadgetGenericCmdFtraceEventReader<'a>> {
-        pz::last_message(self.0, 571)
+        self.0.message(571)
     }
 
     /// `Dwc3GadgetGivebackFtraceEvent dwc3_gadget_giveback = 572`, one of `event`
     #[inline]
     pub fn dwc3_gadget_giveback(&self) -> Option<crate::Dwc3GadgetGivebackFtraceEventReader<'a>> {
-        pz::last_message(self.0, 572)
+        self.0.message(572)
     }
 
     /// `Dwc3PrepareTrbFtraceEvent dwc3_prepare_trb = 573`, one of `event`
     #[inline]
     pub fn dwc3_prepare_trb(&self) -> Option<crate::Dwc3PrepareTrbFtraceEventReader<'a>> {
-        pz::last_message(self.0, 573)
+        self.0.message(573)
     }
 
     /// `Dwc3ReadlFtraceEvent dwc3_readl = 574`, one of `event`
     #[inline]
     pub fn dwc3_readl(&self) -> Option<crate::Dwc3ReadlFtraceEventReader<'a>> {
-        pz::last_message(self.0, 574)
+        self.0.message(574)
     }
 
     /// `Dwc3WritelFtraceEvent dwc3_writel = 575`, one of `event`
     #[inline]
     pub fn dwc3_writel(&self) -> Option<crate::Dwc3WritelFtraceEventReader<'a>> {
-        pz::last_message(self.0, 575)
+        self.0.message(575)
     }
 
     /// `CmaAllocFinishFtraceEvent cma_alloc_finish = 576`, one of `event`
     #[inline]
     pub fn cma_alloc_finish(&self) -> Option<crate::CmaAllocFinishFtraceEventReader<'a>> {
-        pz::last_message(self.0, 576)
+        self.0.message(576)
     }
 
     /// `MmAllocContigMigrateRangeInfoFtraceEvent mm_alloc_contig_migrate_range_info = 577`, one of `event`
@@ -7034,247 +7062,280 @@ impl<'a> FtraceEventReader<'a> {
     pub fn mm_alloc_contig_migrate_range_info(
         &self,
     ) -> Option<crate::MmAllocContigMigrateRangeInfoFtraceEventReader<'a>> {
-        pz::last_message(self.0, 577)
+        self.0.message(577)
     }
 
     /// `HostFfaCallFtraceEvent host_ffa_call = 578`, one of `event`
     #[inline]
     pub fn host_ffa_call(&self) -> Option<crate::HostFfaCallFtraceEventReader<'a>> {
-        pz::last_message(self.0, 578)
+        self.0.message(578)
     }
 
     /// `DmabufRssStatFtraceEvent dmabuf_rss_stat = 579`, one of `event`
     #[inline]
     pub fn dmabuf_rss_stat(&self) -> Option<crate::DmabufRssStatFtraceEventReader<'a>> {
-        pz::last_message(self.0, 579)
+        self.0.message(579)
     }
 
     /// `IommuIdmapFtraceEvent iommu_idmap = 580`, one of `event`
     #[inline]
     pub fn iommu_idmap(&self) -> Option<crate::IommuIdmapFtraceEventReader<'a>> {
-        pz::last_message(self.0, 580)
+        self.0.message(580)
     }
 
     /// `PsciMemProtectFtraceEvent psci_mem_protect = 581`, one of `event`
     #[inline]
     pub fn psci_mem_protect(&self) -> Option<crate::PsciMemProtectFtraceEventReader<'a>> {
-        pz::last_message(self.0, 581)
+        self.0.message(581)
     }
 
     /// `HypervisorHostHcallFtraceEvent hypervisor_host_hcall = 582`, one of `event`
     #[inline]
     pub fn hypervisor_host_hcall(&self) -> Option<crate::HypervisorHostHcallFtraceEventReader<'a>> {
-        pz::last_message(self.0, 582)
+        self.0.message(582)
     }
 
     /// `HypervisorHostSmcFtraceEvent hypervisor_host_smc = 583`, one of `event`
     #[inline]
     pub fn hypervisor_host_smc(&self) -> Option<crate::HypervisorHostSmcFtraceEventReader<'a>> {
-        pz::last_message(self.0, 583)
+        self.0.message(583)
     }
 
     /// `HypervisorHypExitFtraceEvent hypervisor_hyp_exit = 584`, one of `event`
     #[inline]
     pub fn hypervisor_hyp_exit(&self) -> Option<crate::HypervisorHypExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 584)
+        self.0.message(584)
     }
 
     /// `HypervisorIommuIdmapFtraceEvent hypervisor_iommu_idmap = 585`, one of `event`
     #[inline]
     pub fn hypervisor_iommu_idmap(&self) -> Option<crate::HypervisorIommuIdmapFtraceEventReader<'a>> {
-        pz::last_message(self.0, 585)
+        self.0.message(585)
     }
 
     /// `HypervisorPsciMemProtectFtraceEvent hypervisor_psci_mem_protect = 586`, one of `event`
     #[inline]
     pub fn hypervisor_psci_mem_protect(&self) -> Option<crate::HypervisorPsciMemProtectFtraceEventReader<'a>> {
-        pz::last_message(self.0, 586)
+        self.0.message(586)
     }
 
     /// `HypervisorHostMemAbortFtraceEvent hypervisor_host_mem_abort = 587`, one of `event`
     #[inline]
     pub fn hypervisor_host_mem_abort(&self) -> Option<crate::HypervisorHostMemAbortFtraceEventReader<'a>> {
-        pz::last_message(self.0, 587)
+        self.0.message(587)
     }
 
     /// `HypervisorHypEnterFtraceEvent hypervisor_hyp_enter = 588`, one of `event`
     #[inline]
     pub fn hypervisor_hyp_enter(&self) -> Option<crate::HypervisorHypEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 588)
+        self.0.message(588)
     }
 
     /// `HypervisorIommuIdmapCompleteFtraceEvent hypervisor_iommu_idmap_complete = 589`, one of `event`
     #[inline]
     pub fn hypervisor_iommu_idmap_complete(&self) -> Option<crate::HypervisorIommuIdmapCompleteFtraceEventReader<'a>> {
-        pz::last_message(self.0, 589)
+        self.0.message(589)
     }
 
     /// `HypervisorVcpuIllegalTrapFtraceEvent hypervisor_vcpu_illegal_trap = 590`, one of `event`
     #[inline]
     pub fn hypervisor_vcpu_illegal_trap(&self) -> Option<crate::HypervisorVcpuIllegalTrapFtraceEventReader<'a>> {
-        pz::last_message(self.0, 590)
+        self.0.message(590)
     }
 
     /// `DrmSchedJobAddDepFtraceEvent drm_sched_job_add_dep = 591`, one of `event`
     #[inline]
     pub fn drm_sched_job_add_dep(&self) -> Option<crate::DrmSchedJobAddDepFtraceEventReader<'a>> {
-        pz::last_message(self.0, 591)
+        self.0.message(591)
     }
 
     /// `DrmSchedJobDoneFtraceEvent drm_sched_job_done = 592`, one of `event`
     #[inline]
     pub fn drm_sched_job_done(&self) -> Option<crate::DrmSchedJobDoneFtraceEventReader<'a>> {
-        pz::last_message(self.0, 592)
+        self.0.message(592)
     }
 
     /// `DrmSchedJobQueueFtraceEvent drm_sched_job_queue = 593`, one of `event`
     #[inline]
     pub fn drm_sched_job_queue(&self) -> Option<crate::DrmSchedJobQueueFtraceEventReader<'a>> {
-        pz::last_message(self.0, 593)
+        self.0.message(593)
     }
 
     /// `DrmSchedJobRunFtraceEvent drm_sched_job_run = 594`, one of `event`
     #[inline]
     pub fn drm_sched_job_run(&self) -> Option<crate::DrmSchedJobRunFtraceEventReader<'a>> {
-        pz::last_message(self.0, 594)
+        self.0.message(594)
     }
 
     /// `DrmSchedJobUnschedulableFtraceEvent drm_sched_job_unschedulable = 595`, one of `event`
     #[inline]
     pub fn drm_sched_job_unschedulable(&self) -> Option<crate::DrmSchedJobUnschedulableFtraceEventReader<'a>> {
-        pz::last_message(self.0, 595)
+        self.0.message(595)
     }
 
     /// `FwtpPerfettoCounterFtraceEvent fwtp_perfetto_counter = 596`, one of `event`
     #[inline]
     pub fn fwtp_perfetto_counter(&self) -> Option<crate::FwtpPerfettoCounterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 596)
+        self.0.message(596)
     }
 
     /// `ScsiDispatchCmdErrorFtraceEvent scsi_dispatch_cmd_error = 597`, one of `event`
     #[inline]
     pub fn scsi_dispatch_cmd_error(&self) -> Option<crate::ScsiDispatchCmdErrorFtraceEventReader<'a>> {
-        pz::last_message(self.0, 597)
+        self.0.message(597)
     }
 
     /// `ScsiDispatchCmdTimeoutFtraceEvent scsi_dispatch_cmd_timeout = 598`, one of `event`
     #[inline]
     pub fn scsi_dispatch_cmd_timeout(&self) -> Option<crate::ScsiDispatchCmdTimeoutFtraceEventReader<'a>> {
-        pz::last_message(self.0, 598)
+        self.0.message(598)
     }
 
     /// `ScsiEhWakeupFtraceEvent scsi_eh_wakeup = 599`, one of `event`
     #[inline]
     pub fn scsi_eh_wakeup(&self) -> Option<crate::ScsiEhWakeupFtraceEventReader<'a>> {
-        pz::last_message(self.0, 599)
+        self.0.message(599)
     }
 
     /// `FwtpPerfettoSliceFtraceEvent fwtp_perfetto_slice = 600`, one of `event`
     #[inline]
     pub fn fwtp_perfetto_slice(&self) -> Option<crate::FwtpPerfettoSliceFtraceEventReader<'a>> {
-        pz::last_message(self.0, 600)
+        self.0.message(600)
     }
 
     /// `GpuPowerStateFtraceEvent gpu_power_state = 601`, one of `event`
     #[inline]
     pub fn gpu_power_state(&self) -> Option<crate::GpuPowerStateFtraceEventReader<'a>> {
-        pz::last_message(self.0, 601)
+        self.0.message(601)
     }
 
     /// `GramCollisionFtraceEvent gram_collision = 602`, one of `event`
     #[inline]
     pub fn gram_collision(&self) -> Option<crate::GramCollisionFtraceEventReader<'a>> {
-        pz::last_message(self.0, 602)
+        self.0.message(602)
     }
 
     /// `F2fsLockElapsedTimeFtraceEvent f2fs_lock_elapsed_time = 603`, one of `event`
     #[inline]
     pub fn f2fs_lock_elapsed_time(&self) -> Option<crate::F2fsLockElapsedTimeFtraceEventReader<'a>> {
-        pz::last_message(self.0, 603)
+        self.0.message(603)
     }
 
     /// `SchedGroupTrackerFtraceEvent sched_group_tracker = 604`, one of `event`
     #[inline]
     pub fn sched_group_tracker(&self) -> Option<crate::SchedGroupTrackerFtraceEventReader<'a>> {
-        pz::last_message(self.0, 604)
+        self.0.message(604)
     }
 
     /// `DpuDispFrameDoneTimeoutFtraceEvent dpu_disp_frame_done_timeout = 605`, one of `event`
     #[inline]
     pub fn dpu_disp_frame_done_timeout(&self) -> Option<crate::DpuDispFrameDoneTimeoutFtraceEventReader<'a>> {
-        pz::last_message(self.0, 605)
+        self.0.message(605)
     }
 
     /// `DpuDispFrameStartTimeoutFtraceEvent dpu_disp_frame_start_timeout = 606`, one of `event`
     #[inline]
     pub fn dpu_disp_frame_start_timeout(&self) -> Option<crate::DpuDispFrameStartTimeoutFtraceEventReader<'a>> {
-        pz::last_message(self.0, 606)
+        self.0.message(606)
     }
 
     /// `MmVmscanMemcgReclaimBeginFtraceEvent mm_vmscan_memcg_reclaim_begin = 607`, one of `event`
     #[inline]
     pub fn mm_vmscan_memcg_reclaim_begin(&self) -> Option<crate::MmVmscanMemcgReclaimBeginFtraceEventReader<'a>> {
-        pz::last_message(self.0, 607)
+        self.0.message(607)
     }
 
     /// `MmVmscanMemcgReclaimEndFtraceEvent mm_vmscan_memcg_reclaim_end = 608`, one of `event`
     #[inline]
     pub fn mm_vmscan_memcg_reclaim_end(&self) -> Option<crate::MmVmscanMemcgReclaimEndFtraceEventReader<'a>> {
-        pz::last_message(self.0, 608)
+        self.0.message(608)
     }
 
     /// `DpuDispFrameDoneMissingFtraceEvent dpu_disp_frame_done_missing = 609`, one of `event`
     #[inline]
     pub fn dpu_disp_frame_done_missing(&self) -> Option<crate::DpuDispFrameDoneMissingFtraceEventReader<'a>> {
-        pz::last_message(self.0, 609)
+        self.0.message(609)
     }
 
     /// `DpuDispFrameStartMissingFtraceEvent dpu_disp_frame_start_missing = 610`, one of `event`
     #[inline]
     pub fn dpu_disp_frame_start_missing(&self) -> Option<crate::DpuDispFrameStartMissingFtraceEventReader<'a>> {
-        pz::last_message(self.0, 610)
+        self.0.message(610)
     }
 
     /// `PanelSettingsFullFtraceEvent panel_settings_full = 611`, one of `event`
     #[inline]
     pub fn panel_settings_full(&self) -> Option<crate::PanelSettingsFullFtraceEventReader<'a>> {
-        pz::last_message(self.0, 611)
+        self.0.message(611)
     }
 
     /// `PanelSettingsLiteFtraceEvent panel_settings_lite = 612`, one of `event`
     #[inline]
     pub fn panel_settings_lite(&self) -> Option<crate::PanelSettingsLiteFtraceEventReader<'a>> {
-        pz::last_message(self.0, 612)
+        self.0.message(612)
     }
 
     /// `DpuDispDpuLineUnderrunFtraceEvent dpu_disp_dpu_line_underrun = 613`, one of `event`
     #[inline]
     pub fn dpu_disp_dpu_line_underrun(&self) -> Option<crate::DpuDispDpuLineUnderrunFtraceEventReader<'a>> {
-        pz::last_message(self.0, 613)
+        self.0.message(613)
     }
 
     /// `PsciDomainIdleExitFtraceEvent psci_domain_idle_exit = 614`, one of `event`
     #[inline]
     pub fn psci_domain_idle_exit(&self) -> Option<crate::PsciDomainIdleExitFtraceEventReader<'a>> {
-        pz::last_message(self.0, 614)
+        self.0.message(614)
     }
 
     /// `PsciDomainIdleEnterFtraceEvent psci_domain_idle_enter = 615`, one of `event`
     #[inline]
     pub fn psci_domain_idle_enter(&self) -> Option<crate::PsciDomainIdleEnterFtraceEventReader<'a>> {
-        pz::last_message(self.0, 615)
+        self.0.message(615)
     }
 
     /// `LongIrqFtraceEvent long_irq = 616`, one of `event`
     #[inline]
     pub fn long_irq(&self) -> Option<crate::LongIrqFtraceEventReader<'a>> {
-        pz::last_message(self.0, 616)
+        self.0.message(616)
     }
 
     /// `LongSoftirqFtraceEvent long_softirq = 617`, one of `event`
     #[inline]
     pub fn long_softirq(&self) -> Option<crate::LongSoftirqFtraceEventReader<'a>> {
-        pz::last_message(self.0, 617)
+        self.0.message(617)
+    }
+
+    /// The member of `oneof event` that counts, which is the one that comes last.
+    #[inline]
+    pub fn event(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[3, 4, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32,
+            33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59,
+            60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86,
+            87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110,
+            111, 112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126, 128, 129, 130, 131, 132,
+            133, 134, 135, 136, 137, 138, 139, 140, 141, 142, 143, 144, 145, 146, 147, 148, 149, 150, 151, 152, 153,
+            154, 155, 156, 157, 158, 159, 160, 161, 162, 163, 164, 165, 166, 167, 168, 169, 170, 171, 172, 173, 174,
+            175, 176, 177, 178, 179, 180, 181, 182, 183, 184, 185, 186, 187, 188, 189, 190, 191, 192, 193, 194, 195,
+            196, 197, 198, 199, 200, 201, 202, 203, 204, 205, 206, 207, 208, 209, 210, 211, 212, 213, 214, 215, 216,
+            217, 218, 219, 230, 231, 232, 233, 234, 235, 236, 237, 238, 239, 240, 241, 242, 243, 244, 245, 246, 247,
+            248, 249, 250, 251, 252, 253, 254, 255, 256, 257, 258, 259, 260, 261, 262, 263, 264, 265, 266, 267, 268,
+            269, 270, 271, 272, 273, 274, 275, 276, 277, 278, 279, 280, 281, 282, 283, 284, 285, 286, 287, 288, 289,
+            290, 291, 292, 293, 294, 295, 296, 297, 298, 299, 300, 301, 302, 303, 304, 305, 306, 307, 308, 309, 310,
+            311, 312, 313, 314, 315, 316, 317, 318, 319, 320, 321, 322, 323, 324, 325, 326, 327, 328, 329, 330, 331,
+            332, 333, 334, 335, 336, 337, 338, 339, 340, 341, 342, 343, 344, 345, 346, 347, 348, 349, 350, 351, 352,
+            353, 354, 355, 356, 357, 358, 359, 360, 361, 362, 363, 364, 365, 366, 367, 368, 369, 370, 371, 372, 373,
+            374, 375, 376, 377, 378, 379, 380, 381, 382, 383, 384, 385, 386, 387, 388, 389, 390, 391, 392, 393, 394,
+            395, 396, 397, 398, 399, 400, 401, 402, 403, 404, 405, 406, 407, 408, 409, 410, 411, 412, 413, 414, 415,
+            416, 417, 418, 419, 420, 421, 422, 423, 424, 425, 426, 427, 428, 429, 430, 431, 432, 433, 434, 435, 436,
+            437, 438, 439, 440, 441, 442, 443, 444, 445, 446, 447, 448, 449, 450, 451, 452, 453, 454, 455, 456, 457,
+            458, 460, 461, 462, 464, 465, 466, 467, 468, 469, 470, 471, 472, 473, 474, 475, 476, 477, 478, 479, 480,
+            481, 482, 483, 484, 485, 486, 487, 488, 489, 490, 491, 492, 493, 494, 495, 496, 497, 498, 499, 500, 501,
+            502, 503, 504, 505, 506, 507, 508, 509, 510, 511, 512, 513, 514, 515, 516, 517, 518, 519, 520, 521, 522,
+            523, 524, 525, 526, 527, 528, 529, 530, 531, 532, 533, 534, 535, 536, 537, 538, 539, 540, 541, 542, 543,
+            544, 545, 546, 547, 548, 549, 550, 551, 552, 553, 554, 555, 556, 557, 558, 559, 560, 561, 562, 563, 564,
+            565, 566, 567, 568, 569, 570, 571, 572, 573, 574, 575, 576, 577, 578, 579, 580, 581, 582, 583, 584, 585,
+            586, 587, 588, 589, 590, 591, 592, 593, 594, 595, 596, 597, 598, 599, 600, 601, 602, 603, 604, 605, 606,
+            607, 608, 609, 610, 611, 612, 613, 614, 615, 616, 617])
     }
 }
 

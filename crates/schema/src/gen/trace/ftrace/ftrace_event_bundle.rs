@@ -18,6 +18,8 @@ pz::message! {
     writer FtraceEventBundleWriter;
     /// The fields of an encoded `perfetto.protos.FtraceEventBundle`.
     reader FtraceEventBundleReader;
+    decoder FtraceEventBundleDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 512;
 }
 
 impl FtraceEventBundleWriter<'_> {
@@ -103,78 +105,78 @@ impl FtraceEventBundleWriter<'_> {
     }
 }
 
-impl<'a> FtraceEventBundleReader<'a> {
+impl<'a, I: pz::Lookup> FtraceEventBundleReader<'a, I> {
     /// `optional uint32 cpu = 1`
     #[inline]
     pub fn cpu(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `repeated FtraceEvent event = 2`
     #[cfg(feature = "ftrace")]
     #[inline]
     pub fn event(&self) -> pz::Messages<'a, crate::FtraceEventReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `optional bool lost_events = 3`
     #[inline]
     pub fn lost_events(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 
     /// `optional CompactSched compact_sched = 4`
     #[inline]
     pub fn compact_sched(&self) -> Option<ftrace_event_bundle::CompactSchedReader<'a>> {
-        pz::last_message(self.0, 4)
+        self.0.message(4)
     }
 
     /// `optional FtraceClock ftrace_clock = 5`
     #[inline]
     pub fn ftrace_clock(&self) -> Option<FtraceClock> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 5)
+        self.0.last::<pz::kind::Enum<_>>(5)
     }
 
     /// `optional int64 ftrace_timestamp = 6`
     #[inline]
     pub fn ftrace_timestamp(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 6)
+        self.0.last::<pz::kind::Int64>(6)
     }
 
     /// `optional int64 boot_timestamp = 7`
     #[inline]
     pub fn boot_timestamp(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 7)
+        self.0.last::<pz::kind::Int64>(7)
     }
 
     /// `repeated FtraceError error = 8`
     #[inline]
     pub fn error(&self) -> pz::Messages<'a, ftrace_event_bundle::FtraceErrorReader<'a>> {
-        pz::messages(self.0, 8)
+        self.0.messages(8)
     }
 
     /// `optional uint64 last_read_event_timestamp = 9`
     #[inline]
     pub fn last_read_event_timestamp(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 9)
+        self.0.last::<pz::kind::Uint64>(9)
     }
 
     /// `optional uint64 previous_bundle_end_timestamp = 10`
     #[inline]
     pub fn previous_bundle_end_timestamp(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 10)
+        self.0.last::<pz::kind::Uint64>(10)
     }
 
     /// `repeated GenericEventDescriptor generic_event_descriptors = 11`
     #[inline]
     pub fn generic_event_descriptors(&self) -> pz::Messages<'a, ftrace_event_bundle::GenericEventDescriptorReader<'a>> {
-        pz::messages(self.0, 11)
+        self.0.messages(11)
     }
 
     /// `optional bytes broken_abi_trace_page = 512`
     #[inline]
     pub fn broken_abi_trace_page(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 512)
+        self.0.last::<pz::kind::Bytes>(512)
     }
 }
 
@@ -204,6 +206,8 @@ pub mod ftrace_event_bundle {
         writer CompactSchedWriter;
         /// The fields of an encoded `perfetto.protos.FtraceEventBundle.CompactSched`.
         reader CompactSchedReader;
+        decoder CompactSchedDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12;
     }
 
     impl CompactSchedWriter<'_> {
@@ -292,77 +296,77 @@ pub mod ftrace_event_bundle {
         }
     }
 
-    impl<'a> CompactSchedReader<'a> {
+    impl<'a, I: pz::Lookup> CompactSchedReader<'a, I> {
         /// `repeated uint64 switch_timestamp = 1`
         #[inline]
         pub fn switch_timestamp(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-            pz::repeated::<pz::kind::Uint64>(self.0, 1)
+            self.0.repeated(1)
         }
 
         /// `repeated int64 switch_prev_state = 2`
         #[inline]
         pub fn switch_prev_state(&self) -> pz::Repeated<'a, pz::kind::Int64> {
-            pz::repeated::<pz::kind::Int64>(self.0, 2)
+            self.0.repeated(2)
         }
 
         /// `repeated int32 switch_next_pid = 3`
         #[inline]
         pub fn switch_next_pid(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-            pz::repeated::<pz::kind::Int32>(self.0, 3)
+            self.0.repeated(3)
         }
 
         /// `repeated int32 switch_next_prio = 4`
         #[inline]
         pub fn switch_next_prio(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-            pz::repeated::<pz::kind::Int32>(self.0, 4)
+            self.0.repeated(4)
         }
 
         /// `repeated string intern_table = 5`
         #[inline]
         pub fn intern_table(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-            pz::repeated::<pz::kind::Bytes>(self.0, 5)
+            self.0.repeated(5)
         }
 
         /// `repeated uint32 switch_next_comm_index = 6`
         #[inline]
         pub fn switch_next_comm_index(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-            pz::repeated::<pz::kind::Uint32>(self.0, 6)
+            self.0.repeated(6)
         }
 
         /// `repeated uint64 waking_timestamp = 7`
         #[inline]
         pub fn waking_timestamp(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-            pz::repeated::<pz::kind::Uint64>(self.0, 7)
+            self.0.repeated(7)
         }
 
         /// `repeated int32 waking_pid = 8`
         #[inline]
         pub fn waking_pid(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-            pz::repeated::<pz::kind::Int32>(self.0, 8)
+            self.0.repeated(8)
         }
 
         /// `repeated int32 waking_target_cpu = 9`
         #[inline]
         pub fn waking_target_cpu(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-            pz::repeated::<pz::kind::Int32>(self.0, 9)
+            self.0.repeated(9)
         }
 
         /// `repeated int32 waking_prio = 10`
         #[inline]
         pub fn waking_prio(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-            pz::repeated::<pz::kind::Int32>(self.0, 10)
+            self.0.repeated(10)
         }
 
         /// `repeated uint32 waking_comm_index = 11`
         #[inline]
         pub fn waking_comm_index(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-            pz::repeated::<pz::kind::Uint32>(self.0, 11)
+            self.0.repeated(11)
         }
 
         /// `repeated uint32 waking_common_flags = 12`
         #[inline]
         pub fn waking_common_flags(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-            pz::repeated::<pz::kind::Uint32>(self.0, 12)
+            self.0.repeated(12)
         }
     }
 
@@ -391,6 +395,8 @@ pub mod ftrace_event_bundle {
         writer FtraceErrorWriter;
         /// The fields of an encoded `perfetto.protos.FtraceEventBundle.FtraceError`.
         reader FtraceErrorReader;
+        decoder FtraceErrorDecoder;
+        fields 1, 2;
     }
 
     impl FtraceErrorWriter<'_> {
@@ -409,17 +415,17 @@ pub mod ftrace_event_bundle {
         }
     }
 
-    impl<'a> FtraceErrorReader<'a> {
+    impl<'a, I: pz::Lookup> FtraceErrorReader<'a, I> {
         /// `optional uint64 timestamp = 1`
         #[inline]
         pub fn timestamp(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional FtraceParseStatus status = 2`
         #[inline]
         pub fn status(&self) -> Option<crate::FtraceParseStatus> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 2)
+            self.0.last::<pz::kind::Enum<_>>(2)
         }
     }
 
@@ -438,6 +444,8 @@ pub mod ftrace_event_bundle {
         writer GenericEventDescriptorWriter;
         /// The fields of an encoded `perfetto.protos.FtraceEventBundle.GenericEventDescriptor`.
         reader GenericEventDescriptorReader;
+        decoder GenericEventDescriptorDecoder;
+        fields 1, 2, 3;
     }
 
     impl GenericEventDescriptorWriter<'_> {
@@ -463,23 +471,23 @@ pub mod ftrace_event_bundle {
         }
     }
 
-    impl<'a> GenericEventDescriptorReader<'a> {
+    impl<'a, I: pz::Lookup> GenericEventDescriptorReader<'a, I> {
         /// `optional int32 field_id = 1`
         #[inline]
         pub fn field_id(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 1)
+            self.0.last::<pz::kind::Int32>(1)
         }
 
         /// `optional bytes event_descriptor = 2`
         #[inline]
         pub fn event_descriptor(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `optional string group_name = 3`
         #[inline]
         pub fn group_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
         }
     }
 

@@ -31,6 +31,8 @@ pz::message! {
     writer FtraceCpuStatsWriter;
     /// The fields of an encoded `perfetto.protos.FtraceCpuStats`.
     reader FtraceCpuStatsReader;
+    decoder FtraceCpuStatsDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9;
 }
 
 impl FtraceCpuStatsWriter<'_> {
@@ -98,59 +100,59 @@ impl FtraceCpuStatsWriter<'_> {
     }
 }
 
-impl<'a> FtraceCpuStatsReader<'a> {
+impl<'a, I: pz::Lookup> FtraceCpuStatsReader<'a, I> {
     /// `optional uint64 cpu = 1`
     #[inline]
     pub fn cpu(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 entries = 2`
     #[inline]
     pub fn entries(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 overrun = 3`
     #[inline]
     pub fn overrun(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 commit_overrun = 4`
     #[inline]
     pub fn commit_overrun(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 bytes_read = 5`
     #[inline]
     pub fn bytes_read(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional double oldest_event_ts = 6`
     #[inline]
     pub fn oldest_event_ts(&self) -> Option<f64> {
-        pz::last::<pz::kind::Double>(self.0, 6)
+        self.0.last::<pz::kind::Double>(6)
     }
 
     /// `optional double now_ts = 7`
     #[inline]
     pub fn now_ts(&self) -> Option<f64> {
-        pz::last::<pz::kind::Double>(self.0, 7)
+        self.0.last::<pz::kind::Double>(7)
     }
 
     /// `optional uint64 dropped_events = 8`
     #[inline]
     pub fn dropped_events(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 
     /// `optional uint64 read_events = 9`
     #[inline]
     pub fn read_events(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 9)
+        self.0.last::<pz::kind::Uint64>(9)
     }
 }
 
@@ -176,6 +178,8 @@ pz::message! {
     writer FtraceKprobeStatsWriter;
     /// The fields of an encoded `perfetto.protos.FtraceKprobeStats`.
     reader FtraceKprobeStatsReader;
+    decoder FtraceKprobeStatsDecoder;
+    fields 1, 2;
 }
 
 impl FtraceKprobeStatsWriter<'_> {
@@ -194,17 +198,17 @@ impl FtraceKprobeStatsWriter<'_> {
     }
 }
 
-impl<'a> FtraceKprobeStatsReader<'a> {
+impl<'a, I: pz::Lookup> FtraceKprobeStatsReader<'a, I> {
     /// `optional int64 hits = 1`
     #[inline]
     pub fn hits(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 1)
+        self.0.last::<pz::kind::Int64>(1)
     }
 
     /// `optional int64 misses = 2`
     #[inline]
     pub fn misses(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 }
 
@@ -223,6 +227,8 @@ pz::message! {
     writer FtraceStatsWriter;
     /// The fields of an encoded `perfetto.protos.FtraceStats`.
     reader FtraceStatsReader;
+    decoder FtraceStatsDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13;
 }
 
 impl FtraceStatsWriter<'_> {
@@ -316,83 +322,83 @@ impl FtraceStatsWriter<'_> {
     }
 }
 
-impl<'a> FtraceStatsReader<'a> {
+impl<'a, I: pz::Lookup> FtraceStatsReader<'a, I> {
     /// `optional Phase phase = 1`
     #[inline]
     pub fn phase(&self) -> Option<ftrace_stats::Phase> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `repeated FtraceCpuStats cpu_stats = 2`
     #[inline]
     pub fn cpu_stats(&self) -> pz::Messages<'a, FtraceCpuStatsReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `optional uint32 kernel_symbols_parsed = 3`
     #[inline]
     pub fn kernel_symbols_parsed(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 kernel_symbols_mem_kb = 4`
     #[inline]
     pub fn kernel_symbols_mem_kb(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional string atrace_errors = 5`
     #[inline]
     pub fn atrace_errors(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 
     /// `repeated string unknown_ftrace_events = 6`
     #[inline]
     pub fn unknown_ftrace_events(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 6)
+        self.0.repeated(6)
     }
 
     /// `repeated string failed_ftrace_events = 7`
     #[inline]
     pub fn failed_ftrace_events(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 7)
+        self.0.repeated(7)
     }
 
     /// `optional bool preserve_ftrace_buffer = 8`
     #[inline]
     pub fn preserve_ftrace_buffer(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 8)
+        self.0.last::<pz::kind::Bool>(8)
     }
 
     /// `repeated FtraceParseStatus ftrace_parse_errors = 9`
     #[inline]
     pub fn ftrace_parse_errors(&self) -> pz::Repeated<'a, pz::kind::Enum<FtraceParseStatus>> {
-        pz::repeated::<pz::kind::Enum<_>>(self.0, 9)
+        self.0.repeated(9)
     }
 
     /// `optional FtraceKprobeStats kprobe_stats = 10`
     #[inline]
     pub fn kprobe_stats(&self) -> Option<FtraceKprobeStatsReader<'a>> {
-        pz::last_message(self.0, 10)
+        self.0.message(10)
     }
 
     /// `optional uint32 cpu_buffer_size_pages = 11`
     #[inline]
     pub fn cpu_buffer_size_pages(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional uint32 cached_cpu_buffer_size_pages = 12`
     #[inline]
     pub fn cached_cpu_buffer_size_pages(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 12)
+        self.0.last::<pz::kind::Uint32>(12)
     }
 
     /// `optional string exclusive_feature_error = 13`
     #[inline]
     pub fn exclusive_feature_error(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 13)
+        self.0.last::<pz::kind::Bytes>(13)
     }
 }
 

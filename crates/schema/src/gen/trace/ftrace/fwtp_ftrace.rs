@@ -7,6 +7,8 @@ pz::message! {
     writer FwtpPerfettoCounterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.FwtpPerfettoCounterFtraceEvent`.
     reader FwtpPerfettoCounterFtraceEventReader;
+    decoder FwtpPerfettoCounterFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl FwtpPerfettoCounterFtraceEventWriter<'_> {
@@ -46,35 +48,35 @@ impl FwtpPerfettoCounterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> FwtpPerfettoCounterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> FwtpPerfettoCounterFtraceEventReader<'a, I> {
     /// `optional uint64 timestamp = 1`
     #[inline]
     pub fn timestamp(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 track_id = 2`
     #[inline]
     pub fn track_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional string category = 3`
     #[inline]
     pub fn category(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional string name = 4`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional uint32 value = 5`
     #[inline]
     pub fn value(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -96,6 +98,8 @@ pz::message! {
     writer FwtpPerfettoSliceFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.FwtpPerfettoSliceFtraceEvent`.
     reader FwtpPerfettoSliceFtraceEventReader;
+    decoder FwtpPerfettoSliceFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl FwtpPerfettoSliceFtraceEventWriter<'_> {
@@ -135,35 +139,35 @@ impl FwtpPerfettoSliceFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> FwtpPerfettoSliceFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> FwtpPerfettoSliceFtraceEventReader<'a, I> {
     /// `optional uint64 timestamp = 1`
     #[inline]
     pub fn timestamp(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 track_id = 2`
     #[inline]
     pub fn track_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional string category = 3`
     #[inline]
     pub fn category(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional string name = 4`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional uint32 begin = 5`
     #[inline]
     pub fn begin(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 

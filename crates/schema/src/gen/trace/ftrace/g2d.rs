@@ -7,6 +7,8 @@ pz::message! {
     writer G2dTracingMarkWriteFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.G2dTracingMarkWriteFtraceEvent`.
     reader G2dTracingMarkWriteFtraceEventReader;
+    decoder G2dTracingMarkWriteFtraceEventDecoder;
+    fields 1, 4, 5, 6;
 }
 
 impl G2dTracingMarkWriteFtraceEventWriter<'_> {
@@ -39,29 +41,29 @@ impl G2dTracingMarkWriteFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> G2dTracingMarkWriteFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> G2dTracingMarkWriteFtraceEventReader<'a, I> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional string name = 4`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional uint32 type = 5`
     #[inline]
     pub fn r#type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional int32 value = 6`
     #[inline]
     pub fn value(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer GenericFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.GenericFtraceEvent`.
     reader GenericFtraceEventReader;
+    decoder GenericFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl GenericFtraceEventWriter<'_> {
@@ -24,17 +26,17 @@ impl GenericFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> GenericFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> GenericFtraceEventReader<'a, I> {
     /// `optional string event_name = 1`
     #[inline]
     pub fn event_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `repeated Field field = 2`
     #[inline]
     pub fn field(&self) -> pz::Messages<'a, generic_ftrace_event::FieldReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 }
 
@@ -47,6 +49,8 @@ pub mod generic_ftrace_event {
         writer FieldWriter;
         /// The fields of an encoded `perfetto.protos.GenericFtraceEvent.Field`.
         reader FieldReader;
+        decoder FieldDecoder;
+        fields 1, 3, 4, 5;
     }
 
     impl FieldWriter<'_> {
@@ -79,29 +83,35 @@ pub mod generic_ftrace_event {
         }
     }
 
-    impl<'a> FieldReader<'a> {
+    impl<'a, I: pz::Lookup> FieldReader<'a, I> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `string str_value = 3`, one of `value`
         #[inline]
         pub fn str_value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
         }
 
         /// `int64 int_value = 4`, one of `value`
         #[inline]
         pub fn int_value(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 4)
+            self.0.last::<pz::kind::Int64>(4)
         }
 
         /// `uint64 uint_value = 5`, one of `value`
         #[inline]
         pub fn uint_value(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 5)
+            self.0.last::<pz::kind::Uint64>(5)
+        }
+
+        /// The member of `oneof value` that counts, which is the one that comes last.
+        #[inline]
+        pub fn value(&self) -> Option<pz::Field<'a>> {
+            self.0.last_of(&[3, 4, 5])
         }
     }
 
@@ -127,6 +137,8 @@ pz::message! {
     writer KprobeEventWriter;
     /// The fields of an encoded `perfetto.protos.KprobeEvent`.
     reader KprobeEventReader;
+    decoder KprobeEventDecoder;
+    fields 1, 2;
 }
 
 impl KprobeEventWriter<'_> {
@@ -145,17 +157,17 @@ impl KprobeEventWriter<'_> {
     }
 }
 
-impl<'a> KprobeEventReader<'a> {
+impl<'a, I: pz::Lookup> KprobeEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional KprobeType type = 2`
     #[inline]
     pub fn r#type(&self) -> Option<kprobe_event::KprobeType> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 2)
+        self.0.last::<pz::kind::Enum<_>>(2)
     }
 }
 

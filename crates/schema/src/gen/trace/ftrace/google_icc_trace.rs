@@ -7,6 +7,8 @@ pz::message! {
     writer GoogleIccEventFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.GoogleIccEventFtraceEvent`.
     reader GoogleIccEventFtraceEventReader;
+    decoder GoogleIccEventFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl GoogleIccEventFtraceEventWriter<'_> {
@@ -25,17 +27,17 @@ impl GoogleIccEventFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> GoogleIccEventFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> GoogleIccEventFtraceEventReader<'a, I> {
     /// `optional string event = 1`
     #[inline]
     pub fn event(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 timestamp = 2`
     #[inline]
     pub fn timestamp(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 

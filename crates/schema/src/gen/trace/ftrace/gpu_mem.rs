@@ -7,6 +7,8 @@ pz::message! {
     writer GpuMemTotalFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.GpuMemTotalFtraceEvent`.
     reader GpuMemTotalFtraceEventReader;
+    decoder GpuMemTotalFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl GpuMemTotalFtraceEventWriter<'_> {
@@ -32,23 +34,23 @@ impl GpuMemTotalFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> GpuMemTotalFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> GpuMemTotalFtraceEventReader<'a, I> {
     /// `optional uint32 gpu_id = 1`
     #[inline]
     pub fn gpu_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 pid = 2`
     #[inline]
     pub fn pid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 size = 3`
     #[inline]
     pub fn size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 

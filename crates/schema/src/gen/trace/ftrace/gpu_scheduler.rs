@@ -7,6 +7,8 @@ pz::message! {
     writer DrmSchedJobFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DrmSchedJobFtraceEvent`.
     reader DrmSchedJobFtraceEventReader;
+    decoder DrmSchedJobFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl DrmSchedJobFtraceEventWriter<'_> {
@@ -53,41 +55,41 @@ impl DrmSchedJobFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DrmSchedJobFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DrmSchedJobFtraceEventReader<'a, I> {
     /// `optional uint64 entity = 1`
     #[inline]
     pub fn entity(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 fence = 2`
     #[inline]
     pub fn fence(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 hw_job_count = 3`
     #[inline]
     pub fn hw_job_count(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint64 id = 4`
     #[inline]
     pub fn id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 job_count = 5`
     #[inline]
     pub fn job_count(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional string name = 6`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 }
 
@@ -110,6 +112,8 @@ pz::message! {
     writer DrmRunJobFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DrmRunJobFtraceEvent`.
     reader DrmRunJobFtraceEventReader;
+    decoder DrmRunJobFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl DrmRunJobFtraceEventWriter<'_> {
@@ -156,41 +160,41 @@ impl DrmRunJobFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DrmRunJobFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DrmRunJobFtraceEventReader<'a, I> {
     /// `optional uint64 entity = 1`
     #[inline]
     pub fn entity(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 fence = 2`
     #[inline]
     pub fn fence(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 hw_job_count = 3`
     #[inline]
     pub fn hw_job_count(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint64 id = 4`
     #[inline]
     pub fn id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 job_count = 5`
     #[inline]
     pub fn job_count(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional string name = 6`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 }
 
@@ -213,6 +217,8 @@ pz::message! {
     writer DrmSchedProcessJobFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DrmSchedProcessJobFtraceEvent`.
     reader DrmSchedProcessJobFtraceEventReader;
+    decoder DrmSchedProcessJobFtraceEventDecoder;
+    fields 1;
 }
 
 impl DrmSchedProcessJobFtraceEventWriter<'_> {
@@ -224,11 +230,11 @@ impl DrmSchedProcessJobFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DrmSchedProcessJobFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DrmSchedProcessJobFtraceEventReader<'a, I> {
     /// `optional uint64 fence = 1`
     #[inline]
     pub fn fence(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 }
 
@@ -246,6 +252,8 @@ pz::message! {
     writer DrmSchedJobAddDepFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DrmSchedJobAddDepFtraceEvent`.
     reader DrmSchedJobAddDepFtraceEventReader;
+    decoder DrmSchedJobAddDepFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl DrmSchedJobAddDepFtraceEventWriter<'_> {
@@ -278,29 +286,29 @@ impl DrmSchedJobAddDepFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DrmSchedJobAddDepFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DrmSchedJobAddDepFtraceEventReader<'a, I> {
     /// `optional uint64 fence_context = 1`
     #[inline]
     pub fn fence_context(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 fence_seqno = 2`
     #[inline]
     pub fn fence_seqno(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 ctx = 3`
     #[inline]
     pub fn ctx(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 seqno = 4`
     #[inline]
     pub fn seqno(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -321,6 +329,8 @@ pz::message! {
     writer DrmSchedJobDoneFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DrmSchedJobDoneFtraceEvent`.
     reader DrmSchedJobDoneFtraceEventReader;
+    decoder DrmSchedJobDoneFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl DrmSchedJobDoneFtraceEventWriter<'_> {
@@ -339,17 +349,17 @@ impl DrmSchedJobDoneFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DrmSchedJobDoneFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DrmSchedJobDoneFtraceEventReader<'a, I> {
     /// `optional uint64 fence_context = 1`
     #[inline]
     pub fn fence_context(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 fence_seqno = 2`
     #[inline]
     pub fn fence_seqno(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -368,6 +378,8 @@ pz::message! {
     writer DrmSchedJobQueueFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DrmSchedJobQueueFtraceEvent`.
     reader DrmSchedJobQueueFtraceEventReader;
+    decoder DrmSchedJobQueueFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl DrmSchedJobQueueFtraceEventWriter<'_> {
@@ -421,47 +433,47 @@ impl DrmSchedJobQueueFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DrmSchedJobQueueFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DrmSchedJobQueueFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint32 job_count = 2`
     #[inline]
     pub fn job_count(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 hw_job_count = 3`
     #[inline]
     pub fn hw_job_count(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional string dev = 4`
     #[inline]
     pub fn dev(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional uint64 fence_context = 5`
     #[inline]
     pub fn fence_context(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint64 fence_seqno = 6`
     #[inline]
     pub fn fence_seqno(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional uint64 client_id = 7`
     #[inline]
     pub fn client_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 }
 
@@ -485,6 +497,8 @@ pz::message! {
     writer DrmSchedJobRunFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DrmSchedJobRunFtraceEvent`.
     reader DrmSchedJobRunFtraceEventReader;
+    decoder DrmSchedJobRunFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl DrmSchedJobRunFtraceEventWriter<'_> {
@@ -538,47 +552,47 @@ impl DrmSchedJobRunFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DrmSchedJobRunFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DrmSchedJobRunFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint32 job_count = 2`
     #[inline]
     pub fn job_count(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 hw_job_count = 3`
     #[inline]
     pub fn hw_job_count(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional string dev = 4`
     #[inline]
     pub fn dev(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional uint64 fence_context = 5`
     #[inline]
     pub fn fence_context(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint64 fence_seqno = 6`
     #[inline]
     pub fn fence_seqno(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional uint64 client_id = 7`
     #[inline]
     pub fn client_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 }
 
@@ -602,6 +616,8 @@ pz::message! {
     writer DrmSchedJobUnschedulableFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DrmSchedJobUnschedulableFtraceEvent`.
     reader DrmSchedJobUnschedulableFtraceEventReader;
+    decoder DrmSchedJobUnschedulableFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl DrmSchedJobUnschedulableFtraceEventWriter<'_> {
@@ -634,29 +650,29 @@ impl DrmSchedJobUnschedulableFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DrmSchedJobUnschedulableFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DrmSchedJobUnschedulableFtraceEventReader<'a, I> {
     /// `optional uint64 fence_context = 1`
     #[inline]
     pub fn fence_context(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 fence_seqno = 2`
     #[inline]
     pub fn fence_seqno(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 ctx = 3`
     #[inline]
     pub fn ctx(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 seqno = 4`
     #[inline]
     pub fn seqno(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 

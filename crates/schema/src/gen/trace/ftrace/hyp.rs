@@ -7,6 +7,8 @@ pz::message! {
     writer HypEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.HypEnterFtraceEvent`.
     reader HypEnterFtraceEventReader;
+    decoder HypEnterFtraceEventDecoder;
+    fields;
 }
 
 pz::message! {
@@ -14,6 +16,8 @@ pz::message! {
     writer HypExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.HypExitFtraceEvent`.
     reader HypExitFtraceEventReader;
+    decoder HypExitFtraceEventDecoder;
+    fields;
 }
 
 pz::message! {
@@ -21,6 +25,8 @@ pz::message! {
     writer HostHcallFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.HostHcallFtraceEvent`.
     reader HostHcallFtraceEventReader;
+    decoder HostHcallFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl HostHcallFtraceEventWriter<'_> {
@@ -39,17 +45,17 @@ impl HostHcallFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> HostHcallFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> HostHcallFtraceEventReader<'a, I> {
     /// `optional uint32 id = 1`
     #[inline]
     pub fn id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 invalid = 2`
     #[inline]
     pub fn invalid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -68,6 +74,8 @@ pz::message! {
     writer HostSmcFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.HostSmcFtraceEvent`.
     reader HostSmcFtraceEventReader;
+    decoder HostSmcFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl HostSmcFtraceEventWriter<'_> {
@@ -86,17 +94,17 @@ impl HostSmcFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> HostSmcFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> HostSmcFtraceEventReader<'a, I> {
     /// `optional uint64 id = 1`
     #[inline]
     pub fn id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 forwarded = 2`
     #[inline]
     pub fn forwarded(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -115,6 +123,8 @@ pz::message! {
     writer HostMemAbortFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.HostMemAbortFtraceEvent`.
     reader HostMemAbortFtraceEventReader;
+    decoder HostMemAbortFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl HostMemAbortFtraceEventWriter<'_> {
@@ -133,17 +143,17 @@ impl HostMemAbortFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> HostMemAbortFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> HostMemAbortFtraceEventReader<'a, I> {
     /// `optional uint64 esr = 1`
     #[inline]
     pub fn esr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 addr = 2`
     #[inline]
     pub fn addr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -162,6 +172,8 @@ pz::message! {
     writer HostFfaCallFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.HostFfaCallFtraceEvent`.
     reader HostFfaCallFtraceEventReader;
+    decoder HostFfaCallFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl HostFfaCallFtraceEventWriter<'_> {
@@ -215,47 +227,47 @@ impl HostFfaCallFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> HostFfaCallFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> HostFfaCallFtraceEventReader<'a, I> {
     /// `optional uint64 func_id = 1`
     #[inline]
     pub fn func_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 res_a1 = 2`
     #[inline]
     pub fn res_a1(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 res_a2 = 3`
     #[inline]
     pub fn res_a2(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 res_a3 = 4`
     #[inline]
     pub fn res_a3(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 res_a4 = 5`
     #[inline]
     pub fn res_a4(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional int32 handled = 6`
     #[inline]
     pub fn handled(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional int32 err = 7`
     #[inline]
     pub fn err(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 }
 
@@ -279,6 +291,8 @@ pz::message! {
     writer IommuIdmapFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IommuIdmapFtraceEvent`.
     reader IommuIdmapFtraceEventReader;
+    decoder IommuIdmapFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl IommuIdmapFtraceEventWriter<'_> {
@@ -304,23 +318,23 @@ impl IommuIdmapFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IommuIdmapFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IommuIdmapFtraceEventReader<'a, I> {
     /// `optional uint64 from = 1`
     #[inline]
     pub fn from_(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 to = 2`
     #[inline]
     pub fn to(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 prot = 3`
     #[inline]
     pub fn prot(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -340,6 +354,8 @@ pz::message! {
     writer PsciMemProtectFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.PsciMemProtectFtraceEvent`.
     reader PsciMemProtectFtraceEventReader;
+    decoder PsciMemProtectFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl PsciMemProtectFtraceEventWriter<'_> {
@@ -358,17 +374,17 @@ impl PsciMemProtectFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> PsciMemProtectFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> PsciMemProtectFtraceEventReader<'a, I> {
     /// `optional uint64 count = 1`
     #[inline]
     pub fn count(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 was = 2`
     #[inline]
     pub fn was(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 

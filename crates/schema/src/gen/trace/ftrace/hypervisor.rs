@@ -7,6 +7,8 @@ pz::message! {
     writer HypervisorHostHcallFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.HypervisorHostHcallFtraceEvent`.
     reader HypervisorHostHcallFtraceEventReader;
+    decoder HypervisorHostHcallFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl HypervisorHostHcallFtraceEventWriter<'_> {
@@ -25,17 +27,17 @@ impl HypervisorHostHcallFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> HypervisorHostHcallFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> HypervisorHostHcallFtraceEventReader<'a, I> {
     /// `optional uint32 id = 1`
     #[inline]
     pub fn id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 invalid = 2`
     #[inline]
     pub fn invalid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -54,6 +56,8 @@ pz::message! {
     writer HypervisorHostSmcFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.HypervisorHostSmcFtraceEvent`.
     reader HypervisorHostSmcFtraceEventReader;
+    decoder HypervisorHostSmcFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl HypervisorHostSmcFtraceEventWriter<'_> {
@@ -72,17 +76,17 @@ impl HypervisorHostSmcFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> HypervisorHostSmcFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> HypervisorHostSmcFtraceEventReader<'a, I> {
     /// `optional uint64 id = 1`
     #[inline]
     pub fn id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 forwarded = 2`
     #[inline]
     pub fn forwarded(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -101,6 +105,8 @@ pz::message! {
     writer HypervisorHypExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.HypervisorHypExitFtraceEvent`.
     reader HypervisorHypExitFtraceEventReader;
+    decoder HypervisorHypExitFtraceEventDecoder;
+    fields;
 }
 
 pz::message! {
@@ -108,6 +114,8 @@ pz::message! {
     writer HypervisorIommuIdmapFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.HypervisorIommuIdmapFtraceEvent`.
     reader HypervisorIommuIdmapFtraceEventReader;
+    decoder HypervisorIommuIdmapFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl HypervisorIommuIdmapFtraceEventWriter<'_> {
@@ -133,23 +141,23 @@ impl HypervisorIommuIdmapFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> HypervisorIommuIdmapFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> HypervisorIommuIdmapFtraceEventReader<'a, I> {
     /// `optional uint64 from = 1`
     #[inline]
     pub fn from_(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 to = 2`
     #[inline]
     pub fn to(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 prot = 3`
     #[inline]
     pub fn prot(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -169,6 +177,8 @@ pz::message! {
     writer HypervisorPsciMemProtectFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.HypervisorPsciMemProtectFtraceEvent`.
     reader HypervisorPsciMemProtectFtraceEventReader;
+    decoder HypervisorPsciMemProtectFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl HypervisorPsciMemProtectFtraceEventWriter<'_> {
@@ -187,17 +197,17 @@ impl HypervisorPsciMemProtectFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> HypervisorPsciMemProtectFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> HypervisorPsciMemProtectFtraceEventReader<'a, I> {
     /// `optional uint64 count = 1`
     #[inline]
     pub fn count(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 was = 2`
     #[inline]
     pub fn was(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -216,6 +226,8 @@ pz::message! {
     writer HypervisorHostMemAbortFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.HypervisorHostMemAbortFtraceEvent`.
     reader HypervisorHostMemAbortFtraceEventReader;
+    decoder HypervisorHostMemAbortFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl HypervisorHostMemAbortFtraceEventWriter<'_> {
@@ -234,17 +246,17 @@ impl HypervisorHostMemAbortFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> HypervisorHostMemAbortFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> HypervisorHostMemAbortFtraceEventReader<'a, I> {
     /// `optional uint64 esr = 1`
     #[inline]
     pub fn esr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 addr = 2`
     #[inline]
     pub fn addr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -263,6 +275,8 @@ pz::message! {
     writer HypervisorHypEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.HypervisorHypEnterFtraceEvent`.
     reader HypervisorHypEnterFtraceEventReader;
+    decoder HypervisorHypEnterFtraceEventDecoder;
+    fields;
 }
 
 pz::message! {
@@ -270,6 +284,8 @@ pz::message! {
     writer HypervisorIommuIdmapCompleteFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.HypervisorIommuIdmapCompleteFtraceEvent`.
     reader HypervisorIommuIdmapCompleteFtraceEventReader;
+    decoder HypervisorIommuIdmapCompleteFtraceEventDecoder;
+    fields 1;
 }
 
 impl HypervisorIommuIdmapCompleteFtraceEventWriter<'_> {
@@ -281,11 +297,11 @@ impl HypervisorIommuIdmapCompleteFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> HypervisorIommuIdmapCompleteFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> HypervisorIommuIdmapCompleteFtraceEventReader<'a, I> {
     /// `optional uint32 map = 1`
     #[inline]
     pub fn map(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 
@@ -303,6 +319,8 @@ pz::message! {
     writer HypervisorVcpuIllegalTrapFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.HypervisorVcpuIllegalTrapFtraceEvent`.
     reader HypervisorVcpuIllegalTrapFtraceEventReader;
+    decoder HypervisorVcpuIllegalTrapFtraceEventDecoder;
+    fields 1;
 }
 
 impl HypervisorVcpuIllegalTrapFtraceEventWriter<'_> {
@@ -314,11 +332,11 @@ impl HypervisorVcpuIllegalTrapFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> HypervisorVcpuIllegalTrapFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> HypervisorVcpuIllegalTrapFtraceEventReader<'a, I> {
     /// `optional uint64 esr = 1`
     #[inline]
     pub fn esr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 }
 

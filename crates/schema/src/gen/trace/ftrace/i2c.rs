@@ -7,6 +7,8 @@ pz::message! {
     writer I2cReadFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.I2cReadFtraceEvent`.
     reader I2cReadFtraceEventReader;
+    decoder I2cReadFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl I2cReadFtraceEventWriter<'_> {
@@ -46,35 +48,35 @@ impl I2cReadFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> I2cReadFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> I2cReadFtraceEventReader<'a, I> {
     /// `optional int32 adapter_nr = 1`
     #[inline]
     pub fn adapter_nr(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 msg_nr = 2`
     #[inline]
     pub fn msg_nr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 addr = 3`
     #[inline]
     pub fn addr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 flags = 4`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 len = 5`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -96,6 +98,8 @@ pz::message! {
     writer I2cWriteFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.I2cWriteFtraceEvent`.
     reader I2cWriteFtraceEventReader;
+    decoder I2cWriteFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 7;
 }
 
 impl I2cWriteFtraceEventWriter<'_> {
@@ -142,41 +146,41 @@ impl I2cWriteFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> I2cWriteFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> I2cWriteFtraceEventReader<'a, I> {
     /// `optional int32 adapter_nr = 1`
     #[inline]
     pub fn adapter_nr(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 msg_nr = 2`
     #[inline]
     pub fn msg_nr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 addr = 3`
     #[inline]
     pub fn addr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 flags = 4`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 len = 5`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional bytes buf = 7`
     #[inline]
     pub fn buf(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 }
 
@@ -199,6 +203,8 @@ pz::message! {
     writer I2cResultFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.I2cResultFtraceEvent`.
     reader I2cResultFtraceEventReader;
+    decoder I2cResultFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl I2cResultFtraceEventWriter<'_> {
@@ -224,23 +230,23 @@ impl I2cResultFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> I2cResultFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> I2cResultFtraceEventReader<'a, I> {
     /// `optional int32 adapter_nr = 1`
     #[inline]
     pub fn adapter_nr(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 nr_msgs = 2`
     #[inline]
     pub fn nr_msgs(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 ret = 3`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -260,6 +266,8 @@ pz::message! {
     writer I2cReplyFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.I2cReplyFtraceEvent`.
     reader I2cReplyFtraceEventReader;
+    decoder I2cReplyFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 7;
 }
 
 impl I2cReplyFtraceEventWriter<'_> {
@@ -306,41 +314,41 @@ impl I2cReplyFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> I2cReplyFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> I2cReplyFtraceEventReader<'a, I> {
     /// `optional int32 adapter_nr = 1`
     #[inline]
     pub fn adapter_nr(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 msg_nr = 2`
     #[inline]
     pub fn msg_nr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 addr = 3`
     #[inline]
     pub fn addr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 flags = 4`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 len = 5`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional bytes buf = 7`
     #[inline]
     pub fn buf(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 }
 
@@ -363,6 +371,8 @@ pz::message! {
     writer SmbusReadFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SmbusReadFtraceEvent`.
     reader SmbusReadFtraceEventReader;
+    decoder SmbusReadFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl SmbusReadFtraceEventWriter<'_> {
@@ -402,35 +412,35 @@ impl SmbusReadFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SmbusReadFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SmbusReadFtraceEventReader<'a, I> {
     /// `optional int32 adapter_nr = 1`
     #[inline]
     pub fn adapter_nr(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 flags = 2`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 addr = 3`
     #[inline]
     pub fn addr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 command = 4`
     #[inline]
     pub fn command(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 protocol = 5`
     #[inline]
     pub fn protocol(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -452,6 +462,8 @@ pz::message! {
     writer SmbusWriteFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SmbusWriteFtraceEvent`.
     reader SmbusWriteFtraceEventReader;
+    decoder SmbusWriteFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl SmbusWriteFtraceEventWriter<'_> {
@@ -498,41 +510,41 @@ impl SmbusWriteFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SmbusWriteFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SmbusWriteFtraceEventReader<'a, I> {
     /// `optional int32 adapter_nr = 1`
     #[inline]
     pub fn adapter_nr(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 addr = 2`
     #[inline]
     pub fn addr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 flags = 3`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 command = 4`
     #[inline]
     pub fn command(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 len = 5`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 protocol = 6`
     #[inline]
     pub fn protocol(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 }
 
@@ -555,6 +567,8 @@ pz::message! {
     writer SmbusResultFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SmbusResultFtraceEvent`.
     reader SmbusResultFtraceEventReader;
+    decoder SmbusResultFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl SmbusResultFtraceEventWriter<'_> {
@@ -608,47 +622,47 @@ impl SmbusResultFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SmbusResultFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SmbusResultFtraceEventReader<'a, I> {
     /// `optional int32 adapter_nr = 1`
     #[inline]
     pub fn adapter_nr(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 addr = 2`
     #[inline]
     pub fn addr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 flags = 3`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 read_write = 4`
     #[inline]
     pub fn read_write(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 command = 5`
     #[inline]
     pub fn command(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional int32 res = 6`
     #[inline]
     pub fn res(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional uint32 protocol = 7`
     #[inline]
     pub fn protocol(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 }
 
@@ -672,6 +686,8 @@ pz::message! {
     writer SmbusReplyFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SmbusReplyFtraceEvent`.
     reader SmbusReplyFtraceEventReader;
+    decoder SmbusReplyFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl SmbusReplyFtraceEventWriter<'_> {
@@ -718,41 +734,41 @@ impl SmbusReplyFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SmbusReplyFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SmbusReplyFtraceEventReader<'a, I> {
     /// `optional int32 adapter_nr = 1`
     #[inline]
     pub fn adapter_nr(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 addr = 2`
     #[inline]
     pub fn addr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 flags = 3`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 command = 4`
     #[inline]
     pub fn command(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 len = 5`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 protocol = 6`
     #[inline]
     pub fn protocol(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 }
 

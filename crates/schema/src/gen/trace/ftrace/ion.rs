@@ -7,6 +7,8 @@ pz::message! {
     writer IonStatFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IonStatFtraceEvent`.
     reader IonStatFtraceEventReader;
+    decoder IonStatFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl IonStatFtraceEventWriter<'_> {
@@ -32,23 +34,23 @@ impl IonStatFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IonStatFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IonStatFtraceEventReader<'a, I> {
     /// `optional uint32 buffer_id = 1`
     #[inline]
     pub fn buffer_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional int64 len = 2`
     #[inline]
     pub fn len(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 
     /// `optional uint64 total_allocated = 3`
     #[inline]
     pub fn total_allocated(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer IpiEntryFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IpiEntryFtraceEvent`.
     reader IpiEntryFtraceEventReader;
+    decoder IpiEntryFtraceEventDecoder;
+    fields 1;
 }
 
 impl IpiEntryFtraceEventWriter<'_> {
@@ -18,11 +20,11 @@ impl IpiEntryFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IpiEntryFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IpiEntryFtraceEventReader<'a, I> {
     /// `optional string reason = 1`
     #[inline]
     pub fn reason(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 
@@ -40,6 +42,8 @@ pz::message! {
     writer IpiExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IpiExitFtraceEvent`.
     reader IpiExitFtraceEventReader;
+    decoder IpiExitFtraceEventDecoder;
+    fields 1;
 }
 
 impl IpiExitFtraceEventWriter<'_> {
@@ -51,11 +55,11 @@ impl IpiExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IpiExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IpiExitFtraceEventReader<'a, I> {
     /// `optional string reason = 1`
     #[inline]
     pub fn reason(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 
@@ -73,6 +77,8 @@ pz::message! {
     writer IpiRaiseFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IpiRaiseFtraceEvent`.
     reader IpiRaiseFtraceEventReader;
+    decoder IpiRaiseFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl IpiRaiseFtraceEventWriter<'_> {
@@ -91,17 +97,17 @@ impl IpiRaiseFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IpiRaiseFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IpiRaiseFtraceEventReader<'a, I> {
     /// `optional uint32 target_cpus = 1`
     #[inline]
     pub fn target_cpus(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional string reason = 2`
     #[inline]
     pub fn reason(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 

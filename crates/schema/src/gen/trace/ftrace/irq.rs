@@ -7,6 +7,8 @@ pz::message! {
     writer SoftirqEntryFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SoftirqEntryFtraceEvent`.
     reader SoftirqEntryFtraceEventReader;
+    decoder SoftirqEntryFtraceEventDecoder;
+    fields 1;
 }
 
 impl SoftirqEntryFtraceEventWriter<'_> {
@@ -18,11 +20,11 @@ impl SoftirqEntryFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SoftirqEntryFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SoftirqEntryFtraceEventReader<'a, I> {
     /// `optional uint32 vec = 1`
     #[inline]
     pub fn vec(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 
@@ -40,6 +42,8 @@ pz::message! {
     writer SoftirqExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SoftirqExitFtraceEvent`.
     reader SoftirqExitFtraceEventReader;
+    decoder SoftirqExitFtraceEventDecoder;
+    fields 1;
 }
 
 impl SoftirqExitFtraceEventWriter<'_> {
@@ -51,11 +55,11 @@ impl SoftirqExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SoftirqExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SoftirqExitFtraceEventReader<'a, I> {
     /// `optional uint32 vec = 1`
     #[inline]
     pub fn vec(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 
@@ -73,6 +77,8 @@ pz::message! {
     writer SoftirqRaiseFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SoftirqRaiseFtraceEvent`.
     reader SoftirqRaiseFtraceEventReader;
+    decoder SoftirqRaiseFtraceEventDecoder;
+    fields 1;
 }
 
 impl SoftirqRaiseFtraceEventWriter<'_> {
@@ -84,11 +90,11 @@ impl SoftirqRaiseFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SoftirqRaiseFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SoftirqRaiseFtraceEventReader<'a, I> {
     /// `optional uint32 vec = 1`
     #[inline]
     pub fn vec(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 
@@ -106,6 +112,8 @@ pz::message! {
     writer IrqHandlerEntryFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IrqHandlerEntryFtraceEvent`.
     reader IrqHandlerEntryFtraceEventReader;
+    decoder IrqHandlerEntryFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl IrqHandlerEntryFtraceEventWriter<'_> {
@@ -131,23 +139,23 @@ impl IrqHandlerEntryFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IrqHandlerEntryFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IrqHandlerEntryFtraceEventReader<'a, I> {
     /// `optional int32 irq = 1`
     #[inline]
     pub fn irq(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional string name = 2`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint32 handler = 3`
     #[inline]
     pub fn handler(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -167,6 +175,8 @@ pz::message! {
     writer IrqHandlerExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IrqHandlerExitFtraceEvent`.
     reader IrqHandlerExitFtraceEventReader;
+    decoder IrqHandlerExitFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl IrqHandlerExitFtraceEventWriter<'_> {
@@ -185,17 +195,17 @@ impl IrqHandlerExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IrqHandlerExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IrqHandlerExitFtraceEventReader<'a, I> {
     /// `optional int32 irq = 1`
     #[inline]
     pub fn irq(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 ret = 2`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 }
 

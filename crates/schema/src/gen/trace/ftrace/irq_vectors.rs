@@ -7,6 +7,8 @@ pz::message! {
     writer LocalTimerEntryFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.LocalTimerEntryFtraceEvent`.
     reader LocalTimerEntryFtraceEventReader;
+    decoder LocalTimerEntryFtraceEventDecoder;
+    fields 1;
 }
 
 impl LocalTimerEntryFtraceEventWriter<'_> {
@@ -18,11 +20,11 @@ impl LocalTimerEntryFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> LocalTimerEntryFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> LocalTimerEntryFtraceEventReader<'a, I> {
     /// `optional int32 vector = 1`
     #[inline]
     pub fn vector(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 }
 
@@ -40,6 +42,8 @@ pz::message! {
     writer LocalTimerExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.LocalTimerExitFtraceEvent`.
     reader LocalTimerExitFtraceEventReader;
+    decoder LocalTimerExitFtraceEventDecoder;
+    fields 1;
 }
 
 impl LocalTimerExitFtraceEventWriter<'_> {
@@ -51,11 +55,11 @@ impl LocalTimerExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> LocalTimerExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> LocalTimerExitFtraceEventReader<'a, I> {
     /// `optional int32 vector = 1`
     #[inline]
     pub fn vector(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer KgslGpuFrequencyFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KgslGpuFrequencyFtraceEvent`.
     reader KgslGpuFrequencyFtraceEventReader;
+    decoder KgslGpuFrequencyFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl KgslGpuFrequencyFtraceEventWriter<'_> {
@@ -25,17 +27,17 @@ impl KgslGpuFrequencyFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KgslGpuFrequencyFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KgslGpuFrequencyFtraceEventReader<'a, I> {
     /// `optional uint32 gpu_freq = 1`
     #[inline]
     pub fn gpu_freq(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 gpu_id = 2`
     #[inline]
     pub fn gpu_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -54,6 +56,8 @@ pz::message! {
     writer KgslAdrenoCmdbatchQueuedFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent`.
     reader KgslAdrenoCmdbatchQueuedFtraceEventReader;
+    decoder KgslAdrenoCmdbatchQueuedFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl KgslAdrenoCmdbatchQueuedFtraceEventWriter<'_> {
@@ -93,35 +97,35 @@ impl KgslAdrenoCmdbatchQueuedFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KgslAdrenoCmdbatchQueuedFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KgslAdrenoCmdbatchQueuedFtraceEventReader<'a, I> {
     /// `optional uint32 id = 1`
     #[inline]
     pub fn id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 timestamp = 2`
     #[inline]
     pub fn timestamp(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 queued = 3`
     #[inline]
     pub fn queued(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 flags = 4`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 prio = 5`
     #[inline]
     pub fn prio(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -143,6 +147,8 @@ pz::message! {
     writer KgslAdrenoCmdbatchSubmittedFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent`.
     reader KgslAdrenoCmdbatchSubmittedFtraceEventReader;
+    decoder KgslAdrenoCmdbatchSubmittedFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13;
 }
 
 impl KgslAdrenoCmdbatchSubmittedFtraceEventWriter<'_> {
@@ -238,83 +244,83 @@ impl KgslAdrenoCmdbatchSubmittedFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KgslAdrenoCmdbatchSubmittedFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KgslAdrenoCmdbatchSubmittedFtraceEventReader<'a, I> {
     /// `optional uint32 id = 1`
     #[inline]
     pub fn id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 timestamp = 2`
     #[inline]
     pub fn timestamp(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int64 inflight = 3`
     #[inline]
     pub fn inflight(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint32 flags = 4`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint64 ticks = 5`
     #[inline]
     pub fn ticks(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint64 secs = 6`
     #[inline]
     pub fn secs(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional uint64 usecs = 7`
     #[inline]
     pub fn usecs(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional int32 prio = 8`
     #[inline]
     pub fn prio(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 
     /// `optional int32 rb_id = 9`
     #[inline]
     pub fn rb_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 9)
+        self.0.last::<pz::kind::Int32>(9)
     }
 
     /// `optional uint32 rptr = 10`
     #[inline]
     pub fn rptr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 wptr = 11`
     #[inline]
     pub fn wptr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional int32 q_inflight = 12`
     #[inline]
     pub fn q_inflight(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 12)
+        self.0.last::<pz::kind::Int32>(12)
     }
 
     /// `optional int32 dispatch_queue = 13`
     #[inline]
     pub fn dispatch_queue(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 13)
+        self.0.last::<pz::kind::Int32>(13)
     }
 }
 
@@ -344,6 +350,8 @@ pz::message! {
     writer KgslAdrenoCmdbatchSyncFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent`.
     reader KgslAdrenoCmdbatchSyncFtraceEventReader;
+    decoder KgslAdrenoCmdbatchSyncFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl KgslAdrenoCmdbatchSyncFtraceEventWriter<'_> {
@@ -376,29 +384,29 @@ impl KgslAdrenoCmdbatchSyncFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KgslAdrenoCmdbatchSyncFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KgslAdrenoCmdbatchSyncFtraceEventReader<'a, I> {
     /// `optional uint32 id = 1`
     #[inline]
     pub fn id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 timestamp = 2`
     #[inline]
     pub fn timestamp(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 ticks = 3`
     #[inline]
     pub fn ticks(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional int32 prio = 4`
     #[inline]
     pub fn prio(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 
@@ -419,6 +427,8 @@ pz::message! {
     writer KgslAdrenoCmdbatchRetiredFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent`.
     reader KgslAdrenoCmdbatchRetiredFtraceEventReader;
+    decoder KgslAdrenoCmdbatchRetiredFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17;
 }
 
 impl KgslAdrenoCmdbatchRetiredFtraceEventWriter<'_> {
@@ -542,107 +552,107 @@ impl KgslAdrenoCmdbatchRetiredFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KgslAdrenoCmdbatchRetiredFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KgslAdrenoCmdbatchRetiredFtraceEventReader<'a, I> {
     /// `optional uint32 id = 1`
     #[inline]
     pub fn id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 timestamp = 2`
     #[inline]
     pub fn timestamp(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int64 inflight = 3`
     #[inline]
     pub fn inflight(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint32 recovery = 4`
     #[inline]
     pub fn recovery(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 flags = 5`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint64 start = 6`
     #[inline]
     pub fn start(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional uint64 retire = 7`
     #[inline]
     pub fn retire(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional int32 prio = 8`
     #[inline]
     pub fn prio(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 
     /// `optional int32 rb_id = 9`
     #[inline]
     pub fn rb_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 9)
+        self.0.last::<pz::kind::Int32>(9)
     }
 
     /// `optional uint32 rptr = 10`
     #[inline]
     pub fn rptr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 wptr = 11`
     #[inline]
     pub fn wptr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional int32 q_inflight = 12`
     #[inline]
     pub fn q_inflight(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 12)
+        self.0.last::<pz::kind::Int32>(12)
     }
 
     /// `optional uint64 fault_recovery = 13`
     #[inline]
     pub fn fault_recovery(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 13)
+        self.0.last::<pz::kind::Uint64>(13)
     }
 
     /// `optional uint32 dispatch_queue = 14`
     #[inline]
     pub fn dispatch_queue(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 14)
+        self.0.last::<pz::kind::Uint32>(14)
     }
 
     /// `optional uint64 submitted_to_rb = 15`
     #[inline]
     pub fn submitted_to_rb(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 15)
+        self.0.last::<pz::kind::Uint64>(15)
     }
 
     /// `optional uint64 retired_on_gmu = 16`
     #[inline]
     pub fn retired_on_gmu(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 16)
+        self.0.last::<pz::kind::Uint64>(16)
     }
 
     /// `optional uint64 active = 17`
     #[inline]
     pub fn active(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 17)
+        self.0.last::<pz::kind::Uint64>(17)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer AllocPagesIommuEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.AllocPagesIommuEndFtraceEvent`.
     reader AllocPagesIommuEndFtraceEventReader;
+    decoder AllocPagesIommuEndFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl AllocPagesIommuEndFtraceEventWriter<'_> {
@@ -25,17 +27,17 @@ impl AllocPagesIommuEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> AllocPagesIommuEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> AllocPagesIommuEndFtraceEventReader<'a, I> {
     /// `optional uint32 gfp_flags = 1`
     #[inline]
     pub fn gfp_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 order = 2`
     #[inline]
     pub fn order(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -54,6 +56,8 @@ pz::message! {
     writer AllocPagesIommuFailFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.AllocPagesIommuFailFtraceEvent`.
     reader AllocPagesIommuFailFtraceEventReader;
+    decoder AllocPagesIommuFailFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl AllocPagesIommuFailFtraceEventWriter<'_> {
@@ -72,17 +76,17 @@ impl AllocPagesIommuFailFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> AllocPagesIommuFailFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> AllocPagesIommuFailFtraceEventReader<'a, I> {
     /// `optional uint32 gfp_flags = 1`
     #[inline]
     pub fn gfp_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 order = 2`
     #[inline]
     pub fn order(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -101,6 +105,8 @@ pz::message! {
     writer AllocPagesIommuStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.AllocPagesIommuStartFtraceEvent`.
     reader AllocPagesIommuStartFtraceEventReader;
+    decoder AllocPagesIommuStartFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl AllocPagesIommuStartFtraceEventWriter<'_> {
@@ -119,17 +125,17 @@ impl AllocPagesIommuStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> AllocPagesIommuStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> AllocPagesIommuStartFtraceEventReader<'a, I> {
     /// `optional uint32 gfp_flags = 1`
     #[inline]
     pub fn gfp_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 order = 2`
     #[inline]
     pub fn order(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -148,6 +154,8 @@ pz::message! {
     writer AllocPagesSysEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.AllocPagesSysEndFtraceEvent`.
     reader AllocPagesSysEndFtraceEventReader;
+    decoder AllocPagesSysEndFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl AllocPagesSysEndFtraceEventWriter<'_> {
@@ -166,17 +174,17 @@ impl AllocPagesSysEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> AllocPagesSysEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> AllocPagesSysEndFtraceEventReader<'a, I> {
     /// `optional uint32 gfp_flags = 1`
     #[inline]
     pub fn gfp_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 order = 2`
     #[inline]
     pub fn order(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -195,6 +203,8 @@ pz::message! {
     writer AllocPagesSysFailFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.AllocPagesSysFailFtraceEvent`.
     reader AllocPagesSysFailFtraceEventReader;
+    decoder AllocPagesSysFailFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl AllocPagesSysFailFtraceEventWriter<'_> {
@@ -213,17 +223,17 @@ impl AllocPagesSysFailFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> AllocPagesSysFailFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> AllocPagesSysFailFtraceEventReader<'a, I> {
     /// `optional uint32 gfp_flags = 1`
     #[inline]
     pub fn gfp_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 order = 2`
     #[inline]
     pub fn order(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -242,6 +252,8 @@ pz::message! {
     writer AllocPagesSysStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.AllocPagesSysStartFtraceEvent`.
     reader AllocPagesSysStartFtraceEventReader;
+    decoder AllocPagesSysStartFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl AllocPagesSysStartFtraceEventWriter<'_> {
@@ -260,17 +272,17 @@ impl AllocPagesSysStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> AllocPagesSysStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> AllocPagesSysStartFtraceEventReader<'a, I> {
     /// `optional uint32 gfp_flags = 1`
     #[inline]
     pub fn gfp_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 order = 2`
     #[inline]
     pub fn order(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -289,6 +301,8 @@ pz::message! {
     writer DmaAllocContiguousRetryFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DmaAllocContiguousRetryFtraceEvent`.
     reader DmaAllocContiguousRetryFtraceEventReader;
+    decoder DmaAllocContiguousRetryFtraceEventDecoder;
+    fields 1;
 }
 
 impl DmaAllocContiguousRetryFtraceEventWriter<'_> {
@@ -300,11 +314,11 @@ impl DmaAllocContiguousRetryFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DmaAllocContiguousRetryFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DmaAllocContiguousRetryFtraceEventReader<'a, I> {
     /// `optional int32 tries = 1`
     #[inline]
     pub fn tries(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 }
 
@@ -322,6 +336,8 @@ pz::message! {
     writer IommuMapRangeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IommuMapRangeFtraceEvent`.
     reader IommuMapRangeFtraceEventReader;
+    decoder IommuMapRangeFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl IommuMapRangeFtraceEventWriter<'_> {
@@ -354,29 +370,29 @@ impl IommuMapRangeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IommuMapRangeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IommuMapRangeFtraceEventReader<'a, I> {
     /// `optional uint64 chunk_size = 1`
     #[inline]
     pub fn chunk_size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 len = 2`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 pa = 3`
     #[inline]
     pub fn pa(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 va = 4`
     #[inline]
     pub fn va(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -397,6 +413,8 @@ pz::message! {
     writer IommuSecPtblMapRangeEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent`.
     reader IommuSecPtblMapRangeEndFtraceEventReader;
+    decoder IommuSecPtblMapRangeEndFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl IommuSecPtblMapRangeEndFtraceEventWriter<'_> {
@@ -436,35 +454,35 @@ impl IommuSecPtblMapRangeEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IommuSecPtblMapRangeEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IommuSecPtblMapRangeEndFtraceEventReader<'a, I> {
     /// `optional uint64 len = 1`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int32 num = 2`
     #[inline]
     pub fn num(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint32 pa = 3`
     #[inline]
     pub fn pa(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int32 sec_id = 4`
     #[inline]
     pub fn sec_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional uint64 va = 5`
     #[inline]
     pub fn va(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 }
 
@@ -486,6 +504,8 @@ pz::message! {
     writer IommuSecPtblMapRangeStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent`.
     reader IommuSecPtblMapRangeStartFtraceEventReader;
+    decoder IommuSecPtblMapRangeStartFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl IommuSecPtblMapRangeStartFtraceEventWriter<'_> {
@@ -525,35 +545,35 @@ impl IommuSecPtblMapRangeStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IommuSecPtblMapRangeStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IommuSecPtblMapRangeStartFtraceEventReader<'a, I> {
     /// `optional uint64 len = 1`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int32 num = 2`
     #[inline]
     pub fn num(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint32 pa = 3`
     #[inline]
     pub fn pa(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int32 sec_id = 4`
     #[inline]
     pub fn sec_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional uint64 va = 5`
     #[inline]
     pub fn va(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 }
 
@@ -575,6 +595,8 @@ pz::message! {
     writer IonAllocBufferEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IonAllocBufferEndFtraceEvent`.
     reader IonAllocBufferEndFtraceEventReader;
+    decoder IonAllocBufferEndFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl IonAllocBufferEndFtraceEventWriter<'_> {
@@ -614,35 +636,35 @@ impl IonAllocBufferEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IonAllocBufferEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IonAllocBufferEndFtraceEventReader<'a, I> {
     /// `optional string client_name = 1`
     #[inline]
     pub fn client_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint32 flags = 2`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional string heap_name = 3`
     #[inline]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional uint64 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 mask = 5`
     #[inline]
     pub fn mask(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -664,6 +686,8 @@ pz::message! {
     writer IonAllocBufferFailFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IonAllocBufferFailFtraceEvent`.
     reader IonAllocBufferFailFtraceEventReader;
+    decoder IonAllocBufferFailFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl IonAllocBufferFailFtraceEventWriter<'_> {
@@ -710,41 +734,41 @@ impl IonAllocBufferFailFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IonAllocBufferFailFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IonAllocBufferFailFtraceEventReader<'a, I> {
     /// `optional string client_name = 1`
     #[inline]
     pub fn client_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int64 error = 2`
     #[inline]
     pub fn error(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 
     /// `optional uint32 flags = 3`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string heap_name = 4`
     #[inline]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional uint64 len = 5`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint32 mask = 6`
     #[inline]
     pub fn mask(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 }
 
@@ -767,6 +791,8 @@ pz::message! {
     writer IonAllocBufferFallbackFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IonAllocBufferFallbackFtraceEvent`.
     reader IonAllocBufferFallbackFtraceEventReader;
+    decoder IonAllocBufferFallbackFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl IonAllocBufferFallbackFtraceEventWriter<'_> {
@@ -813,41 +839,41 @@ impl IonAllocBufferFallbackFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IonAllocBufferFallbackFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IonAllocBufferFallbackFtraceEventReader<'a, I> {
     /// `optional string client_name = 1`
     #[inline]
     pub fn client_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int64 error = 2`
     #[inline]
     pub fn error(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 
     /// `optional uint32 flags = 3`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string heap_name = 4`
     #[inline]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional uint64 len = 5`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint32 mask = 6`
     #[inline]
     pub fn mask(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 }
 
@@ -870,6 +896,8 @@ pz::message! {
     writer IonAllocBufferStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IonAllocBufferStartFtraceEvent`.
     reader IonAllocBufferStartFtraceEventReader;
+    decoder IonAllocBufferStartFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl IonAllocBufferStartFtraceEventWriter<'_> {
@@ -909,35 +937,35 @@ impl IonAllocBufferStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IonAllocBufferStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IonAllocBufferStartFtraceEventReader<'a, I> {
     /// `optional string client_name = 1`
     #[inline]
     pub fn client_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint32 flags = 2`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional string heap_name = 3`
     #[inline]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional uint64 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 mask = 5`
     #[inline]
     pub fn mask(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -959,6 +987,8 @@ pz::message! {
     writer IonCpAllocRetryFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IonCpAllocRetryFtraceEvent`.
     reader IonCpAllocRetryFtraceEventReader;
+    decoder IonCpAllocRetryFtraceEventDecoder;
+    fields 1;
 }
 
 impl IonCpAllocRetryFtraceEventWriter<'_> {
@@ -970,11 +1000,11 @@ impl IonCpAllocRetryFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IonCpAllocRetryFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IonCpAllocRetryFtraceEventReader<'a, I> {
     /// `optional int32 tries = 1`
     #[inline]
     pub fn tries(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 }
 
@@ -992,6 +1022,8 @@ pz::message! {
     writer IonCpSecureBufferEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IonCpSecureBufferEndFtraceEvent`.
     reader IonCpSecureBufferEndFtraceEventReader;
+    decoder IonCpSecureBufferEndFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl IonCpSecureBufferEndFtraceEventWriter<'_> {
@@ -1024,29 +1056,29 @@ impl IonCpSecureBufferEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IonCpSecureBufferEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IonCpSecureBufferEndFtraceEventReader<'a, I> {
     /// `optional uint64 align = 1`
     #[inline]
     pub fn align(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 flags = 2`
     #[inline]
     pub fn flags(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional string heap_name = 3`
     #[inline]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional uint64 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -1067,6 +1099,8 @@ pz::message! {
     writer IonCpSecureBufferStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IonCpSecureBufferStartFtraceEvent`.
     reader IonCpSecureBufferStartFtraceEventReader;
+    decoder IonCpSecureBufferStartFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl IonCpSecureBufferStartFtraceEventWriter<'_> {
@@ -1099,29 +1133,29 @@ impl IonCpSecureBufferStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IonCpSecureBufferStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IonCpSecureBufferStartFtraceEventReader<'a, I> {
     /// `optional uint64 align = 1`
     #[inline]
     pub fn align(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 flags = 2`
     #[inline]
     pub fn flags(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional string heap_name = 3`
     #[inline]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional uint64 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -1142,6 +1176,8 @@ pz::message! {
     writer IonPrefetchingFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IonPrefetchingFtraceEvent`.
     reader IonPrefetchingFtraceEventReader;
+    decoder IonPrefetchingFtraceEventDecoder;
+    fields 1;
 }
 
 impl IonPrefetchingFtraceEventWriter<'_> {
@@ -1153,11 +1189,11 @@ impl IonPrefetchingFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IonPrefetchingFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IonPrefetchingFtraceEventReader<'a, I> {
     /// `optional uint64 len = 1`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 }
 
@@ -1175,6 +1211,8 @@ pz::message! {
     writer IonSecureCmaAddToPoolEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent`.
     reader IonSecureCmaAddToPoolEndFtraceEventReader;
+    decoder IonSecureCmaAddToPoolEndFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl IonSecureCmaAddToPoolEndFtraceEventWriter<'_> {
@@ -1200,23 +1238,23 @@ impl IonSecureCmaAddToPoolEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IonSecureCmaAddToPoolEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IonSecureCmaAddToPoolEndFtraceEventReader<'a, I> {
     /// `optional uint32 is_prefetch = 1`
     #[inline]
     pub fn is_prefetch(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint64 len = 2`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 pool_total = 3`
     #[inline]
     pub fn pool_total(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -1236,6 +1274,8 @@ pz::message! {
     writer IonSecureCmaAddToPoolStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent`.
     reader IonSecureCmaAddToPoolStartFtraceEventReader;
+    decoder IonSecureCmaAddToPoolStartFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl IonSecureCmaAddToPoolStartFtraceEventWriter<'_> {
@@ -1261,23 +1301,23 @@ impl IonSecureCmaAddToPoolStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IonSecureCmaAddToPoolStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IonSecureCmaAddToPoolStartFtraceEventReader<'a, I> {
     /// `optional uint32 is_prefetch = 1`
     #[inline]
     pub fn is_prefetch(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint64 len = 2`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 pool_total = 3`
     #[inline]
     pub fn pool_total(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -1297,6 +1337,8 @@ pz::message! {
     writer IonSecureCmaAllocateEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IonSecureCmaAllocateEndFtraceEvent`.
     reader IonSecureCmaAllocateEndFtraceEventReader;
+    decoder IonSecureCmaAllocateEndFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl IonSecureCmaAllocateEndFtraceEventWriter<'_> {
@@ -1329,29 +1371,29 @@ impl IonSecureCmaAllocateEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IonSecureCmaAllocateEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IonSecureCmaAllocateEndFtraceEventReader<'a, I> {
     /// `optional uint64 align = 1`
     #[inline]
     pub fn align(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 flags = 2`
     #[inline]
     pub fn flags(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional string heap_name = 3`
     #[inline]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional uint64 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -1372,6 +1414,8 @@ pz::message! {
     writer IonSecureCmaAllocateStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IonSecureCmaAllocateStartFtraceEvent`.
     reader IonSecureCmaAllocateStartFtraceEventReader;
+    decoder IonSecureCmaAllocateStartFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl IonSecureCmaAllocateStartFtraceEventWriter<'_> {
@@ -1404,29 +1448,29 @@ impl IonSecureCmaAllocateStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IonSecureCmaAllocateStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IonSecureCmaAllocateStartFtraceEventReader<'a, I> {
     /// `optional uint64 align = 1`
     #[inline]
     pub fn align(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 flags = 2`
     #[inline]
     pub fn flags(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional string heap_name = 3`
     #[inline]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional uint64 len = 4`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -1447,6 +1491,8 @@ pz::message! {
     writer IonSecureCmaShrinkPoolEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent`.
     reader IonSecureCmaShrinkPoolEndFtraceEventReader;
+    decoder IonSecureCmaShrinkPoolEndFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl IonSecureCmaShrinkPoolEndFtraceEventWriter<'_> {
@@ -1465,17 +1511,17 @@ impl IonSecureCmaShrinkPoolEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IonSecureCmaShrinkPoolEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IonSecureCmaShrinkPoolEndFtraceEventReader<'a, I> {
     /// `optional uint64 drained_size = 1`
     #[inline]
     pub fn drained_size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 skipped_size = 2`
     #[inline]
     pub fn skipped_size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -1494,6 +1540,8 @@ pz::message! {
     writer IonSecureCmaShrinkPoolStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent`.
     reader IonSecureCmaShrinkPoolStartFtraceEventReader;
+    decoder IonSecureCmaShrinkPoolStartFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl IonSecureCmaShrinkPoolStartFtraceEventWriter<'_> {
@@ -1512,17 +1560,17 @@ impl IonSecureCmaShrinkPoolStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IonSecureCmaShrinkPoolStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IonSecureCmaShrinkPoolStartFtraceEventReader<'a, I> {
     /// `optional uint64 drained_size = 1`
     #[inline]
     pub fn drained_size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 skipped_size = 2`
     #[inline]
     pub fn skipped_size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -1541,6 +1589,8 @@ pz::message! {
     writer KfreeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KfreeFtraceEvent`.
     reader KfreeFtraceEventReader;
+    decoder KfreeFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl KfreeFtraceEventWriter<'_> {
@@ -1559,17 +1609,17 @@ impl KfreeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KfreeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KfreeFtraceEventReader<'a, I> {
     /// `optional uint64 call_site = 1`
     #[inline]
     pub fn call_site(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ptr = 2`
     #[inline]
     pub fn ptr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -1588,6 +1638,8 @@ pz::message! {
     writer KmallocFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KmallocFtraceEvent`.
     reader KmallocFtraceEventReader;
+    decoder KmallocFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl KmallocFtraceEventWriter<'_> {
@@ -1627,35 +1679,35 @@ impl KmallocFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KmallocFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KmallocFtraceEventReader<'a, I> {
     /// `optional uint64 bytes_alloc = 1`
     #[inline]
     pub fn bytes_alloc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 bytes_req = 2`
     #[inline]
     pub fn bytes_req(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 call_site = 3`
     #[inline]
     pub fn call_site(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 gfp_flags = 4`
     #[inline]
     pub fn gfp_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint64 ptr = 5`
     #[inline]
     pub fn ptr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 }
 
@@ -1677,6 +1729,8 @@ pz::message! {
     writer KmallocNodeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KmallocNodeFtraceEvent`.
     reader KmallocNodeFtraceEventReader;
+    decoder KmallocNodeFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl KmallocNodeFtraceEventWriter<'_> {
@@ -1723,41 +1777,41 @@ impl KmallocNodeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KmallocNodeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KmallocNodeFtraceEventReader<'a, I> {
     /// `optional uint64 bytes_alloc = 1`
     #[inline]
     pub fn bytes_alloc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 bytes_req = 2`
     #[inline]
     pub fn bytes_req(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 call_site = 3`
     #[inline]
     pub fn call_site(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 gfp_flags = 4`
     #[inline]
     pub fn gfp_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 node = 5`
     #[inline]
     pub fn node(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional uint64 ptr = 6`
     #[inline]
     pub fn ptr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 }
 
@@ -1780,6 +1834,8 @@ pz::message! {
     writer KmemCacheAllocFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KmemCacheAllocFtraceEvent`.
     reader KmemCacheAllocFtraceEventReader;
+    decoder KmemCacheAllocFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl KmemCacheAllocFtraceEventWriter<'_> {
@@ -1819,35 +1875,35 @@ impl KmemCacheAllocFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KmemCacheAllocFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KmemCacheAllocFtraceEventReader<'a, I> {
     /// `optional uint64 bytes_alloc = 1`
     #[inline]
     pub fn bytes_alloc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 bytes_req = 2`
     #[inline]
     pub fn bytes_req(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 call_site = 3`
     #[inline]
     pub fn call_site(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 gfp_flags = 4`
     #[inline]
     pub fn gfp_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint64 ptr = 5`
     #[inline]
     pub fn ptr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 }
 
@@ -1869,6 +1925,8 @@ pz::message! {
     writer KmemCacheAllocNodeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KmemCacheAllocNodeFtraceEvent`.
     reader KmemCacheAllocNodeFtraceEventReader;
+    decoder KmemCacheAllocNodeFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl KmemCacheAllocNodeFtraceEventWriter<'_> {
@@ -1915,41 +1973,41 @@ impl KmemCacheAllocNodeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KmemCacheAllocNodeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KmemCacheAllocNodeFtraceEventReader<'a, I> {
     /// `optional uint64 bytes_alloc = 1`
     #[inline]
     pub fn bytes_alloc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 bytes_req = 2`
     #[inline]
     pub fn bytes_req(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 call_site = 3`
     #[inline]
     pub fn call_site(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 gfp_flags = 4`
     #[inline]
     pub fn gfp_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 node = 5`
     #[inline]
     pub fn node(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional uint64 ptr = 6`
     #[inline]
     pub fn ptr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 }
 
@@ -1972,6 +2030,8 @@ pz::message! {
     writer KmemCacheFreeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KmemCacheFreeFtraceEvent`.
     reader KmemCacheFreeFtraceEventReader;
+    decoder KmemCacheFreeFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl KmemCacheFreeFtraceEventWriter<'_> {
@@ -1990,17 +2050,17 @@ impl KmemCacheFreeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KmemCacheFreeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KmemCacheFreeFtraceEventReader<'a, I> {
     /// `optional uint64 call_site = 1`
     #[inline]
     pub fn call_site(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 ptr = 2`
     #[inline]
     pub fn ptr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -2019,6 +2079,8 @@ pz::message! {
     writer MigratePagesEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MigratePagesEndFtraceEvent`.
     reader MigratePagesEndFtraceEventReader;
+    decoder MigratePagesEndFtraceEventDecoder;
+    fields 1;
 }
 
 impl MigratePagesEndFtraceEventWriter<'_> {
@@ -2030,11 +2092,11 @@ impl MigratePagesEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MigratePagesEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MigratePagesEndFtraceEventReader<'a, I> {
     /// `optional int32 mode = 1`
     #[inline]
     pub fn mode(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 }
 
@@ -2052,6 +2114,8 @@ pz::message! {
     writer MigratePagesStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MigratePagesStartFtraceEvent`.
     reader MigratePagesStartFtraceEventReader;
+    decoder MigratePagesStartFtraceEventDecoder;
+    fields 1;
 }
 
 impl MigratePagesStartFtraceEventWriter<'_> {
@@ -2063,11 +2127,11 @@ impl MigratePagesStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MigratePagesStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MigratePagesStartFtraceEventReader<'a, I> {
     /// `optional int32 mode = 1`
     #[inline]
     pub fn mode(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 }
 
@@ -2085,6 +2149,8 @@ pz::message! {
     writer MigrateRetryFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MigrateRetryFtraceEvent`.
     reader MigrateRetryFtraceEventReader;
+    decoder MigrateRetryFtraceEventDecoder;
+    fields 1;
 }
 
 impl MigrateRetryFtraceEventWriter<'_> {
@@ -2096,11 +2162,11 @@ impl MigrateRetryFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MigrateRetryFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MigrateRetryFtraceEventReader<'a, I> {
     /// `optional int32 tries = 1`
     #[inline]
     pub fn tries(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 }
 
@@ -2118,6 +2184,8 @@ pz::message! {
     writer MmPageAllocFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmPageAllocFtraceEvent`.
     reader MmPageAllocFtraceEventReader;
+    decoder MmPageAllocFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl MmPageAllocFtraceEventWriter<'_> {
@@ -2157,35 +2225,35 @@ impl MmPageAllocFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmPageAllocFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmPageAllocFtraceEventReader<'a, I> {
     /// `optional uint32 gfp_flags = 1`
     #[inline]
     pub fn gfp_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional int32 migratetype = 2`
     #[inline]
     pub fn migratetype(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint32 order = 3`
     #[inline]
     pub fn order(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint64 page = 4`
     #[inline]
     pub fn page(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 pfn = 5`
     #[inline]
     pub fn pfn(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 }
 
@@ -2207,6 +2275,8 @@ pz::message! {
     writer MmPageAllocExtfragFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmPageAllocExtfragFtraceEvent`.
     reader MmPageAllocExtfragFtraceEventReader;
+    decoder MmPageAllocExtfragFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl MmPageAllocExtfragFtraceEventWriter<'_> {
@@ -2260,47 +2330,47 @@ impl MmPageAllocExtfragFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmPageAllocExtfragFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmPageAllocExtfragFtraceEventReader<'a, I> {
     /// `optional int32 alloc_migratetype = 1`
     #[inline]
     pub fn alloc_migratetype(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 alloc_order = 2`
     #[inline]
     pub fn alloc_order(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 fallback_migratetype = 3`
     #[inline]
     pub fn fallback_migratetype(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 fallback_order = 4`
     #[inline]
     pub fn fallback_order(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional uint64 page = 5`
     #[inline]
     pub fn page(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional int32 change_ownership = 6`
     #[inline]
     pub fn change_ownership(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional uint64 pfn = 7`
     #[inline]
     pub fn pfn(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 }
 
@@ -2324,6 +2394,8 @@ pz::message! {
     writer MmPageAllocZoneLockedFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmPageAllocZoneLockedFtraceEvent`.
     reader MmPageAllocZoneLockedFtraceEventReader;
+    decoder MmPageAllocZoneLockedFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl MmPageAllocZoneLockedFtraceEventWriter<'_> {
@@ -2356,29 +2428,29 @@ impl MmPageAllocZoneLockedFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmPageAllocZoneLockedFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmPageAllocZoneLockedFtraceEventReader<'a, I> {
     /// `optional int32 migratetype = 1`
     #[inline]
     pub fn migratetype(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 order = 2`
     #[inline]
     pub fn order(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 page = 3`
     #[inline]
     pub fn page(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 pfn = 4`
     #[inline]
     pub fn pfn(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -2399,6 +2471,8 @@ pz::message! {
     writer MmPageFreeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmPageFreeFtraceEvent`.
     reader MmPageFreeFtraceEventReader;
+    decoder MmPageFreeFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MmPageFreeFtraceEventWriter<'_> {
@@ -2424,23 +2498,23 @@ impl MmPageFreeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmPageFreeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmPageFreeFtraceEventReader<'a, I> {
     /// `optional uint32 order = 1`
     #[inline]
     pub fn order(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint64 page = 2`
     #[inline]
     pub fn page(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 pfn = 3`
     #[inline]
     pub fn pfn(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -2460,6 +2534,8 @@ pz::message! {
     writer MmPageFreeBatchedFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmPageFreeBatchedFtraceEvent`.
     reader MmPageFreeBatchedFtraceEventReader;
+    decoder MmPageFreeBatchedFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MmPageFreeBatchedFtraceEventWriter<'_> {
@@ -2485,23 +2561,23 @@ impl MmPageFreeBatchedFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmPageFreeBatchedFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmPageFreeBatchedFtraceEventReader<'a, I> {
     /// `optional int32 cold = 1`
     #[inline]
     pub fn cold(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint64 page = 2`
     #[inline]
     pub fn page(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 pfn = 3`
     #[inline]
     pub fn pfn(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -2521,6 +2597,8 @@ pz::message! {
     writer MmPagePcpuDrainFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmPagePcpuDrainFtraceEvent`.
     reader MmPagePcpuDrainFtraceEventReader;
+    decoder MmPagePcpuDrainFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl MmPagePcpuDrainFtraceEventWriter<'_> {
@@ -2553,29 +2631,29 @@ impl MmPagePcpuDrainFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmPagePcpuDrainFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmPagePcpuDrainFtraceEventReader<'a, I> {
     /// `optional int32 migratetype = 1`
     #[inline]
     pub fn migratetype(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 order = 2`
     #[inline]
     pub fn order(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 page = 3`
     #[inline]
     pub fn page(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 pfn = 4`
     #[inline]
     pub fn pfn(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -2596,6 +2674,8 @@ pz::message! {
     writer RssStatFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.RssStatFtraceEvent`.
     reader RssStatFtraceEventReader;
+    decoder RssStatFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl RssStatFtraceEventWriter<'_> {
@@ -2628,29 +2708,29 @@ impl RssStatFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> RssStatFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> RssStatFtraceEventReader<'a, I> {
     /// `optional int32 member = 1`
     #[inline]
     pub fn member(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int64 size = 2`
     #[inline]
     pub fn size(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 
     /// `optional uint32 curr = 3`
     #[inline]
     pub fn curr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 mm_id = 4`
     #[inline]
     pub fn mm_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 }
 
@@ -2671,6 +2751,8 @@ pz::message! {
     writer IonHeapShrinkFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IonHeapShrinkFtraceEvent`.
     reader IonHeapShrinkFtraceEventReader;
+    decoder IonHeapShrinkFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl IonHeapShrinkFtraceEventWriter<'_> {
@@ -2696,23 +2778,23 @@ impl IonHeapShrinkFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IonHeapShrinkFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IonHeapShrinkFtraceEventReader<'a, I> {
     /// `optional string heap_name = 1`
     #[inline]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 len = 2`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 total_allocated = 3`
     #[inline]
     pub fn total_allocated(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 }
 
@@ -2732,6 +2814,8 @@ pz::message! {
     writer IonHeapGrowFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IonHeapGrowFtraceEvent`.
     reader IonHeapGrowFtraceEventReader;
+    decoder IonHeapGrowFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl IonHeapGrowFtraceEventWriter<'_> {
@@ -2757,23 +2841,23 @@ impl IonHeapGrowFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IonHeapGrowFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IonHeapGrowFtraceEventReader<'a, I> {
     /// `optional string heap_name = 1`
     #[inline]
     pub fn heap_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 len = 2`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 total_allocated = 3`
     #[inline]
     pub fn total_allocated(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 }
 
@@ -2793,6 +2877,8 @@ pz::message! {
     writer IonBufferCreateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IonBufferCreateFtraceEvent`.
     reader IonBufferCreateFtraceEventReader;
+    decoder IonBufferCreateFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl IonBufferCreateFtraceEventWriter<'_> {
@@ -2811,17 +2897,17 @@ impl IonBufferCreateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IonBufferCreateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IonBufferCreateFtraceEventReader<'a, I> {
     /// `optional uint64 addr = 1`
     #[inline]
     pub fn addr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 len = 2`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -2840,6 +2926,8 @@ pz::message! {
     writer IonBufferDestroyFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.IonBufferDestroyFtraceEvent`.
     reader IonBufferDestroyFtraceEventReader;
+    decoder IonBufferDestroyFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl IonBufferDestroyFtraceEventWriter<'_> {
@@ -2858,17 +2946,17 @@ impl IonBufferDestroyFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> IonBufferDestroyFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> IonBufferDestroyFtraceEventReader<'a, I> {
     /// `optional uint64 addr = 1`
     #[inline]
     pub fn addr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 len = 2`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -2887,6 +2975,8 @@ pz::message! {
     writer MmAllocContigMigrateRangeInfoFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent`.
     reader MmAllocContigMigrateRangeInfoFtraceEventReader;
+    decoder MmAllocContigMigrateRangeInfoFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl MmAllocContigMigrateRangeInfoFtraceEventWriter<'_> {
@@ -2933,41 +3023,41 @@ impl MmAllocContigMigrateRangeInfoFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmAllocContigMigrateRangeInfoFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmAllocContigMigrateRangeInfoFtraceEventReader<'a, I> {
     /// `optional uint64 start = 1`
     #[inline]
     pub fn start(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 end = 2`
     #[inline]
     pub fn end(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 nr_migrated = 3`
     #[inline]
     pub fn nr_migrated(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 nr_reclaimed = 4`
     #[inline]
     pub fn nr_reclaimed(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 nr_mapped = 5`
     #[inline]
     pub fn nr_mapped(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional int32 migratetype = 6`
     #[inline]
     pub fn migratetype(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 }
 
@@ -2990,6 +3080,8 @@ pz::message! {
     writer DmabufRssStatFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DmabufRssStatFtraceEvent`.
     reader DmabufRssStatFtraceEventReader;
+    decoder DmabufRssStatFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl DmabufRssStatFtraceEventWriter<'_> {
@@ -3015,23 +3107,23 @@ impl DmabufRssStatFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DmabufRssStatFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DmabufRssStatFtraceEventReader<'a, I> {
     /// `optional uint64 rss = 1`
     #[inline]
     pub fn rss(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int64 rss_delta = 2`
     #[inline]
     pub fn rss_delta(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 
     /// `optional uint64 i_ino = 3`
     #[inline]
     pub fn i_ino(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 

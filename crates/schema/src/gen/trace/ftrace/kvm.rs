@@ -7,6 +7,8 @@ pz::message! {
     writer KvmAccessFaultFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmAccessFaultFtraceEvent`.
     reader KvmAccessFaultFtraceEventReader;
+    decoder KvmAccessFaultFtraceEventDecoder;
+    fields 1;
 }
 
 impl KvmAccessFaultFtraceEventWriter<'_> {
@@ -18,11 +20,11 @@ impl KvmAccessFaultFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmAccessFaultFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmAccessFaultFtraceEventReader<'a, I> {
     /// `optional uint64 ipa = 1`
     #[inline]
     pub fn ipa(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 }
 
@@ -40,6 +42,8 @@ pz::message! {
     writer KvmAckIrqFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmAckIrqFtraceEvent`.
     reader KvmAckIrqFtraceEventReader;
+    decoder KvmAckIrqFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl KvmAckIrqFtraceEventWriter<'_> {
@@ -58,17 +62,17 @@ impl KvmAckIrqFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmAckIrqFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmAckIrqFtraceEventReader<'a, I> {
     /// `optional uint32 irqchip = 1`
     #[inline]
     pub fn irqchip(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 pin = 2`
     #[inline]
     pub fn pin(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -87,6 +91,8 @@ pz::message! {
     writer KvmAgeHvaFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmAgeHvaFtraceEvent`.
     reader KvmAgeHvaFtraceEventReader;
+    decoder KvmAgeHvaFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl KvmAgeHvaFtraceEventWriter<'_> {
@@ -105,17 +111,17 @@ impl KvmAgeHvaFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmAgeHvaFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmAgeHvaFtraceEventReader<'a, I> {
     /// `optional uint64 end = 1`
     #[inline]
     pub fn end(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 start = 2`
     #[inline]
     pub fn start(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -134,6 +140,8 @@ pz::message! {
     writer KvmAgePageFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmAgePageFtraceEvent`.
     reader KvmAgePageFtraceEventReader;
+    decoder KvmAgePageFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl KvmAgePageFtraceEventWriter<'_> {
@@ -166,29 +174,29 @@ impl KvmAgePageFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmAgePageFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmAgePageFtraceEventReader<'a, I> {
     /// `optional uint64 gfn = 1`
     #[inline]
     pub fn gfn(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 hva = 2`
     #[inline]
     pub fn hva(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 level = 3`
     #[inline]
     pub fn level(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 referenced = 4`
     #[inline]
     pub fn referenced(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 }
 
@@ -209,6 +217,8 @@ pz::message! {
     writer KvmArmClearDebugFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmArmClearDebugFtraceEvent`.
     reader KvmArmClearDebugFtraceEventReader;
+    decoder KvmArmClearDebugFtraceEventDecoder;
+    fields 1;
 }
 
 impl KvmArmClearDebugFtraceEventWriter<'_> {
@@ -220,11 +230,11 @@ impl KvmArmClearDebugFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmArmClearDebugFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmArmClearDebugFtraceEventReader<'a, I> {
     /// `optional uint32 guest_debug = 1`
     #[inline]
     pub fn guest_debug(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 
@@ -242,6 +252,8 @@ pz::message! {
     writer KvmArmSetDreg32FtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmArmSetDreg32FtraceEvent`.
     reader KvmArmSetDreg32FtraceEventReader;
+    decoder KvmArmSetDreg32FtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl KvmArmSetDreg32FtraceEventWriter<'_> {
@@ -260,17 +272,17 @@ impl KvmArmSetDreg32FtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmArmSetDreg32FtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmArmSetDreg32FtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint32 value = 2`
     #[inline]
     pub fn value(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -289,6 +301,8 @@ pz::message! {
     writer KvmArmSetRegsetFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmArmSetRegsetFtraceEvent`.
     reader KvmArmSetRegsetFtraceEventReader;
+    decoder KvmArmSetRegsetFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl KvmArmSetRegsetFtraceEventWriter<'_> {
@@ -307,17 +321,17 @@ impl KvmArmSetRegsetFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmArmSetRegsetFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmArmSetRegsetFtraceEventReader<'a, I> {
     /// `optional int32 len = 1`
     #[inline]
     pub fn len(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional string name = 2`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 
@@ -336,6 +350,8 @@ pz::message! {
     writer KvmArmSetupDebugFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmArmSetupDebugFtraceEvent`.
     reader KvmArmSetupDebugFtraceEventReader;
+    decoder KvmArmSetupDebugFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl KvmArmSetupDebugFtraceEventWriter<'_> {
@@ -354,17 +370,17 @@ impl KvmArmSetupDebugFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmArmSetupDebugFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmArmSetupDebugFtraceEventReader<'a, I> {
     /// `optional uint32 guest_debug = 1`
     #[inline]
     pub fn guest_debug(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint64 vcpu = 2`
     #[inline]
     pub fn vcpu(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -383,6 +399,8 @@ pz::message! {
     writer KvmEntryFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmEntryFtraceEvent`.
     reader KvmEntryFtraceEventReader;
+    decoder KvmEntryFtraceEventDecoder;
+    fields 1;
 }
 
 impl KvmEntryFtraceEventWriter<'_> {
@@ -394,11 +412,11 @@ impl KvmEntryFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmEntryFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmEntryFtraceEventReader<'a, I> {
     /// `optional uint64 vcpu_pc = 1`
     #[inline]
     pub fn vcpu_pc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 }
 
@@ -416,6 +434,8 @@ pz::message! {
     writer KvmExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmExitFtraceEvent`.
     reader KvmExitFtraceEventReader;
+    decoder KvmExitFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl KvmExitFtraceEventWriter<'_> {
@@ -441,23 +461,23 @@ impl KvmExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmExitFtraceEventReader<'a, I> {
     /// `optional uint32 esr_ec = 1`
     #[inline]
     pub fn esr_ec(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional int32 ret = 2`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint64 vcpu_pc = 3`
     #[inline]
     pub fn vcpu_pc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -477,6 +497,8 @@ pz::message! {
     writer KvmFpuFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmFpuFtraceEvent`.
     reader KvmFpuFtraceEventReader;
+    decoder KvmFpuFtraceEventDecoder;
+    fields 1;
 }
 
 impl KvmFpuFtraceEventWriter<'_> {
@@ -488,11 +510,11 @@ impl KvmFpuFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmFpuFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmFpuFtraceEventReader<'a, I> {
     /// `optional uint32 load = 1`
     #[inline]
     pub fn load(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 
@@ -510,6 +532,8 @@ pz::message! {
     writer KvmGetTimerMapFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmGetTimerMapFtraceEvent`.
     reader KvmGetTimerMapFtraceEventReader;
+    decoder KvmGetTimerMapFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl KvmGetTimerMapFtraceEventWriter<'_> {
@@ -542,29 +566,29 @@ impl KvmGetTimerMapFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmGetTimerMapFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmGetTimerMapFtraceEventReader<'a, I> {
     /// `optional int32 direct_ptimer = 1`
     #[inline]
     pub fn direct_ptimer(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 direct_vtimer = 2`
     #[inline]
     pub fn direct_vtimer(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 emul_ptimer = 3`
     #[inline]
     pub fn emul_ptimer(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint64 vcpu_id = 4`
     #[inline]
     pub fn vcpu_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -585,6 +609,8 @@ pz::message! {
     writer KvmGuestFaultFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmGuestFaultFtraceEvent`.
     reader KvmGuestFaultFtraceEventReader;
+    decoder KvmGuestFaultFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl KvmGuestFaultFtraceEventWriter<'_> {
@@ -617,29 +643,29 @@ impl KvmGuestFaultFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmGuestFaultFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmGuestFaultFtraceEventReader<'a, I> {
     /// `optional uint64 hsr = 1`
     #[inline]
     pub fn hsr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 hxfar = 2`
     #[inline]
     pub fn hxfar(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 ipa = 3`
     #[inline]
     pub fn ipa(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 vcpu_pc = 4`
     #[inline]
     pub fn vcpu_pc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -660,6 +686,8 @@ pz::message! {
     writer KvmHandleSysRegFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmHandleSysRegFtraceEvent`.
     reader KvmHandleSysRegFtraceEventReader;
+    decoder KvmHandleSysRegFtraceEventDecoder;
+    fields 1;
 }
 
 impl KvmHandleSysRegFtraceEventWriter<'_> {
@@ -671,11 +699,11 @@ impl KvmHandleSysRegFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmHandleSysRegFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmHandleSysRegFtraceEventReader<'a, I> {
     /// `optional uint64 hsr = 1`
     #[inline]
     pub fn hsr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 }
 
@@ -693,6 +721,8 @@ pz::message! {
     writer KvmHvcArm64FtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmHvcArm64FtraceEvent`.
     reader KvmHvcArm64FtraceEventReader;
+    decoder KvmHvcArm64FtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl KvmHvcArm64FtraceEventWriter<'_> {
@@ -718,23 +748,23 @@ impl KvmHvcArm64FtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmHvcArm64FtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmHvcArm64FtraceEventReader<'a, I> {
     /// `optional uint64 imm = 1`
     #[inline]
     pub fn imm(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 r0 = 2`
     #[inline]
     pub fn r0(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 vcpu_pc = 3`
     #[inline]
     pub fn vcpu_pc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -754,6 +784,8 @@ pz::message! {
     writer KvmIrqLineFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmIrqLineFtraceEvent`.
     reader KvmIrqLineFtraceEventReader;
+    decoder KvmIrqLineFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl KvmIrqLineFtraceEventWriter<'_> {
@@ -786,29 +818,29 @@ impl KvmIrqLineFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmIrqLineFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmIrqLineFtraceEventReader<'a, I> {
     /// `optional int32 irq_num = 1`
     #[inline]
     pub fn irq_num(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 level = 2`
     #[inline]
     pub fn level(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint32 type = 3`
     #[inline]
     pub fn r#type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int32 vcpu_idx = 4`
     #[inline]
     pub fn vcpu_idx(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 
@@ -829,6 +861,8 @@ pz::message! {
     writer KvmMmioFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmMmioFtraceEvent`.
     reader KvmMmioFtraceEventReader;
+    decoder KvmMmioFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl KvmMmioFtraceEventWriter<'_> {
@@ -861,29 +895,29 @@ impl KvmMmioFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmMmioFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmMmioFtraceEventReader<'a, I> {
     /// `optional uint64 gpa = 1`
     #[inline]
     pub fn gpa(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 len = 2`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 type = 3`
     #[inline]
     pub fn r#type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint64 val = 4`
     #[inline]
     pub fn val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -904,6 +938,8 @@ pz::message! {
     writer KvmMmioEmulateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmMmioEmulateFtraceEvent`.
     reader KvmMmioEmulateFtraceEventReader;
+    decoder KvmMmioEmulateFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl KvmMmioEmulateFtraceEventWriter<'_> {
@@ -929,23 +965,23 @@ impl KvmMmioEmulateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmMmioEmulateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmMmioEmulateFtraceEventReader<'a, I> {
     /// `optional uint64 cpsr = 1`
     #[inline]
     pub fn cpsr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 instr = 2`
     #[inline]
     pub fn instr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 vcpu_pc = 3`
     #[inline]
     pub fn vcpu_pc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -965,6 +1001,8 @@ pz::message! {
     writer KvmSetGuestDebugFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmSetGuestDebugFtraceEvent`.
     reader KvmSetGuestDebugFtraceEventReader;
+    decoder KvmSetGuestDebugFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl KvmSetGuestDebugFtraceEventWriter<'_> {
@@ -983,17 +1021,17 @@ impl KvmSetGuestDebugFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmSetGuestDebugFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmSetGuestDebugFtraceEventReader<'a, I> {
     /// `optional uint32 guest_debug = 1`
     #[inline]
     pub fn guest_debug(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint64 vcpu = 2`
     #[inline]
     pub fn vcpu(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -1012,6 +1050,8 @@ pz::message! {
     writer KvmSetIrqFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmSetIrqFtraceEvent`.
     reader KvmSetIrqFtraceEventReader;
+    decoder KvmSetIrqFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl KvmSetIrqFtraceEventWriter<'_> {
@@ -1037,23 +1077,23 @@ impl KvmSetIrqFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmSetIrqFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmSetIrqFtraceEventReader<'a, I> {
     /// `optional uint32 gsi = 1`
     #[inline]
     pub fn gsi(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional int32 irq_source_id = 2`
     #[inline]
     pub fn irq_source_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 level = 3`
     #[inline]
     pub fn level(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -1073,6 +1113,8 @@ pz::message! {
     writer KvmSetSpteHvaFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmSetSpteHvaFtraceEvent`.
     reader KvmSetSpteHvaFtraceEventReader;
+    decoder KvmSetSpteHvaFtraceEventDecoder;
+    fields 1;
 }
 
 impl KvmSetSpteHvaFtraceEventWriter<'_> {
@@ -1084,11 +1126,11 @@ impl KvmSetSpteHvaFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmSetSpteHvaFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmSetSpteHvaFtraceEventReader<'a, I> {
     /// `optional uint64 hva = 1`
     #[inline]
     pub fn hva(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 }
 
@@ -1106,6 +1148,8 @@ pz::message! {
     writer KvmSetWayFlushFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmSetWayFlushFtraceEvent`.
     reader KvmSetWayFlushFtraceEventReader;
+    decoder KvmSetWayFlushFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl KvmSetWayFlushFtraceEventWriter<'_> {
@@ -1124,17 +1168,17 @@ impl KvmSetWayFlushFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmSetWayFlushFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmSetWayFlushFtraceEventReader<'a, I> {
     /// `optional uint32 cache = 1`
     #[inline]
     pub fn cache(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint64 vcpu_pc = 2`
     #[inline]
     pub fn vcpu_pc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -1153,6 +1197,8 @@ pz::message! {
     writer KvmSysAccessFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmSysAccessFtraceEvent`.
     reader KvmSysAccessFtraceEventReader;
+    decoder KvmSysAccessFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl KvmSysAccessFtraceEventWriter<'_> {
@@ -1213,53 +1259,53 @@ impl KvmSysAccessFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmSysAccessFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmSysAccessFtraceEventReader<'a, I> {
     /// `optional uint32 CRm = 1`
     #[inline]
     pub fn CRm(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 CRn = 2`
     #[inline]
     pub fn CRn(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 Op0 = 3`
     #[inline]
     pub fn Op0(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 Op1 = 4`
     #[inline]
     pub fn Op1(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 Op2 = 5`
     #[inline]
     pub fn Op2(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 is_write = 6`
     #[inline]
     pub fn is_write(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional string name = 7`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 
     /// `optional uint64 vcpu_pc = 8`
     #[inline]
     pub fn vcpu_pc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 }
 
@@ -1284,6 +1330,8 @@ pz::message! {
     writer KvmTestAgeHvaFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmTestAgeHvaFtraceEvent`.
     reader KvmTestAgeHvaFtraceEventReader;
+    decoder KvmTestAgeHvaFtraceEventDecoder;
+    fields 1;
 }
 
 impl KvmTestAgeHvaFtraceEventWriter<'_> {
@@ -1295,11 +1343,11 @@ impl KvmTestAgeHvaFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmTestAgeHvaFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmTestAgeHvaFtraceEventReader<'a, I> {
     /// `optional uint64 hva = 1`
     #[inline]
     pub fn hva(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 }
 
@@ -1317,6 +1365,8 @@ pz::message! {
     writer KvmTimerEmulateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmTimerEmulateFtraceEvent`.
     reader KvmTimerEmulateFtraceEventReader;
+    decoder KvmTimerEmulateFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl KvmTimerEmulateFtraceEventWriter<'_> {
@@ -1335,17 +1385,17 @@ impl KvmTimerEmulateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmTimerEmulateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmTimerEmulateFtraceEventReader<'a, I> {
     /// `optional uint32 should_fire = 1`
     #[inline]
     pub fn should_fire(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional int32 timer_idx = 2`
     #[inline]
     pub fn timer_idx(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 }
 
@@ -1364,6 +1414,8 @@ pz::message! {
     writer KvmTimerHrtimerExpireFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmTimerHrtimerExpireFtraceEvent`.
     reader KvmTimerHrtimerExpireFtraceEventReader;
+    decoder KvmTimerHrtimerExpireFtraceEventDecoder;
+    fields 1;
 }
 
 impl KvmTimerHrtimerExpireFtraceEventWriter<'_> {
@@ -1375,11 +1427,11 @@ impl KvmTimerHrtimerExpireFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmTimerHrtimerExpireFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmTimerHrtimerExpireFtraceEventReader<'a, I> {
     /// `optional int32 timer_idx = 1`
     #[inline]
     pub fn timer_idx(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 }
 
@@ -1397,6 +1449,8 @@ pz::message! {
     writer KvmTimerRestoreStateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmTimerRestoreStateFtraceEvent`.
     reader KvmTimerRestoreStateFtraceEventReader;
+    decoder KvmTimerRestoreStateFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl KvmTimerRestoreStateFtraceEventWriter<'_> {
@@ -1422,23 +1476,23 @@ impl KvmTimerRestoreStateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmTimerRestoreStateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmTimerRestoreStateFtraceEventReader<'a, I> {
     /// `optional uint64 ctl = 1`
     #[inline]
     pub fn ctl(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 cval = 2`
     #[inline]
     pub fn cval(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 timer_idx = 3`
     #[inline]
     pub fn timer_idx(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -1458,6 +1512,8 @@ pz::message! {
     writer KvmTimerSaveStateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmTimerSaveStateFtraceEvent`.
     reader KvmTimerSaveStateFtraceEventReader;
+    decoder KvmTimerSaveStateFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl KvmTimerSaveStateFtraceEventWriter<'_> {
@@ -1483,23 +1539,23 @@ impl KvmTimerSaveStateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmTimerSaveStateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmTimerSaveStateFtraceEventReader<'a, I> {
     /// `optional uint64 ctl = 1`
     #[inline]
     pub fn ctl(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 cval = 2`
     #[inline]
     pub fn cval(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 timer_idx = 3`
     #[inline]
     pub fn timer_idx(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -1519,6 +1575,8 @@ pz::message! {
     writer KvmTimerUpdateIrqFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmTimerUpdateIrqFtraceEvent`.
     reader KvmTimerUpdateIrqFtraceEventReader;
+    decoder KvmTimerUpdateIrqFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl KvmTimerUpdateIrqFtraceEventWriter<'_> {
@@ -1544,23 +1602,23 @@ impl KvmTimerUpdateIrqFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmTimerUpdateIrqFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmTimerUpdateIrqFtraceEventReader<'a, I> {
     /// `optional uint32 irq = 1`
     #[inline]
     pub fn irq(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional int32 level = 2`
     #[inline]
     pub fn level(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint64 vcpu_id = 3`
     #[inline]
     pub fn vcpu_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1580,6 +1638,8 @@ pz::message! {
     writer KvmToggleCacheFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmToggleCacheFtraceEvent`.
     reader KvmToggleCacheFtraceEventReader;
+    decoder KvmToggleCacheFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl KvmToggleCacheFtraceEventWriter<'_> {
@@ -1605,23 +1665,23 @@ impl KvmToggleCacheFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmToggleCacheFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmToggleCacheFtraceEventReader<'a, I> {
     /// `optional uint32 now = 1`
     #[inline]
     pub fn now(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint64 vcpu_pc = 2`
     #[inline]
     pub fn vcpu_pc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 was = 3`
     #[inline]
     pub fn was(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -1641,6 +1701,8 @@ pz::message! {
     writer KvmUnmapHvaRangeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmUnmapHvaRangeFtraceEvent`.
     reader KvmUnmapHvaRangeFtraceEventReader;
+    decoder KvmUnmapHvaRangeFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl KvmUnmapHvaRangeFtraceEventWriter<'_> {
@@ -1659,17 +1721,17 @@ impl KvmUnmapHvaRangeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmUnmapHvaRangeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmUnmapHvaRangeFtraceEventReader<'a, I> {
     /// `optional uint64 end = 1`
     #[inline]
     pub fn end(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 start = 2`
     #[inline]
     pub fn start(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -1688,6 +1750,8 @@ pz::message! {
     writer KvmUserspaceExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmUserspaceExitFtraceEvent`.
     reader KvmUserspaceExitFtraceEventReader;
+    decoder KvmUserspaceExitFtraceEventDecoder;
+    fields 1;
 }
 
 impl KvmUserspaceExitFtraceEventWriter<'_> {
@@ -1699,11 +1763,11 @@ impl KvmUserspaceExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmUserspaceExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmUserspaceExitFtraceEventReader<'a, I> {
     /// `optional uint32 reason = 1`
     #[inline]
     pub fn reason(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 
@@ -1721,6 +1785,8 @@ pz::message! {
     writer KvmVcpuWakeupFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmVcpuWakeupFtraceEvent`.
     reader KvmVcpuWakeupFtraceEventReader;
+    decoder KvmVcpuWakeupFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl KvmVcpuWakeupFtraceEventWriter<'_> {
@@ -1746,23 +1812,23 @@ impl KvmVcpuWakeupFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmVcpuWakeupFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmVcpuWakeupFtraceEventReader<'a, I> {
     /// `optional uint64 ns = 1`
     #[inline]
     pub fn ns(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 valid = 2`
     #[inline]
     pub fn valid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 waited = 3`
     #[inline]
     pub fn waited(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -1782,6 +1848,8 @@ pz::message! {
     writer KvmWfxArm64FtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KvmWfxArm64FtraceEvent`.
     reader KvmWfxArm64FtraceEventReader;
+    decoder KvmWfxArm64FtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl KvmWfxArm64FtraceEventWriter<'_> {
@@ -1800,17 +1868,17 @@ impl KvmWfxArm64FtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KvmWfxArm64FtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KvmWfxArm64FtraceEventReader<'a, I> {
     /// `optional uint32 is_wfe = 1`
     #[inline]
     pub fn is_wfe(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint64 vcpu_pc = 2`
     #[inline]
     pub fn vcpu_pc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -1829,6 +1897,8 @@ pz::message! {
     writer TrapRegFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TrapRegFtraceEvent`.
     reader TrapRegFtraceEventReader;
+    decoder TrapRegFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl TrapRegFtraceEventWriter<'_> {
@@ -1861,29 +1931,29 @@ impl TrapRegFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TrapRegFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TrapRegFtraceEventReader<'a, I> {
     /// `optional string fn = 1`
     #[inline]
     pub fn r#fn(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint32 is_write = 2`
     #[inline]
     pub fn is_write(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 reg = 3`
     #[inline]
     pub fn reg(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint64 write_value = 4`
     #[inline]
     pub fn write_value(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -1904,6 +1974,8 @@ pz::message! {
     writer VgicUpdateIrqPendingFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.VgicUpdateIrqPendingFtraceEvent`.
     reader VgicUpdateIrqPendingFtraceEventReader;
+    decoder VgicUpdateIrqPendingFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl VgicUpdateIrqPendingFtraceEventWriter<'_> {
@@ -1929,23 +2001,23 @@ impl VgicUpdateIrqPendingFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> VgicUpdateIrqPendingFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> VgicUpdateIrqPendingFtraceEventReader<'a, I> {
     /// `optional uint32 irq = 1`
     #[inline]
     pub fn irq(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 level = 2`
     #[inline]
     pub fn level(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 vcpu_id = 3`
     #[inline]
     pub fn vcpu_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer LowmemoryKillFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.LowmemoryKillFtraceEvent`.
     reader LowmemoryKillFtraceEventReader;
+    decoder LowmemoryKillFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl LowmemoryKillFtraceEventWriter<'_> {
@@ -46,35 +48,35 @@ impl LowmemoryKillFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> LowmemoryKillFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> LowmemoryKillFtraceEventReader<'a, I> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int64 pagecache_size = 3`
     #[inline]
     pub fn pagecache_size(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional int64 pagecache_limit = 4`
     #[inline]
     pub fn pagecache_limit(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 
     /// `optional int64 free = 5`
     #[inline]
     pub fn free(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 }
 

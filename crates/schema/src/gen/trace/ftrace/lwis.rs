@@ -7,6 +7,8 @@ pz::message! {
     writer LwisTracingMarkWriteFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.LwisTracingMarkWriteFtraceEvent`.
     reader LwisTracingMarkWriteFtraceEventReader;
+    decoder LwisTracingMarkWriteFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl LwisTracingMarkWriteFtraceEventWriter<'_> {
@@ -46,35 +48,35 @@ impl LwisTracingMarkWriteFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> LwisTracingMarkWriteFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> LwisTracingMarkWriteFtraceEventReader<'a, I> {
     /// `optional string lwis_name = 1`
     #[inline]
     pub fn lwis_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint32 type = 2`
     #[inline]
     pub fn r#type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 pid = 3`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional string func_name = 4`
     #[inline]
     pub fn func_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional int64 value = 5`
     #[inline]
     pub fn value(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer MaliTracingMarkWriteFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliTracingMarkWriteFtraceEvent`.
     reader MaliTracingMarkWriteFtraceEventReader;
+    decoder MaliTracingMarkWriteFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl MaliTracingMarkWriteFtraceEventWriter<'_> {
@@ -39,29 +41,29 @@ impl MaliTracingMarkWriteFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliTracingMarkWriteFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliTracingMarkWriteFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint32 type = 3`
     #[inline]
     pub fn r#type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int32 value = 4`
     #[inline]
     pub fn value(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 
@@ -82,6 +84,8 @@ pz::message! {
     writer MaliMaliKCPUCQSSETFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent`.
     reader MaliMaliKCPUCQSSETFtraceEventReader;
+    decoder MaliMaliKCPUCQSSETFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl MaliMaliKCPUCQSSETFtraceEventWriter<'_> {
@@ -121,35 +125,35 @@ impl MaliMaliKCPUCQSSETFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliKCPUCQSSETFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliKCPUCQSSETFtraceEventReader<'a, I> {
     /// `optional uint32 id = 1`
     #[inline]
     pub fn id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint64 info_val1 = 2`
     #[inline]
     pub fn info_val1(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 info_val2 = 3`
     #[inline]
     pub fn info_val2(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 kctx_id = 4`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 kctx_tgid = 5`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -171,6 +175,8 @@ pz::message! {
     writer MaliMaliKCPUCQSWAITSTARTFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent`.
     reader MaliMaliKCPUCQSWAITSTARTFtraceEventReader;
+    decoder MaliMaliKCPUCQSWAITSTARTFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl MaliMaliKCPUCQSWAITSTARTFtraceEventWriter<'_> {
@@ -210,35 +216,35 @@ impl MaliMaliKCPUCQSWAITSTARTFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliKCPUCQSWAITSTARTFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliKCPUCQSWAITSTARTFtraceEventReader<'a, I> {
     /// `optional uint32 id = 1`
     #[inline]
     pub fn id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint64 info_val1 = 2`
     #[inline]
     pub fn info_val1(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 info_val2 = 3`
     #[inline]
     pub fn info_val2(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 kctx_id = 4`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 kctx_tgid = 5`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -260,6 +266,8 @@ pz::message! {
     writer MaliMaliKCPUCQSWAITENDFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent`.
     reader MaliMaliKCPUCQSWAITENDFtraceEventReader;
+    decoder MaliMaliKCPUCQSWAITENDFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl MaliMaliKCPUCQSWAITENDFtraceEventWriter<'_> {
@@ -299,35 +307,35 @@ impl MaliMaliKCPUCQSWAITENDFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliKCPUCQSWAITENDFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliKCPUCQSWAITENDFtraceEventReader<'a, I> {
     /// `optional uint32 id = 1`
     #[inline]
     pub fn id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint64 info_val1 = 2`
     #[inline]
     pub fn info_val1(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 info_val2 = 3`
     #[inline]
     pub fn info_val2(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 kctx_id = 4`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 kctx_tgid = 5`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -349,6 +357,8 @@ pz::message! {
     writer MaliMaliKCPUFENCESIGNALFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent`.
     reader MaliMaliKCPUFENCESIGNALFtraceEventReader;
+    decoder MaliMaliKCPUFENCESIGNALFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl MaliMaliKCPUFENCESIGNALFtraceEventWriter<'_> {
@@ -388,35 +398,35 @@ impl MaliMaliKCPUFENCESIGNALFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliKCPUFENCESIGNALFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliKCPUFENCESIGNALFtraceEventReader<'a, I> {
     /// `optional uint64 info_val1 = 1`
     #[inline]
     pub fn info_val1(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 info_val2 = 2`
     #[inline]
     pub fn info_val2(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 kctx_tgid = 3`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint32 kctx_id = 4`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 id = 5`
     #[inline]
     pub fn id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -438,6 +448,8 @@ pz::message! {
     writer MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent`.
     reader MaliMaliKCPUFENCEWAITSTARTFtraceEventReader;
+    decoder MaliMaliKCPUFENCEWAITSTARTFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter<'_> {
@@ -477,35 +489,35 @@ impl MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliKCPUFENCEWAITSTARTFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliKCPUFENCEWAITSTARTFtraceEventReader<'a, I> {
     /// `optional uint64 info_val1 = 1`
     #[inline]
     pub fn info_val1(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 info_val2 = 2`
     #[inline]
     pub fn info_val2(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 kctx_tgid = 3`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint32 kctx_id = 4`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 id = 5`
     #[inline]
     pub fn id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -527,6 +539,8 @@ pz::message! {
     writer MaliMaliKCPUFENCEWAITENDFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent`.
     reader MaliMaliKCPUFENCEWAITENDFtraceEventReader;
+    decoder MaliMaliKCPUFENCEWAITENDFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl MaliMaliKCPUFENCEWAITENDFtraceEventWriter<'_> {
@@ -566,35 +580,35 @@ impl MaliMaliKCPUFENCEWAITENDFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliKCPUFENCEWAITENDFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliKCPUFENCEWAITENDFtraceEventReader<'a, I> {
     /// `optional uint64 info_val1 = 1`
     #[inline]
     pub fn info_val1(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 info_val2 = 2`
     #[inline]
     pub fn info_val2(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 kctx_tgid = 3`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint32 kctx_id = 4`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 id = 5`
     #[inline]
     pub fn id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -616,6 +630,8 @@ pz::message! {
     writer MaliMaliCSFINTERRUPTSTARTFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent`.
     reader MaliMaliCSFINTERRUPTSTARTFtraceEventReader;
+    decoder MaliMaliCSFINTERRUPTSTARTFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliCSFINTERRUPTSTARTFtraceEventWriter<'_> {
@@ -641,23 +657,23 @@ impl MaliMaliCSFINTERRUPTSTARTFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliCSFINTERRUPTSTARTFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliCSFINTERRUPTSTARTFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -677,6 +693,8 @@ pz::message! {
     writer MaliMaliCSFINTERRUPTENDFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent`.
     reader MaliMaliCSFINTERRUPTENDFtraceEventReader;
+    decoder MaliMaliCSFINTERRUPTENDFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliCSFINTERRUPTENDFtraceEventWriter<'_> {
@@ -702,23 +720,23 @@ impl MaliMaliCSFINTERRUPTENDFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliCSFINTERRUPTENDFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliCSFINTERRUPTENDFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -738,6 +756,8 @@ pz::message! {
     writer MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent`.
     reader MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventReader;
+    decoder MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter<'_> {
@@ -763,23 +783,23 @@ impl MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -799,6 +819,8 @@ pz::message! {
     writer MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent`.
     reader MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventReader;
+    decoder MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter<'_> {
@@ -824,23 +846,23 @@ impl MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -860,6 +882,8 @@ pz::message! {
     writer MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent`.
     reader MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventReader;
+    decoder MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter<'_> {
@@ -885,23 +909,23 @@ impl MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -921,6 +945,8 @@ pz::message! {
     writer MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent`.
     reader MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventReader;
+    decoder MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter<'_> {
@@ -946,23 +972,23 @@ impl MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -982,6 +1008,8 @@ pz::message! {
     writer MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent`.
     reader MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventReader;
+    decoder MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter<'_> {
@@ -1007,23 +1035,23 @@ impl MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1043,6 +1071,8 @@ pz::message! {
     writer MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent`.
     reader MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventReader;
+    decoder MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter<'_> {
@@ -1068,23 +1098,23 @@ impl MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1104,6 +1134,8 @@ pz::message! {
     writer MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent`.
     reader MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventReader;
+    decoder MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter<'_> {
@@ -1129,23 +1161,23 @@ impl MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1165,6 +1197,8 @@ pz::message! {
     writer MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent`.
     reader MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventReader;
+    decoder MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter<'_> {
@@ -1190,23 +1224,23 @@ impl MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1226,6 +1260,8 @@ pz::message! {
     writer MaliMaliPMMCUINSLEEPFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent`.
     reader MaliMaliPMMCUINSLEEPFtraceEventReader;
+    decoder MaliMaliPMMCUINSLEEPFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUINSLEEPFtraceEventWriter<'_> {
@@ -1251,23 +1287,23 @@ impl MaliMaliPMMCUINSLEEPFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUINSLEEPFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUINSLEEPFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1287,6 +1323,8 @@ pz::message! {
     writer MaliMaliPMMCUOFFFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUOFFFtraceEvent`.
     reader MaliMaliPMMCUOFFFtraceEventReader;
+    decoder MaliMaliPMMCUOFFFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUOFFFtraceEventWriter<'_> {
@@ -1312,23 +1350,23 @@ impl MaliMaliPMMCUOFFFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUOFFFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUOFFFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1348,6 +1386,8 @@ pz::message! {
     writer MaliMaliPMMCUONFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONFtraceEvent`.
     reader MaliMaliPMMCUONFtraceEventReader;
+    decoder MaliMaliPMMCUONFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUONFtraceEventWriter<'_> {
@@ -1373,23 +1413,23 @@ impl MaliMaliPMMCUONFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUONFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUONFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1409,6 +1449,8 @@ pz::message! {
     writer MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent`.
     reader MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventReader;
+    decoder MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter<'_> {
@@ -1434,23 +1476,23 @@ impl MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1470,6 +1512,8 @@ pz::message! {
     writer MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent`.
     reader MaliMaliPMMCUONGLBREINITPENDFtraceEventReader;
+    decoder MaliMaliPMMCUONGLBREINITPENDFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter<'_> {
@@ -1495,23 +1539,23 @@ impl MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUONGLBREINITPENDFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUONGLBREINITPENDFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1531,6 +1575,8 @@ pz::message! {
     writer MaliMaliPMMCUONHALTFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent`.
     reader MaliMaliPMMCUONHALTFtraceEventReader;
+    decoder MaliMaliPMMCUONHALTFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUONHALTFtraceEventWriter<'_> {
@@ -1556,23 +1602,23 @@ impl MaliMaliPMMCUONHALTFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUONHALTFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUONHALTFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1592,6 +1638,8 @@ pz::message! {
     writer MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent`.
     reader MaliMaliPMMCUONHWCNTDISABLEFtraceEventReader;
+    decoder MaliMaliPMMCUONHWCNTDISABLEFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter<'_> {
@@ -1617,23 +1665,23 @@ impl MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUONHWCNTDISABLEFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUONHWCNTDISABLEFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1653,6 +1701,8 @@ pz::message! {
     writer MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent`.
     reader MaliMaliPMMCUONHWCNTENABLEFtraceEventReader;
+    decoder MaliMaliPMMCUONHWCNTENABLEFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter<'_> {
@@ -1678,23 +1728,23 @@ impl MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUONHWCNTENABLEFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUONHWCNTENABLEFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1714,6 +1764,8 @@ pz::message! {
     writer MaliMaliPMMCUONPENDHALTFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent`.
     reader MaliMaliPMMCUONPENDHALTFtraceEventReader;
+    decoder MaliMaliPMMCUONPENDHALTFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUONPENDHALTFtraceEventWriter<'_> {
@@ -1739,23 +1791,23 @@ impl MaliMaliPMMCUONPENDHALTFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUONPENDHALTFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUONPENDHALTFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1775,6 +1827,8 @@ pz::message! {
     writer MaliMaliPMMCUONPENDSLEEPFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent`.
     reader MaliMaliPMMCUONPENDSLEEPFtraceEventReader;
+    decoder MaliMaliPMMCUONPENDSLEEPFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUONPENDSLEEPFtraceEventWriter<'_> {
@@ -1800,23 +1854,23 @@ impl MaliMaliPMMCUONPENDSLEEPFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUONPENDSLEEPFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUONPENDSLEEPFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1836,6 +1890,8 @@ pz::message! {
     writer MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent`.
     reader MaliMaliPMMCUONSLEEPINITIATEFtraceEventReader;
+    decoder MaliMaliPMMCUONSLEEPINITIATEFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter<'_> {
@@ -1861,23 +1917,23 @@ impl MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUONSLEEPINITIATEFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUONSLEEPINITIATEFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1897,6 +1953,8 @@ pz::message! {
     writer MaliMaliPMMCUPENDOFFFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent`.
     reader MaliMaliPMMCUPENDOFFFtraceEventReader;
+    decoder MaliMaliPMMCUPENDOFFFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUPENDOFFFtraceEventWriter<'_> {
@@ -1922,23 +1980,23 @@ impl MaliMaliPMMCUPENDOFFFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUPENDOFFFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUPENDOFFFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1958,6 +2016,8 @@ pz::message! {
     writer MaliMaliPMMCUPENDONRELOADFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent`.
     reader MaliMaliPMMCUPENDONRELOADFtraceEventReader;
+    decoder MaliMaliPMMCUPENDONRELOADFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUPENDONRELOADFtraceEventWriter<'_> {
@@ -1983,23 +2043,23 @@ impl MaliMaliPMMCUPENDONRELOADFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUPENDONRELOADFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUPENDONRELOADFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -2019,6 +2079,8 @@ pz::message! {
     writer MaliMaliPMMCUPOWERDOWNFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent`.
     reader MaliMaliPMMCUPOWERDOWNFtraceEventReader;
+    decoder MaliMaliPMMCUPOWERDOWNFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCUPOWERDOWNFtraceEventWriter<'_> {
@@ -2044,23 +2106,23 @@ impl MaliMaliPMMCUPOWERDOWNFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCUPOWERDOWNFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCUPOWERDOWNFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -2080,6 +2142,8 @@ pz::message! {
     writer MaliMaliPMMCURESETWAITFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent`.
     reader MaliMaliPMMCURESETWAITFtraceEventReader;
+    decoder MaliMaliPMMCURESETWAITFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliMaliPMMCURESETWAITFtraceEventWriter<'_> {
@@ -2105,23 +2169,23 @@ impl MaliMaliPMMCURESETWAITFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliMaliPMMCURESETWAITFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliMaliPMMCURESETWAITFtraceEventReader<'a, I> {
     /// `optional int32 kctx_tgid = 1`
     #[inline]
     pub fn kctx_tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 kctx_id = 2`
     #[inline]
     pub fn kctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 info_val = 3`
     #[inline]
     pub fn info_val(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -2141,6 +2205,8 @@ pz::message! {
     writer MaliGpuPowerStateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MaliGpuPowerStateFtraceEvent`.
     reader MaliGpuPowerStateFtraceEventReader;
+    decoder MaliGpuPowerStateFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MaliGpuPowerStateFtraceEventWriter<'_> {
@@ -2166,23 +2232,23 @@ impl MaliGpuPowerStateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MaliGpuPowerStateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MaliGpuPowerStateFtraceEventReader<'a, I> {
     /// `optional uint64 change_ns = 1`
     #[inline]
     pub fn change_ns(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int32 from_state = 2`
     #[inline]
     pub fn from_state(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 to_state = 3`
     #[inline]
     pub fn to_state(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer MdpCmdKickoffFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MdpCmdKickoffFtraceEvent`.
     reader MdpCmdKickoffFtraceEventReader;
+    decoder MdpCmdKickoffFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl MdpCmdKickoffFtraceEventWriter<'_> {
@@ -25,17 +27,17 @@ impl MdpCmdKickoffFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MdpCmdKickoffFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MdpCmdKickoffFtraceEventReader<'a, I> {
     /// `optional uint32 ctl_num = 1`
     #[inline]
     pub fn ctl_num(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional int32 kickoff_cnt = 2`
     #[inline]
     pub fn kickoff_cnt(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 }
 
@@ -54,6 +56,8 @@ pz::message! {
     writer MdpCommitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MdpCommitFtraceEvent`.
     reader MdpCommitFtraceEventReader;
+    decoder MdpCommitFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl MdpCommitFtraceEventWriter<'_> {
@@ -86,29 +90,29 @@ impl MdpCommitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MdpCommitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MdpCommitFtraceEventReader<'a, I> {
     /// `optional uint32 num = 1`
     #[inline]
     pub fn num(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 play_cnt = 2`
     #[inline]
     pub fn play_cnt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 clk_rate = 3`
     #[inline]
     pub fn clk_rate(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint64 bandwidth = 4`
     #[inline]
     pub fn bandwidth(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -129,6 +133,8 @@ pz::message! {
     writer MdpPerfSetOtFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MdpPerfSetOtFtraceEvent`.
     reader MdpPerfSetOtFtraceEventReader;
+    decoder MdpPerfSetOtFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl MdpPerfSetOtFtraceEventWriter<'_> {
@@ -161,29 +167,29 @@ impl MdpPerfSetOtFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MdpPerfSetOtFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MdpPerfSetOtFtraceEventReader<'a, I> {
     /// `optional uint32 pnum = 1`
     #[inline]
     pub fn pnum(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 xin_id = 2`
     #[inline]
     pub fn xin_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 rd_lim = 3`
     #[inline]
     pub fn rd_lim(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 is_vbif_rt = 4`
     #[inline]
     pub fn is_vbif_rt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 }
 
@@ -204,6 +210,8 @@ pz::message! {
     writer MdpSsppChangeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MdpSsppChangeFtraceEvent`.
     reader MdpSsppChangeFtraceEventReader;
+    decoder MdpSsppChangeFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16;
 }
 
 impl MdpSsppChangeFtraceEventWriter<'_> {
@@ -320,101 +328,101 @@ impl MdpSsppChangeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MdpSsppChangeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MdpSsppChangeFtraceEventReader<'a, I> {
     /// `optional uint32 num = 1`
     #[inline]
     pub fn num(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 play_cnt = 2`
     #[inline]
     pub fn play_cnt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 mixer = 3`
     #[inline]
     pub fn mixer(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 stage = 4`
     #[inline]
     pub fn stage(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 flags = 5`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 format = 6`
     #[inline]
     pub fn format(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 img_w = 7`
     #[inline]
     pub fn img_w(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 img_h = 8`
     #[inline]
     pub fn img_h(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 src_x = 9`
     #[inline]
     pub fn src_x(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 src_y = 10`
     #[inline]
     pub fn src_y(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 src_w = 11`
     #[inline]
     pub fn src_w(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional uint32 src_h = 12`
     #[inline]
     pub fn src_h(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 12)
+        self.0.last::<pz::kind::Uint32>(12)
     }
 
     /// `optional uint32 dst_x = 13`
     #[inline]
     pub fn dst_x(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 13)
+        self.0.last::<pz::kind::Uint32>(13)
     }
 
     /// `optional uint32 dst_y = 14`
     #[inline]
     pub fn dst_y(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 14)
+        self.0.last::<pz::kind::Uint32>(14)
     }
 
     /// `optional uint32 dst_w = 15`
     #[inline]
     pub fn dst_w(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 15)
+        self.0.last::<pz::kind::Uint32>(15)
     }
 
     /// `optional uint32 dst_h = 16`
     #[inline]
     pub fn dst_h(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 16)
+        self.0.last::<pz::kind::Uint32>(16)
     }
 }
 
@@ -447,6 +455,8 @@ pz::message! {
     writer TracingMarkWriteFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TracingMarkWriteFtraceEvent`.
     reader TracingMarkWriteFtraceEventReader;
+    decoder TracingMarkWriteFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl TracingMarkWriteFtraceEventWriter<'_> {
@@ -472,23 +482,23 @@ impl TracingMarkWriteFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TracingMarkWriteFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TracingMarkWriteFtraceEventReader<'a, I> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional string trace_name = 2`
     #[inline]
     pub fn trace_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint32 trace_begin = 3`
     #[inline]
     pub fn trace_begin(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -508,6 +518,8 @@ pz::message! {
     writer MdpCmdPingpongDoneFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MdpCmdPingpongDoneFtraceEvent`.
     reader MdpCmdPingpongDoneFtraceEventReader;
+    decoder MdpCmdPingpongDoneFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl MdpCmdPingpongDoneFtraceEventWriter<'_> {
@@ -540,29 +552,29 @@ impl MdpCmdPingpongDoneFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MdpCmdPingpongDoneFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MdpCmdPingpongDoneFtraceEventReader<'a, I> {
     /// `optional uint32 ctl_num = 1`
     #[inline]
     pub fn ctl_num(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 intf_num = 2`
     #[inline]
     pub fn intf_num(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 pp_num = 3`
     #[inline]
     pub fn pp_num(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int32 koff_cnt = 4`
     #[inline]
     pub fn koff_cnt(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 
@@ -583,6 +595,8 @@ pz::message! {
     writer MdpCompareBwFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MdpCompareBwFtraceEvent`.
     reader MdpCompareBwFtraceEventReader;
+    decoder MdpCompareBwFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl MdpCompareBwFtraceEventWriter<'_> {
@@ -643,53 +657,53 @@ impl MdpCompareBwFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MdpCompareBwFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MdpCompareBwFtraceEventReader<'a, I> {
     /// `optional uint64 new_ab = 1`
     #[inline]
     pub fn new_ab(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 new_ib = 2`
     #[inline]
     pub fn new_ib(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 new_wb = 3`
     #[inline]
     pub fn new_wb(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 old_ab = 4`
     #[inline]
     pub fn old_ab(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 old_ib = 5`
     #[inline]
     pub fn old_ib(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint64 old_wb = 6`
     #[inline]
     pub fn old_wb(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional uint32 params_changed = 7`
     #[inline]
     pub fn params_changed(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 update_bw = 8`
     #[inline]
     pub fn update_bw(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 }
 
@@ -714,6 +728,8 @@ pz::message! {
     writer MdpPerfSetPanicLutsFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MdpPerfSetPanicLutsFtraceEvent`.
     reader MdpPerfSetPanicLutsFtraceEventReader;
+    decoder MdpPerfSetPanicLutsFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl MdpPerfSetPanicLutsFtraceEventWriter<'_> {
@@ -753,35 +769,35 @@ impl MdpPerfSetPanicLutsFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MdpPerfSetPanicLutsFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MdpPerfSetPanicLutsFtraceEventReader<'a, I> {
     /// `optional uint32 pnum = 1`
     #[inline]
     pub fn pnum(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 fmt = 2`
     #[inline]
     pub fn fmt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 mode = 3`
     #[inline]
     pub fn mode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 panic_lut = 4`
     #[inline]
     pub fn panic_lut(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 robust_lut = 5`
     #[inline]
     pub fn robust_lut(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -803,6 +819,8 @@ pz::message! {
     writer MdpSsppSetFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MdpSsppSetFtraceEvent`.
     reader MdpSsppSetFtraceEventReader;
+    decoder MdpSsppSetFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16;
 }
 
 impl MdpSsppSetFtraceEventWriter<'_> {
@@ -919,101 +937,101 @@ impl MdpSsppSetFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MdpSsppSetFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MdpSsppSetFtraceEventReader<'a, I> {
     /// `optional uint32 num = 1`
     #[inline]
     pub fn num(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 play_cnt = 2`
     #[inline]
     pub fn play_cnt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 mixer = 3`
     #[inline]
     pub fn mixer(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 stage = 4`
     #[inline]
     pub fn stage(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 flags = 5`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 format = 6`
     #[inline]
     pub fn format(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 img_w = 7`
     #[inline]
     pub fn img_w(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 img_h = 8`
     #[inline]
     pub fn img_h(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 src_x = 9`
     #[inline]
     pub fn src_x(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 src_y = 10`
     #[inline]
     pub fn src_y(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 src_w = 11`
     #[inline]
     pub fn src_w(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional uint32 src_h = 12`
     #[inline]
     pub fn src_h(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 12)
+        self.0.last::<pz::kind::Uint32>(12)
     }
 
     /// `optional uint32 dst_x = 13`
     #[inline]
     pub fn dst_x(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 13)
+        self.0.last::<pz::kind::Uint32>(13)
     }
 
     /// `optional uint32 dst_y = 14`
     #[inline]
     pub fn dst_y(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 14)
+        self.0.last::<pz::kind::Uint32>(14)
     }
 
     /// `optional uint32 dst_w = 15`
     #[inline]
     pub fn dst_w(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 15)
+        self.0.last::<pz::kind::Uint32>(15)
     }
 
     /// `optional uint32 dst_h = 16`
     #[inline]
     pub fn dst_h(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 16)
+        self.0.last::<pz::kind::Uint32>(16)
     }
 }
 
@@ -1046,6 +1064,8 @@ pz::message! {
     writer MdpCmdReadptrDoneFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MdpCmdReadptrDoneFtraceEvent`.
     reader MdpCmdReadptrDoneFtraceEventReader;
+    decoder MdpCmdReadptrDoneFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl MdpCmdReadptrDoneFtraceEventWriter<'_> {
@@ -1064,17 +1084,17 @@ impl MdpCmdReadptrDoneFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MdpCmdReadptrDoneFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MdpCmdReadptrDoneFtraceEventReader<'a, I> {
     /// `optional uint32 ctl_num = 1`
     #[inline]
     pub fn ctl_num(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional int32 koff_cnt = 2`
     #[inline]
     pub fn koff_cnt(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 }
 
@@ -1093,6 +1113,8 @@ pz::message! {
     writer MdpMisrCrcFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MdpMisrCrcFtraceEvent`.
     reader MdpMisrCrcFtraceEventReader;
+    decoder MdpMisrCrcFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MdpMisrCrcFtraceEventWriter<'_> {
@@ -1118,23 +1140,23 @@ impl MdpMisrCrcFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MdpMisrCrcFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MdpMisrCrcFtraceEventReader<'a, I> {
     /// `optional uint32 block_id = 1`
     #[inline]
     pub fn block_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 vsync_cnt = 2`
     #[inline]
     pub fn vsync_cnt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 crc = 3`
     #[inline]
     pub fn crc(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -1154,6 +1176,8 @@ pz::message! {
     writer MdpPerfSetQosLutsFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MdpPerfSetQosLutsFtraceEvent`.
     reader MdpPerfSetQosLutsFtraceEventReader;
+    decoder MdpPerfSetQosLutsFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl MdpPerfSetQosLutsFtraceEventWriter<'_> {
@@ -1207,47 +1231,47 @@ impl MdpPerfSetQosLutsFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MdpPerfSetQosLutsFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MdpPerfSetQosLutsFtraceEventReader<'a, I> {
     /// `optional uint32 pnum = 1`
     #[inline]
     pub fn pnum(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 fmt = 2`
     #[inline]
     pub fn fmt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 intf = 3`
     #[inline]
     pub fn intf(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 rot = 4`
     #[inline]
     pub fn rot(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 fl = 5`
     #[inline]
     pub fn fl(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 lut = 6`
     #[inline]
     pub fn lut(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 linear = 7`
     #[inline]
     pub fn linear(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 }
 
@@ -1271,6 +1295,8 @@ pz::message! {
     writer MdpTraceCounterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MdpTraceCounterFtraceEvent`.
     reader MdpTraceCounterFtraceEventReader;
+    decoder MdpTraceCounterFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MdpTraceCounterFtraceEventWriter<'_> {
@@ -1296,23 +1322,23 @@ impl MdpTraceCounterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MdpTraceCounterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MdpTraceCounterFtraceEventReader<'a, I> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional string counter_name = 2`
     #[inline]
     pub fn counter_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional int32 value = 3`
     #[inline]
     pub fn value(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -1332,6 +1358,8 @@ pz::message! {
     writer MdpCmdReleaseBwFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MdpCmdReleaseBwFtraceEvent`.
     reader MdpCmdReleaseBwFtraceEventReader;
+    decoder MdpCmdReleaseBwFtraceEventDecoder;
+    fields 1;
 }
 
 impl MdpCmdReleaseBwFtraceEventWriter<'_> {
@@ -1343,11 +1371,11 @@ impl MdpCmdReleaseBwFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MdpCmdReleaseBwFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MdpCmdReleaseBwFtraceEventReader<'a, I> {
     /// `optional uint32 ctl_num = 1`
     #[inline]
     pub fn ctl_num(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 
@@ -1365,6 +1393,8 @@ pz::message! {
     writer MdpMixerUpdateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MdpMixerUpdateFtraceEvent`.
     reader MdpMixerUpdateFtraceEventReader;
+    decoder MdpMixerUpdateFtraceEventDecoder;
+    fields 1;
 }
 
 impl MdpMixerUpdateFtraceEventWriter<'_> {
@@ -1376,11 +1406,11 @@ impl MdpMixerUpdateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MdpMixerUpdateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MdpMixerUpdateFtraceEventReader<'a, I> {
     /// `optional uint32 mixer_num = 1`
     #[inline]
     pub fn mixer_num(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 
@@ -1398,6 +1428,8 @@ pz::message! {
     writer MdpPerfSetWmLevelsFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MdpPerfSetWmLevelsFtraceEvent`.
     reader MdpPerfSetWmLevelsFtraceEventReader;
+    decoder MdpPerfSetWmLevelsFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl MdpPerfSetWmLevelsFtraceEventWriter<'_> {
@@ -1458,53 +1490,53 @@ impl MdpPerfSetWmLevelsFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MdpPerfSetWmLevelsFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MdpPerfSetWmLevelsFtraceEventReader<'a, I> {
     /// `optional uint32 pnum = 1`
     #[inline]
     pub fn pnum(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 use_space = 2`
     #[inline]
     pub fn use_space(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 priority_bytes = 3`
     #[inline]
     pub fn priority_bytes(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 wm0 = 4`
     #[inline]
     pub fn wm0(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 wm1 = 5`
     #[inline]
     pub fn wm1(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 wm2 = 6`
     #[inline]
     pub fn wm2(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 mb_cnt = 7`
     #[inline]
     pub fn mb_cnt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 mb_size = 8`
     #[inline]
     pub fn mb_size(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 }
 
@@ -1529,6 +1561,8 @@ pz::message! {
     writer MdpVideoUnderrunDoneFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MdpVideoUnderrunDoneFtraceEvent`.
     reader MdpVideoUnderrunDoneFtraceEventReader;
+    decoder MdpVideoUnderrunDoneFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl MdpVideoUnderrunDoneFtraceEventWriter<'_> {
@@ -1547,17 +1581,17 @@ impl MdpVideoUnderrunDoneFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MdpVideoUnderrunDoneFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MdpVideoUnderrunDoneFtraceEventReader<'a, I> {
     /// `optional uint32 ctl_num = 1`
     #[inline]
     pub fn ctl_num(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 underrun_cnt = 2`
     #[inline]
     pub fn underrun_cnt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -1576,6 +1610,8 @@ pz::message! {
     writer MdpCmdWaitPingpongFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MdpCmdWaitPingpongFtraceEvent`.
     reader MdpCmdWaitPingpongFtraceEventReader;
+    decoder MdpCmdWaitPingpongFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl MdpCmdWaitPingpongFtraceEventWriter<'_> {
@@ -1594,17 +1630,17 @@ impl MdpCmdWaitPingpongFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MdpCmdWaitPingpongFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MdpCmdWaitPingpongFtraceEventReader<'a, I> {
     /// `optional uint32 ctl_num = 1`
     #[inline]
     pub fn ctl_num(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional int32 kickoff_cnt = 2`
     #[inline]
     pub fn kickoff_cnt(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 }
 
@@ -1623,6 +1659,8 @@ pz::message! {
     writer MdpPerfPrefillCalcFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MdpPerfPrefillCalcFtraceEvent`.
     reader MdpPerfPrefillCalcFtraceEventReader;
+    decoder MdpPerfPrefillCalcFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 }
 
 impl MdpPerfPrefillCalcFtraceEventWriter<'_> {
@@ -1697,65 +1735,65 @@ impl MdpPerfPrefillCalcFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MdpPerfPrefillCalcFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MdpPerfPrefillCalcFtraceEventReader<'a, I> {
     /// `optional uint32 pnum = 1`
     #[inline]
     pub fn pnum(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 latency_buf = 2`
     #[inline]
     pub fn latency_buf(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 ot = 3`
     #[inline]
     pub fn ot(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 y_buf = 4`
     #[inline]
     pub fn y_buf(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 y_scaler = 5`
     #[inline]
     pub fn y_scaler(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 pp_lines = 6`
     #[inline]
     pub fn pp_lines(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 pp_bytes = 7`
     #[inline]
     pub fn pp_bytes(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 post_sc = 8`
     #[inline]
     pub fn post_sc(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 fbc_bytes = 9`
     #[inline]
     pub fn fbc_bytes(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 prefill_bytes = 10`
     #[inline]
     pub fn prefill_bytes(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 }
 
@@ -1782,6 +1820,8 @@ pz::message! {
     writer MdpPerfUpdateBusFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MdpPerfUpdateBusFtraceEvent`.
     reader MdpPerfUpdateBusFtraceEventReader;
+    decoder MdpPerfUpdateBusFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MdpPerfUpdateBusFtraceEventWriter<'_> {
@@ -1807,23 +1847,23 @@ impl MdpPerfUpdateBusFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MdpPerfUpdateBusFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MdpPerfUpdateBusFtraceEventReader<'a, I> {
     /// `optional int32 client = 1`
     #[inline]
     pub fn client(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint64 ab_quota = 2`
     #[inline]
     pub fn ab_quota(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 ib_quota = 3`
     #[inline]
     pub fn ib_quota(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -1843,6 +1883,8 @@ pz::message! {
     writer RotatorBwAoAsContextFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.RotatorBwAoAsContextFtraceEvent`.
     reader RotatorBwAoAsContextFtraceEventReader;
+    decoder RotatorBwAoAsContextFtraceEventDecoder;
+    fields 1;
 }
 
 impl RotatorBwAoAsContextFtraceEventWriter<'_> {
@@ -1854,11 +1896,11 @@ impl RotatorBwAoAsContextFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> RotatorBwAoAsContextFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> RotatorBwAoAsContextFtraceEventReader<'a, I> {
     /// `optional uint32 state = 1`
     #[inline]
     pub fn state(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer MmEventRecordFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmEventRecordFtraceEvent`.
     reader MmEventRecordFtraceEventReader;
+    decoder MmEventRecordFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl MmEventRecordFtraceEventWriter<'_> {
@@ -39,29 +41,29 @@ impl MmEventRecordFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmEventRecordFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmEventRecordFtraceEventReader<'a, I> {
     /// `optional uint32 avg_lat = 1`
     #[inline]
     pub fn avg_lat(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 count = 2`
     #[inline]
     pub fn count(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 max_lat = 3`
     #[inline]
     pub fn max_lat(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 type = 4`
     #[inline]
     pub fn r#type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer NetifReceiveSkbFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.NetifReceiveSkbFtraceEvent`.
     reader NetifReceiveSkbFtraceEventReader;
+    decoder NetifReceiveSkbFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl NetifReceiveSkbFtraceEventWriter<'_> {
@@ -32,23 +34,23 @@ impl NetifReceiveSkbFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> NetifReceiveSkbFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> NetifReceiveSkbFtraceEventReader<'a, I> {
     /// `optional uint32 len = 1`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional string name = 2`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint64 skbaddr = 3`
     #[inline]
     pub fn skbaddr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -68,6 +70,8 @@ pz::message! {
     writer NetDevXmitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.NetDevXmitFtraceEvent`.
     reader NetDevXmitFtraceEventReader;
+    decoder NetDevXmitFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl NetDevXmitFtraceEventWriter<'_> {
@@ -100,29 +104,29 @@ impl NetDevXmitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> NetDevXmitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> NetDevXmitFtraceEventReader<'a, I> {
     /// `optional uint32 len = 1`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional string name = 2`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional int32 rc = 3`
     #[inline]
     pub fn rc(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint64 skbaddr = 4`
     #[inline]
     pub fn skbaddr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -143,6 +147,8 @@ pz::message! {
     writer NapiGroReceiveEntryFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.NapiGroReceiveEntryFtraceEvent`.
     reader NapiGroReceiveEntryFtraceEventReader;
+    decoder NapiGroReceiveEntryFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19;
 }
 
 impl NapiGroReceiveEntryFtraceEventWriter<'_> {
@@ -280,119 +286,119 @@ impl NapiGroReceiveEntryFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> NapiGroReceiveEntryFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> NapiGroReceiveEntryFtraceEventReader<'a, I> {
     /// `optional uint32 data_len = 1`
     #[inline]
     pub fn data_len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 gso_size = 2`
     #[inline]
     pub fn gso_size(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 gso_type = 3`
     #[inline]
     pub fn gso_type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 hash = 4`
     #[inline]
     pub fn hash(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 ip_summed = 5`
     #[inline]
     pub fn ip_summed(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 l4_hash = 6`
     #[inline]
     pub fn l4_hash(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 len = 7`
     #[inline]
     pub fn len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional int32 mac_header = 8`
     #[inline]
     pub fn mac_header(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 
     /// `optional uint32 mac_header_valid = 9`
     #[inline]
     pub fn mac_header_valid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional string name = 10`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 10)
+        self.0.last::<pz::kind::Bytes>(10)
     }
 
     /// `optional uint32 napi_id = 11`
     #[inline]
     pub fn napi_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional uint32 nr_frags = 12`
     #[inline]
     pub fn nr_frags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 12)
+        self.0.last::<pz::kind::Uint32>(12)
     }
 
     /// `optional uint32 protocol = 13`
     #[inline]
     pub fn protocol(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 13)
+        self.0.last::<pz::kind::Uint32>(13)
     }
 
     /// `optional uint32 queue_mapping = 14`
     #[inline]
     pub fn queue_mapping(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 14)
+        self.0.last::<pz::kind::Uint32>(14)
     }
 
     /// `optional uint64 skbaddr = 15`
     #[inline]
     pub fn skbaddr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 15)
+        self.0.last::<pz::kind::Uint64>(15)
     }
 
     /// `optional uint32 truesize = 16`
     #[inline]
     pub fn truesize(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 16)
+        self.0.last::<pz::kind::Uint32>(16)
     }
 
     /// `optional uint32 vlan_proto = 17`
     #[inline]
     pub fn vlan_proto(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 17)
+        self.0.last::<pz::kind::Uint32>(17)
     }
 
     /// `optional uint32 vlan_tagged = 18`
     #[inline]
     pub fn vlan_tagged(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 18)
+        self.0.last::<pz::kind::Uint32>(18)
     }
 
     /// `optional uint32 vlan_tci = 19`
     #[inline]
     pub fn vlan_tci(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 19)
+        self.0.last::<pz::kind::Uint32>(19)
     }
 }
 
@@ -428,6 +434,8 @@ pz::message! {
     writer NapiGroReceiveExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.NapiGroReceiveExitFtraceEvent`.
     reader NapiGroReceiveExitFtraceEventReader;
+    decoder NapiGroReceiveExitFtraceEventDecoder;
+    fields 1;
 }
 
 impl NapiGroReceiveExitFtraceEventWriter<'_> {
@@ -439,11 +447,11 @@ impl NapiGroReceiveExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> NapiGroReceiveExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> NapiGroReceiveExitFtraceEventReader<'a, I> {
     /// `optional int32 ret = 1`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer OomScoreAdjUpdateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.OomScoreAdjUpdateFtraceEvent`.
     reader OomScoreAdjUpdateFtraceEventReader;
+    decoder OomScoreAdjUpdateFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl OomScoreAdjUpdateFtraceEventWriter<'_> {
@@ -32,23 +34,23 @@ impl OomScoreAdjUpdateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> OomScoreAdjUpdateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> OomScoreAdjUpdateFtraceEventReader<'a, I> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 oom_score_adj = 2`
     #[inline]
     pub fn oom_score_adj(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 pid = 3`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -68,6 +70,8 @@ pz::message! {
     writer MarkVictimFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MarkVictimFtraceEvent`.
     reader MarkVictimFtraceEventReader;
+    decoder MarkVictimFtraceEventDecoder;
+    fields 1;
 }
 
 impl MarkVictimFtraceEventWriter<'_> {
@@ -79,11 +83,11 @@ impl MarkVictimFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MarkVictimFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MarkVictimFtraceEventReader<'a, I> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer DsiCmdFifoStatusFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DsiCmdFifoStatusFtraceEvent`.
     reader DsiCmdFifoStatusFtraceEventReader;
+    decoder DsiCmdFifoStatusFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl DsiCmdFifoStatusFtraceEventWriter<'_> {
@@ -25,17 +27,17 @@ impl DsiCmdFifoStatusFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DsiCmdFifoStatusFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DsiCmdFifoStatusFtraceEventReader<'a, I> {
     /// `optional uint32 header = 1`
     #[inline]
     pub fn header(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 payload = 2`
     #[inline]
     pub fn payload(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -54,6 +56,8 @@ pz::message! {
     writer DsiRxFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DsiRxFtraceEvent`.
     reader DsiRxFtraceEventReader;
+    decoder DsiRxFtraceEventDecoder;
+    fields 1, 3;
 }
 
 impl DsiRxFtraceEventWriter<'_> {
@@ -72,17 +76,17 @@ impl DsiRxFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DsiRxFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DsiRxFtraceEventReader<'a, I> {
     /// `optional uint32 cmd = 1`
     #[inline]
     pub fn cmd(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional bytes rx_buf = 3`
     #[inline]
     pub fn rx_buf(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 }
 
@@ -101,6 +105,8 @@ pz::message! {
     writer DsiTxFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DsiTxFtraceEvent`.
     reader DsiTxFtraceEventReader;
+    decoder DsiTxFtraceEventDecoder;
+    fields 1, 3, 4;
 }
 
 impl DsiTxFtraceEventWriter<'_> {
@@ -126,23 +132,23 @@ impl DsiTxFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DsiTxFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DsiTxFtraceEventReader<'a, I> {
     /// `optional uint32 last = 1`
     #[inline]
     pub fn last(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 type = 3`
     #[inline]
     pub fn r#type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional bytes tx_buf = 4`
     #[inline]
     pub fn tx_buf(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 }
 
@@ -162,6 +168,8 @@ pz::message! {
     writer PanelWriteGenericFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.PanelWriteGenericFtraceEvent`.
     reader PanelWriteGenericFtraceEventReader;
+    decoder PanelWriteGenericFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl PanelWriteGenericFtraceEventWriter<'_> {
@@ -208,41 +216,41 @@ impl PanelWriteGenericFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> PanelWriteGenericFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> PanelWriteGenericFtraceEventReader<'a, I> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional string trace_name = 2`
     #[inline]
     pub fn trace_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint32 trace_begin = 3`
     #[inline]
     pub fn trace_begin(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional string name = 4`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional uint32 type = 5`
     #[inline]
     pub fn r#type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional int32 value = 6`
     #[inline]
     pub fn value(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 }
 
@@ -265,6 +273,8 @@ pz::message! {
     writer GramCollisionFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.GramCollisionFtraceEvent`.
     reader GramCollisionFtraceEventReader;
+    decoder GramCollisionFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl GramCollisionFtraceEventWriter<'_> {
@@ -283,17 +293,17 @@ impl GramCollisionFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> GramCollisionFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> GramCollisionFtraceEventReader<'a, I> {
     /// `optional int32 panel_index = 1`
     #[inline]
     pub fn panel_index(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 collision_cnt = 2`
     #[inline]
     pub fn collision_cnt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -312,6 +322,8 @@ pz::message! {
     writer PanelSettingsFullFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.PanelSettingsFullFtraceEvent`.
     reader PanelSettingsFullFtraceEventReader;
+    decoder PanelSettingsFullFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 }
 
 impl PanelSettingsFullFtraceEventWriter<'_> {
@@ -386,65 +398,65 @@ impl PanelSettingsFullFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> PanelSettingsFullFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> PanelSettingsFullFtraceEventReader<'a, I> {
     /// `optional int32 panel_index = 1`
     #[inline]
     pub fn panel_index(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 hbm = 2`
     #[inline]
     pub fn hbm(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 irc = 3`
     #[inline]
     pub fn irc(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 h_pwm = 4`
     #[inline]
     pub fn h_pwm(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 fi_auto = 5`
     #[inline]
     pub fn fi_auto(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 fi_manual = 6`
     #[inline]
     pub fn fi_manual(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 early_exit = 7`
     #[inline]
     pub fn early_exit(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 min_rr = 8`
     #[inline]
     pub fn min_rr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 max_rr = 9`
     #[inline]
     pub fn max_rr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 te_freq = 10`
     #[inline]
     pub fn te_freq(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 }
 
@@ -471,6 +483,8 @@ pz::message! {
     writer PanelSettingsLiteFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.PanelSettingsLiteFtraceEvent`.
     reader PanelSettingsLiteFtraceEventReader;
+    decoder PanelSettingsLiteFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl PanelSettingsLiteFtraceEventWriter<'_> {
@@ -510,35 +524,35 @@ impl PanelSettingsLiteFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> PanelSettingsLiteFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> PanelSettingsLiteFtraceEventReader<'a, I> {
     /// `optional int32 panel_index = 1`
     #[inline]
     pub fn panel_index(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 vrr = 2`
     #[inline]
     pub fn vrr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 min_rr = 3`
     #[inline]
     pub fn min_rr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 max_rr = 4`
     #[inline]
     pub fn max_rr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 te_freq = 5`
     #[inline]
     pub fn te_freq(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer SchedSwitchWithCtrsFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SchedSwitchWithCtrsFtraceEvent`.
     reader SchedSwitchWithCtrsFtraceEventReader;
+    decoder SchedSwitchWithCtrsFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23;
 }
 
 impl SchedSwitchWithCtrsFtraceEventWriter<'_> {
@@ -172,143 +174,143 @@ impl SchedSwitchWithCtrsFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SchedSwitchWithCtrsFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SchedSwitchWithCtrsFtraceEventReader<'a, I> {
     /// `optional int32 old_pid = 1`
     #[inline]
     pub fn old_pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 new_pid = 2`
     #[inline]
     pub fn new_pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint64 cctr = 3`
     #[inline]
     pub fn cctr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 ctr0 = 4`
     #[inline]
     pub fn ctr0(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 ctr1 = 5`
     #[inline]
     pub fn ctr1(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint64 ctr2 = 6`
     #[inline]
     pub fn ctr2(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional uint64 ctr3 = 7`
     #[inline]
     pub fn ctr3(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional uint32 lctr0 = 8`
     #[inline]
     pub fn lctr0(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 lctr1 = 9`
     #[inline]
     pub fn lctr1(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint64 ctr4 = 10`
     #[inline]
     pub fn ctr4(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 10)
+        self.0.last::<pz::kind::Uint64>(10)
     }
 
     /// `optional uint64 ctr5 = 11`
     #[inline]
     pub fn ctr5(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 11)
+        self.0.last::<pz::kind::Uint64>(11)
     }
 
     /// `optional string prev_comm = 12`
     #[inline]
     pub fn prev_comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 12)
+        self.0.last::<pz::kind::Bytes>(12)
     }
 
     /// `optional int32 prev_pid = 13`
     #[inline]
     pub fn prev_pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 13)
+        self.0.last::<pz::kind::Int32>(13)
     }
 
     /// `optional uint32 cyc = 14`
     #[inline]
     pub fn cyc(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 14)
+        self.0.last::<pz::kind::Uint32>(14)
     }
 
     /// `optional uint32 inst = 15`
     #[inline]
     pub fn inst(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 15)
+        self.0.last::<pz::kind::Uint32>(15)
     }
 
     /// `optional uint32 stallbm = 16`
     #[inline]
     pub fn stallbm(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 16)
+        self.0.last::<pz::kind::Uint32>(16)
     }
 
     /// `optional uint32 l3dm = 17`
     #[inline]
     pub fn l3dm(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 17)
+        self.0.last::<pz::kind::Uint32>(17)
     }
 
     /// `optional int32 next_pid = 18`
     #[inline]
     pub fn next_pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 18)
+        self.0.last::<pz::kind::Int32>(18)
     }
 
     /// `optional string next_comm = 19`
     #[inline]
     pub fn next_comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 19)
+        self.0.last::<pz::kind::Bytes>(19)
     }
 
     /// `optional int64 prev_state = 20`
     #[inline]
     pub fn prev_state(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 20)
+        self.0.last::<pz::kind::Int64>(20)
     }
 
     /// `optional uint64 amu0 = 21`
     #[inline]
     pub fn amu0(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 21)
+        self.0.last::<pz::kind::Uint64>(21)
     }
 
     /// `optional uint64 amu1 = 22`
     #[inline]
     pub fn amu1(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 22)
+        self.0.last::<pz::kind::Uint64>(22)
     }
 
     /// `optional uint64 amu2 = 23`
     #[inline]
     pub fn amu2(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 23)
+        self.0.last::<pz::kind::Uint64>(23)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer LongIrqFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.LongIrqFtraceEvent`.
     reader LongIrqFtraceEventReader;
+    decoder LongIrqFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl LongIrqFtraceEventWriter<'_> {
@@ -32,23 +34,23 @@ impl LongIrqFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> LongIrqFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> LongIrqFtraceEventReader<'a, I> {
     /// `optional int32 irq = 1`
     #[inline]
     pub fn irq(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 latency = 2`
     #[inline]
     pub fn latency(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 count = 3`
     #[inline]
     pub fn count(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -68,6 +70,8 @@ pz::message! {
     writer LongSoftirqFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.LongSoftirqFtraceEvent`.
     reader LongSoftirqFtraceEventReader;
+    decoder LongSoftirqFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl LongSoftirqFtraceEventWriter<'_> {
@@ -93,23 +97,23 @@ impl LongSoftirqFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> LongSoftirqFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> LongSoftirqFtraceEventReader<'a, I> {
     /// `optional int32 vec_nr = 1`
     #[inline]
     pub fn vec_nr(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 latency = 2`
     #[inline]
     pub fn latency(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 count = 3`
     #[inline]
     pub fn count(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 

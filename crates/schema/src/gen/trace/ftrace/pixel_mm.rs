@@ -7,6 +7,8 @@ pz::message! {
     writer PixelMmKswapdWakeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.PixelMmKswapdWakeFtraceEvent`.
     reader PixelMmKswapdWakeFtraceEventReader;
+    decoder PixelMmKswapdWakeFtraceEventDecoder;
+    fields 1;
 }
 
 impl PixelMmKswapdWakeFtraceEventWriter<'_> {
@@ -18,11 +20,11 @@ impl PixelMmKswapdWakeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> PixelMmKswapdWakeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> PixelMmKswapdWakeFtraceEventReader<'a, I> {
     /// `optional int32 whatever = 1`
     #[inline]
     pub fn whatever(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 }
 
@@ -40,6 +42,8 @@ pz::message! {
     writer PixelMmKswapdDoneFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.PixelMmKswapdDoneFtraceEvent`.
     reader PixelMmKswapdDoneFtraceEventReader;
+    decoder PixelMmKswapdDoneFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl PixelMmKswapdDoneFtraceEventWriter<'_> {
@@ -72,29 +76,29 @@ impl PixelMmKswapdDoneFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> PixelMmKswapdDoneFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> PixelMmKswapdDoneFtraceEventReader<'a, I> {
     /// `optional uint64 delta_nr_scanned = 1`
     #[inline]
     pub fn delta_nr_scanned(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 delta_nr_reclaimed = 2`
     #[inline]
     pub fn delta_nr_reclaimed(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 delta_nr_allocated = 3`
     #[inline]
     pub fn delta_nr_allocated(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 duration_ns = 4`
     #[inline]
     pub fn duration_ns(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 

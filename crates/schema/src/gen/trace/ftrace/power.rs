@@ -7,6 +7,8 @@ pz::message! {
     writer CpuFrequencyFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CpuFrequencyFtraceEvent`.
     reader CpuFrequencyFtraceEventReader;
+    decoder CpuFrequencyFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl CpuFrequencyFtraceEventWriter<'_> {
@@ -25,17 +27,17 @@ impl CpuFrequencyFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CpuFrequencyFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CpuFrequencyFtraceEventReader<'a, I> {
     /// `optional uint32 state = 1`
     #[inline]
     pub fn state(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 cpu_id = 2`
     #[inline]
     pub fn cpu_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -54,6 +56,8 @@ pz::message! {
     writer CpuFrequencyLimitsFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CpuFrequencyLimitsFtraceEvent`.
     reader CpuFrequencyLimitsFtraceEventReader;
+    decoder CpuFrequencyLimitsFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl CpuFrequencyLimitsFtraceEventWriter<'_> {
@@ -79,23 +83,23 @@ impl CpuFrequencyLimitsFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CpuFrequencyLimitsFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CpuFrequencyLimitsFtraceEventReader<'a, I> {
     /// `optional uint32 min_freq = 1`
     #[inline]
     pub fn min_freq(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 max_freq = 2`
     #[inline]
     pub fn max_freq(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 cpu_id = 3`
     #[inline]
     pub fn cpu_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -115,6 +119,8 @@ pz::message! {
     writer CpuIdleFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CpuIdleFtraceEvent`.
     reader CpuIdleFtraceEventReader;
+    decoder CpuIdleFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl CpuIdleFtraceEventWriter<'_> {
@@ -133,17 +139,17 @@ impl CpuIdleFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CpuIdleFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CpuIdleFtraceEventReader<'a, I> {
     /// `optional uint32 state = 1`
     #[inline]
     pub fn state(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 cpu_id = 2`
     #[inline]
     pub fn cpu_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -162,6 +168,8 @@ pz::message! {
     writer ClockEnableFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.ClockEnableFtraceEvent`.
     reader ClockEnableFtraceEventReader;
+    decoder ClockEnableFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl ClockEnableFtraceEventWriter<'_> {
@@ -187,23 +195,23 @@ impl ClockEnableFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> ClockEnableFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> ClockEnableFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 state = 2`
     #[inline]
     pub fn state(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 cpu_id = 3`
     #[inline]
     pub fn cpu_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -223,6 +231,8 @@ pz::message! {
     writer ClockDisableFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.ClockDisableFtraceEvent`.
     reader ClockDisableFtraceEventReader;
+    decoder ClockDisableFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl ClockDisableFtraceEventWriter<'_> {
@@ -248,23 +258,23 @@ impl ClockDisableFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> ClockDisableFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> ClockDisableFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 state = 2`
     #[inline]
     pub fn state(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 cpu_id = 3`
     #[inline]
     pub fn cpu_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -284,6 +294,8 @@ pz::message! {
     writer ClockSetRateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.ClockSetRateFtraceEvent`.
     reader ClockSetRateFtraceEventReader;
+    decoder ClockSetRateFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl ClockSetRateFtraceEventWriter<'_> {
@@ -309,23 +321,23 @@ impl ClockSetRateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> ClockSetRateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> ClockSetRateFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 state = 2`
     #[inline]
     pub fn state(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 cpu_id = 3`
     #[inline]
     pub fn cpu_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -345,6 +357,8 @@ pz::message! {
     writer SuspendResumeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SuspendResumeFtraceEvent`.
     reader SuspendResumeFtraceEventReader;
+    decoder SuspendResumeFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl SuspendResumeFtraceEventWriter<'_> {
@@ -370,23 +384,23 @@ impl SuspendResumeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SuspendResumeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SuspendResumeFtraceEventReader<'a, I> {
     /// `optional string action = 1`
     #[inline]
     pub fn action(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 val = 2`
     #[inline]
     pub fn val(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint32 start = 3`
     #[inline]
     pub fn start(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -406,6 +420,8 @@ pz::message! {
     writer GpuFrequencyFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.GpuFrequencyFtraceEvent`.
     reader GpuFrequencyFtraceEventReader;
+    decoder GpuFrequencyFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl GpuFrequencyFtraceEventWriter<'_> {
@@ -424,17 +440,17 @@ impl GpuFrequencyFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> GpuFrequencyFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> GpuFrequencyFtraceEventReader<'a, I> {
     /// `optional uint32 gpu_id = 1`
     #[inline]
     pub fn gpu_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 state = 2`
     #[inline]
     pub fn state(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -453,6 +469,8 @@ pz::message! {
     writer WakeupSourceActivateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.WakeupSourceActivateFtraceEvent`.
     reader WakeupSourceActivateFtraceEventReader;
+    decoder WakeupSourceActivateFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl WakeupSourceActivateFtraceEventWriter<'_> {
@@ -471,17 +489,17 @@ impl WakeupSourceActivateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> WakeupSourceActivateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> WakeupSourceActivateFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 state = 2`
     #[inline]
     pub fn state(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -500,6 +518,8 @@ pz::message! {
     writer WakeupSourceDeactivateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.WakeupSourceDeactivateFtraceEvent`.
     reader WakeupSourceDeactivateFtraceEventReader;
+    decoder WakeupSourceDeactivateFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl WakeupSourceDeactivateFtraceEventWriter<'_> {
@@ -518,17 +538,17 @@ impl WakeupSourceDeactivateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> WakeupSourceDeactivateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> WakeupSourceDeactivateFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 state = 2`
     #[inline]
     pub fn state(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -547,6 +567,8 @@ pz::message! {
     writer GpuWorkPeriodFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.GpuWorkPeriodFtraceEvent`.
     reader GpuWorkPeriodFtraceEventReader;
+    decoder GpuWorkPeriodFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl GpuWorkPeriodFtraceEventWriter<'_> {
@@ -586,35 +608,35 @@ impl GpuWorkPeriodFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> GpuWorkPeriodFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> GpuWorkPeriodFtraceEventReader<'a, I> {
     /// `optional uint32 gpu_id = 1`
     #[inline]
     pub fn gpu_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 uid = 2`
     #[inline]
     pub fn uid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 start_time_ns = 3`
     #[inline]
     pub fn start_time_ns(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 end_time_ns = 4`
     #[inline]
     pub fn end_time_ns(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 total_active_duration_ns = 5`
     #[inline]
     pub fn total_active_duration_ns(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 }
 
@@ -636,6 +658,8 @@ pz::message! {
     writer DevicePmCallbackStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DevicePmCallbackStartFtraceEvent`.
     reader DevicePmCallbackStartFtraceEventReader;
+    decoder DevicePmCallbackStartFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl DevicePmCallbackStartFtraceEventWriter<'_> {
@@ -675,35 +699,35 @@ impl DevicePmCallbackStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DevicePmCallbackStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DevicePmCallbackStartFtraceEventReader<'a, I> {
     /// `optional string device = 1`
     #[inline]
     pub fn device(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional string driver = 2`
     #[inline]
     pub fn driver(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional string parent = 3`
     #[inline]
     pub fn parent(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional string pm_ops = 4`
     #[inline]
     pub fn pm_ops(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional int32 event = 5`
     #[inline]
     pub fn event(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -725,6 +749,8 @@ pz::message! {
     writer DevicePmCallbackEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.DevicePmCallbackEndFtraceEvent`.
     reader DevicePmCallbackEndFtraceEventReader;
+    decoder DevicePmCallbackEndFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl DevicePmCallbackEndFtraceEventWriter<'_> {
@@ -750,23 +776,23 @@ impl DevicePmCallbackEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> DevicePmCallbackEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> DevicePmCallbackEndFtraceEventReader<'a, I> {
     /// `optional string device = 1`
     #[inline]
     pub fn device(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional string driver = 2`
     #[inline]
     pub fn driver(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional int32 error = 3`
     #[inline]
     pub fn error(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -786,6 +812,8 @@ pz::message! {
     writer GpuPowerStateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.GpuPowerStateFtraceEvent`.
     reader GpuPowerStateFtraceEventReader;
+    decoder GpuPowerStateFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl GpuPowerStateFtraceEventWriter<'_> {
@@ -804,17 +832,17 @@ impl GpuPowerStateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> GpuPowerStateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> GpuPowerStateFtraceEventReader<'a, I> {
     /// `optional int32 old_state = 1`
     #[inline]
     pub fn old_state(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 new_state = 2`
     #[inline]
     pub fn new_state(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 }
 
@@ -833,6 +861,8 @@ pz::message! {
     writer PsciDomainIdleExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.PsciDomainIdleExitFtraceEvent`.
     reader PsciDomainIdleExitFtraceEventReader;
+    decoder PsciDomainIdleExitFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl PsciDomainIdleExitFtraceEventWriter<'_> {
@@ -858,23 +888,23 @@ impl PsciDomainIdleExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> PsciDomainIdleExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> PsciDomainIdleExitFtraceEventReader<'a, I> {
     /// `optional uint32 cpu_id = 1`
     #[inline]
     pub fn cpu_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 state = 2`
     #[inline]
     pub fn state(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 s2idle = 3`
     #[inline]
     pub fn s2idle(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -894,6 +924,8 @@ pz::message! {
     writer PsciDomainIdleEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.PsciDomainIdleEnterFtraceEvent`.
     reader PsciDomainIdleEnterFtraceEventReader;
+    decoder PsciDomainIdleEnterFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl PsciDomainIdleEnterFtraceEventWriter<'_> {
@@ -919,23 +951,23 @@ impl PsciDomainIdleEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> PsciDomainIdleEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> PsciDomainIdleEnterFtraceEventReader<'a, I> {
     /// `optional uint32 cpu_id = 1`
     #[inline]
     pub fn cpu_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 state = 2`
     #[inline]
     pub fn state(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 s2idle = 3`
     #[inline]
     pub fn s2idle(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer ConsoleFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.ConsoleFtraceEvent`.
     reader ConsoleFtraceEventReader;
+    decoder ConsoleFtraceEventDecoder;
+    fields 1;
 }
 
 impl ConsoleFtraceEventWriter<'_> {
@@ -18,11 +20,11 @@ impl ConsoleFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> ConsoleFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> ConsoleFtraceEventReader<'a, I> {
     /// `optional string msg = 1`
     #[inline]
     pub fn msg(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 

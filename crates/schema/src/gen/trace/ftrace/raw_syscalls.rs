@@ -7,6 +7,8 @@ pz::message! {
     writer SysEnterFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SysEnterFtraceEvent`.
     reader SysEnterFtraceEventReader;
+    decoder SysEnterFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl SysEnterFtraceEventWriter<'_> {
@@ -25,17 +27,17 @@ impl SysEnterFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SysEnterFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SysEnterFtraceEventReader<'a, I> {
     /// `optional int64 id = 1`
     #[inline]
     pub fn id(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 1)
+        self.0.last::<pz::kind::Int64>(1)
     }
 
     /// `repeated uint64 args = 2`
     #[inline]
     pub fn args(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 2)
+        self.0.repeated(2)
     }
 }
 
@@ -54,6 +56,8 @@ pz::message! {
     writer SysExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SysExitFtraceEvent`.
     reader SysExitFtraceEventReader;
+    decoder SysExitFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl SysExitFtraceEventWriter<'_> {
@@ -72,17 +76,17 @@ impl SysExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SysExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SysExitFtraceEventReader<'a, I> {
     /// `optional int64 id = 1`
     #[inline]
     pub fn id(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 1)
+        self.0.last::<pz::kind::Int64>(1)
     }
 
     /// `optional int64 ret = 2`
     #[inline]
     pub fn ret(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 }
 

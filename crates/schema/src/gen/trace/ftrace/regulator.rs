@@ -7,6 +7,8 @@ pz::message! {
     writer RegulatorDisableFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.RegulatorDisableFtraceEvent`.
     reader RegulatorDisableFtraceEventReader;
+    decoder RegulatorDisableFtraceEventDecoder;
+    fields 1;
 }
 
 impl RegulatorDisableFtraceEventWriter<'_> {
@@ -18,11 +20,11 @@ impl RegulatorDisableFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> RegulatorDisableFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> RegulatorDisableFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 
@@ -40,6 +42,8 @@ pz::message! {
     writer RegulatorDisableCompleteFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.RegulatorDisableCompleteFtraceEvent`.
     reader RegulatorDisableCompleteFtraceEventReader;
+    decoder RegulatorDisableCompleteFtraceEventDecoder;
+    fields 1;
 }
 
 impl RegulatorDisableCompleteFtraceEventWriter<'_> {
@@ -51,11 +55,11 @@ impl RegulatorDisableCompleteFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> RegulatorDisableCompleteFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> RegulatorDisableCompleteFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 
@@ -73,6 +77,8 @@ pz::message! {
     writer RegulatorEnableFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.RegulatorEnableFtraceEvent`.
     reader RegulatorEnableFtraceEventReader;
+    decoder RegulatorEnableFtraceEventDecoder;
+    fields 1;
 }
 
 impl RegulatorEnableFtraceEventWriter<'_> {
@@ -84,11 +90,11 @@ impl RegulatorEnableFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> RegulatorEnableFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> RegulatorEnableFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 
@@ -106,6 +112,8 @@ pz::message! {
     writer RegulatorEnableCompleteFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.RegulatorEnableCompleteFtraceEvent`.
     reader RegulatorEnableCompleteFtraceEventReader;
+    decoder RegulatorEnableCompleteFtraceEventDecoder;
+    fields 1;
 }
 
 impl RegulatorEnableCompleteFtraceEventWriter<'_> {
@@ -117,11 +125,11 @@ impl RegulatorEnableCompleteFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> RegulatorEnableCompleteFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> RegulatorEnableCompleteFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 
@@ -139,6 +147,8 @@ pz::message! {
     writer RegulatorEnableDelayFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.RegulatorEnableDelayFtraceEvent`.
     reader RegulatorEnableDelayFtraceEventReader;
+    decoder RegulatorEnableDelayFtraceEventDecoder;
+    fields 1;
 }
 
 impl RegulatorEnableDelayFtraceEventWriter<'_> {
@@ -150,11 +160,11 @@ impl RegulatorEnableDelayFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> RegulatorEnableDelayFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> RegulatorEnableDelayFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 
@@ -172,6 +182,8 @@ pz::message! {
     writer RegulatorSetVoltageFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.RegulatorSetVoltageFtraceEvent`.
     reader RegulatorSetVoltageFtraceEventReader;
+    decoder RegulatorSetVoltageFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl RegulatorSetVoltageFtraceEventWriter<'_> {
@@ -197,23 +209,23 @@ impl RegulatorSetVoltageFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> RegulatorSetVoltageFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> RegulatorSetVoltageFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 min = 2`
     #[inline]
     pub fn min(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 max = 3`
     #[inline]
     pub fn max(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -233,6 +245,8 @@ pz::message! {
     writer RegulatorSetVoltageCompleteFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent`.
     reader RegulatorSetVoltageCompleteFtraceEventReader;
+    decoder RegulatorSetVoltageCompleteFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl RegulatorSetVoltageCompleteFtraceEventWriter<'_> {
@@ -251,17 +265,17 @@ impl RegulatorSetVoltageCompleteFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> RegulatorSetVoltageCompleteFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> RegulatorSetVoltageCompleteFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint32 val = 2`
     #[inline]
     pub fn val(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer RpmStatusFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.RpmStatusFtraceEvent`.
     reader RpmStatusFtraceEventReader;
+    decoder RpmStatusFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl RpmStatusFtraceEventWriter<'_> {
@@ -25,17 +27,17 @@ impl RpmStatusFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> RpmStatusFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> RpmStatusFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 status = 2`
     #[inline]
     pub fn status(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 }
 

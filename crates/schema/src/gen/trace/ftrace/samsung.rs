@@ -7,6 +7,8 @@ pz::message! {
     writer SamsungTracingMarkWriteFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SamsungTracingMarkWriteFtraceEvent`.
     reader SamsungTracingMarkWriteFtraceEventReader;
+    decoder SamsungTracingMarkWriteFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl SamsungTracingMarkWriteFtraceEventWriter<'_> {
@@ -46,35 +48,35 @@ impl SamsungTracingMarkWriteFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SamsungTracingMarkWriteFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SamsungTracingMarkWriteFtraceEventReader<'a, I> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional string trace_name = 2`
     #[inline]
     pub fn trace_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint32 trace_begin = 3`
     #[inline]
     pub fn trace_begin(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 trace_type = 4`
     #[inline]
     pub fn trace_type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 value = 5`
     #[inline]
     pub fn value(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 

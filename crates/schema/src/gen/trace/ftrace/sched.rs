@@ -7,6 +7,8 @@ pz::message! {
     writer SchedSwitchFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SchedSwitchFtraceEvent`.
     reader SchedSwitchFtraceEventReader;
+    decoder SchedSwitchFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl SchedSwitchFtraceEventWriter<'_> {
@@ -60,47 +62,47 @@ impl SchedSwitchFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SchedSwitchFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SchedSwitchFtraceEventReader<'a, I> {
     /// `optional string prev_comm = 1`
     #[inline]
     pub fn prev_comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 prev_pid = 2`
     #[inline]
     pub fn prev_pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 prev_prio = 3`
     #[inline]
     pub fn prev_prio(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int64 prev_state = 4`
     #[inline]
     pub fn prev_state(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 
     /// `optional string next_comm = 5`
     #[inline]
     pub fn next_comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 
     /// `optional int32 next_pid = 6`
     #[inline]
     pub fn next_pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional int32 next_prio = 7`
     #[inline]
     pub fn next_prio(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 }
 
@@ -124,6 +126,8 @@ pz::message! {
     writer SchedWakeupFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SchedWakeupFtraceEvent`.
     reader SchedWakeupFtraceEventReader;
+    decoder SchedWakeupFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl SchedWakeupFtraceEventWriter<'_> {
@@ -163,35 +167,35 @@ impl SchedWakeupFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SchedWakeupFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SchedWakeupFtraceEventReader<'a, I> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 prio = 3`
     #[inline]
     pub fn prio(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 success = 4`
     #[inline]
     pub fn success(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 target_cpu = 5`
     #[inline]
     pub fn target_cpu(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -213,6 +217,8 @@ pz::message! {
     writer SchedBlockedReasonFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SchedBlockedReasonFtraceEvent`.
     reader SchedBlockedReasonFtraceEventReader;
+    decoder SchedBlockedReasonFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl SchedBlockedReasonFtraceEventWriter<'_> {
@@ -238,23 +244,23 @@ impl SchedBlockedReasonFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SchedBlockedReasonFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SchedBlockedReasonFtraceEventReader<'a, I> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint64 caller = 2`
     #[inline]
     pub fn caller(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 io_wait = 3`
     #[inline]
     pub fn io_wait(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -274,6 +280,8 @@ pz::message! {
     writer SchedCpuHotplugFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SchedCpuHotplugFtraceEvent`.
     reader SchedCpuHotplugFtraceEventReader;
+    decoder SchedCpuHotplugFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl SchedCpuHotplugFtraceEventWriter<'_> {
@@ -299,23 +307,23 @@ impl SchedCpuHotplugFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SchedCpuHotplugFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SchedCpuHotplugFtraceEventReader<'a, I> {
     /// `optional int32 affected_cpu = 1`
     #[inline]
     pub fn affected_cpu(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 error = 2`
     #[inline]
     pub fn error(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 status = 3`
     #[inline]
     pub fn status(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -335,6 +343,8 @@ pz::message! {
     writer SchedWakingFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SchedWakingFtraceEvent`.
     reader SchedWakingFtraceEventReader;
+    decoder SchedWakingFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl SchedWakingFtraceEventWriter<'_> {
@@ -374,35 +384,35 @@ impl SchedWakingFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SchedWakingFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SchedWakingFtraceEventReader<'a, I> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 prio = 3`
     #[inline]
     pub fn prio(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 success = 4`
     #[inline]
     pub fn success(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 target_cpu = 5`
     #[inline]
     pub fn target_cpu(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -424,6 +434,8 @@ pz::message! {
     writer SchedWakeupNewFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SchedWakeupNewFtraceEvent`.
     reader SchedWakeupNewFtraceEventReader;
+    decoder SchedWakeupNewFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl SchedWakeupNewFtraceEventWriter<'_> {
@@ -463,35 +475,35 @@ impl SchedWakeupNewFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SchedWakeupNewFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SchedWakeupNewFtraceEventReader<'a, I> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 prio = 3`
     #[inline]
     pub fn prio(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 success = 4`
     #[inline]
     pub fn success(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 target_cpu = 5`
     #[inline]
     pub fn target_cpu(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -513,6 +525,8 @@ pz::message! {
     writer SchedProcessExecFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SchedProcessExecFtraceEvent`.
     reader SchedProcessExecFtraceEventReader;
+    decoder SchedProcessExecFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl SchedProcessExecFtraceEventWriter<'_> {
@@ -538,23 +552,23 @@ impl SchedProcessExecFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SchedProcessExecFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SchedProcessExecFtraceEventReader<'a, I> {
     /// `optional string filename = 1`
     #[inline]
     pub fn filename(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 old_pid = 3`
     #[inline]
     pub fn old_pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -574,6 +588,8 @@ pz::message! {
     writer SchedProcessExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SchedProcessExitFtraceEvent`.
     reader SchedProcessExitFtraceEventReader;
+    decoder SchedProcessExitFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl SchedProcessExitFtraceEventWriter<'_> {
@@ -606,29 +622,29 @@ impl SchedProcessExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SchedProcessExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SchedProcessExitFtraceEventReader<'a, I> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 tgid = 3`
     #[inline]
     pub fn tgid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 prio = 4`
     #[inline]
     pub fn prio(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 
@@ -649,6 +665,8 @@ pz::message! {
     writer SchedProcessForkFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SchedProcessForkFtraceEvent`.
     reader SchedProcessForkFtraceEventReader;
+    decoder SchedProcessForkFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl SchedProcessForkFtraceEventWriter<'_> {
@@ -681,29 +699,29 @@ impl SchedProcessForkFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SchedProcessForkFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SchedProcessForkFtraceEventReader<'a, I> {
     /// `optional string parent_comm = 1`
     #[inline]
     pub fn parent_comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 parent_pid = 2`
     #[inline]
     pub fn parent_pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional string child_comm = 3`
     #[inline]
     pub fn child_comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional int32 child_pid = 4`
     #[inline]
     pub fn child_pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 
@@ -724,6 +742,8 @@ pz::message! {
     writer SchedProcessFreeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SchedProcessFreeFtraceEvent`.
     reader SchedProcessFreeFtraceEventReader;
+    decoder SchedProcessFreeFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl SchedProcessFreeFtraceEventWriter<'_> {
@@ -749,23 +769,23 @@ impl SchedProcessFreeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SchedProcessFreeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SchedProcessFreeFtraceEventReader<'a, I> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 prio = 3`
     #[inline]
     pub fn prio(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -785,6 +805,8 @@ pz::message! {
     writer SchedProcessHangFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SchedProcessHangFtraceEvent`.
     reader SchedProcessHangFtraceEventReader;
+    decoder SchedProcessHangFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl SchedProcessHangFtraceEventWriter<'_> {
@@ -803,17 +825,17 @@ impl SchedProcessHangFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SchedProcessHangFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SchedProcessHangFtraceEventReader<'a, I> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 }
 
@@ -832,6 +854,8 @@ pz::message! {
     writer SchedProcessWaitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SchedProcessWaitFtraceEvent`.
     reader SchedProcessWaitFtraceEventReader;
+    decoder SchedProcessWaitFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl SchedProcessWaitFtraceEventWriter<'_> {
@@ -857,23 +881,23 @@ impl SchedProcessWaitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SchedProcessWaitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SchedProcessWaitFtraceEventReader<'a, I> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 prio = 3`
     #[inline]
     pub fn prio(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -893,6 +917,8 @@ pz::message! {
     writer SchedPiSetprioFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SchedPiSetprioFtraceEvent`.
     reader SchedPiSetprioFtraceEventReader;
+    decoder SchedPiSetprioFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl SchedPiSetprioFtraceEventWriter<'_> {
@@ -925,29 +951,29 @@ impl SchedPiSetprioFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SchedPiSetprioFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SchedPiSetprioFtraceEventReader<'a, I> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 newprio = 2`
     #[inline]
     pub fn newprio(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 oldprio = 3`
     #[inline]
     pub fn oldprio(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 pid = 4`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 
@@ -968,6 +994,8 @@ pz::message! {
     writer SchedCpuUtilCfsFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SchedCpuUtilCfsFtraceEvent`.
     reader SchedCpuUtilCfsFtraceEventReader;
+    decoder SchedCpuUtilCfsFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15;
 }
 
 impl SchedCpuUtilCfsFtraceEventWriter<'_> {
@@ -1077,95 +1105,95 @@ impl SchedCpuUtilCfsFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SchedCpuUtilCfsFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SchedCpuUtilCfsFtraceEventReader<'a, I> {
     /// `optional int32 active = 1`
     #[inline]
     pub fn active(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint64 capacity = 2`
     #[inline]
     pub fn capacity(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 capacity_orig = 3`
     #[inline]
     pub fn capacity_orig(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 cpu = 4`
     #[inline]
     pub fn cpu(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint64 cpu_importance = 5`
     #[inline]
     pub fn cpu_importance(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint64 cpu_util = 6`
     #[inline]
     pub fn cpu_util(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional uint32 exit_lat = 7`
     #[inline]
     pub fn exit_lat(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint64 group_capacity = 8`
     #[inline]
     pub fn group_capacity(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 
     /// `optional uint32 grp_overutilized = 9`
     #[inline]
     pub fn grp_overutilized(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 idle_cpu = 10`
     #[inline]
     pub fn idle_cpu(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 nr_running = 11`
     #[inline]
     pub fn nr_running(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional int64 spare_cap = 12`
     #[inline]
     pub fn spare_cap(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 12)
+        self.0.last::<pz::kind::Int64>(12)
     }
 
     /// `optional uint32 task_fits = 13`
     #[inline]
     pub fn task_fits(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 13)
+        self.0.last::<pz::kind::Uint32>(13)
     }
 
     /// `optional uint64 wake_group_util = 14`
     #[inline]
     pub fn wake_group_util(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 14)
+        self.0.last::<pz::kind::Uint64>(14)
     }
 
     /// `optional uint64 wake_util = 15`
     #[inline]
     pub fn wake_util(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 15)
+        self.0.last::<pz::kind::Uint64>(15)
     }
 }
 
@@ -1197,6 +1225,8 @@ pz::message! {
     writer SchedMigrateTaskFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SchedMigrateTaskFtraceEvent`.
     reader SchedMigrateTaskFtraceEventReader;
+    decoder SchedMigrateTaskFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl SchedMigrateTaskFtraceEventWriter<'_> {
@@ -1250,47 +1280,47 @@ impl SchedMigrateTaskFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SchedMigrateTaskFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SchedMigrateTaskFtraceEventReader<'a, I> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 prio = 3`
     #[inline]
     pub fn prio(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 orig_cpu = 4`
     #[inline]
     pub fn orig_cpu(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 dest_cpu = 5`
     #[inline]
     pub fn dest_cpu(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int32 running = 6`
     #[inline]
     pub fn running(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional uint32 load = 7`
     #[inline]
     pub fn load(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 }
 
@@ -1314,6 +1344,8 @@ pz::message! {
     writer SchedWakeupTaskAttrFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SchedWakeupTaskAttrFtraceEvent`.
     reader SchedWakeupTaskAttrFtraceEventReader;
+    decoder SchedWakeupTaskAttrFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl SchedWakeupTaskAttrFtraceEventWriter<'_> {
@@ -1353,35 +1385,35 @@ impl SchedWakeupTaskAttrFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SchedWakeupTaskAttrFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SchedWakeupTaskAttrFtraceEventReader<'a, I> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint64 cpu_affinity = 2`
     #[inline]
     pub fn cpu_affinity(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 task_util = 3`
     #[inline]
     pub fn task_util(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 uclamp_min = 4`
     #[inline]
     pub fn uclamp_min(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 vruntime = 5`
     #[inline]
     pub fn vruntime(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 }
 
@@ -1403,6 +1435,8 @@ pz::message! {
     writer SchedGroupTrackerFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SchedGroupTrackerFtraceEvent`.
     reader SchedGroupTrackerFtraceEventReader;
+    decoder SchedGroupTrackerFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl SchedGroupTrackerFtraceEventWriter<'_> {
@@ -1435,29 +1469,29 @@ impl SchedGroupTrackerFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SchedGroupTrackerFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SchedGroupTrackerFtraceEventReader<'a, I> {
     /// `optional string comm = 1`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional string group = 3`
     #[inline]
     pub fn group(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional int32 group_num = 4`
     #[inline]
     pub fn group_num(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 

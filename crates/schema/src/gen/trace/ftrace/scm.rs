@@ -7,6 +7,8 @@ pz::message! {
     writer ScmCallStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.ScmCallStartFtraceEvent`.
     reader ScmCallStartFtraceEventReader;
+    decoder ScmCallStartFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl ScmCallStartFtraceEventWriter<'_> {
@@ -32,23 +34,23 @@ impl ScmCallStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> ScmCallStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> ScmCallStartFtraceEventReader<'a, I> {
     /// `optional uint32 arginfo = 1`
     #[inline]
     pub fn arginfo(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint64 x0 = 2`
     #[inline]
     pub fn x0(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 x5 = 3`
     #[inline]
     pub fn x5(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -68,4 +70,6 @@ pz::message! {
     writer ScmCallEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.ScmCallEndFtraceEvent`.
     reader ScmCallEndFtraceEventReader;
+    decoder ScmCallEndFtraceEventDecoder;
+    fields;
 }

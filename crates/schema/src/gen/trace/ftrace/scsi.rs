@@ -7,6 +7,8 @@ pz::message! {
     writer ScsiDispatchCmdErrorFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.ScsiDispatchCmdErrorFtraceEvent`.
     reader ScsiDispatchCmdErrorFtraceEventReader;
+    decoder ScsiDispatchCmdErrorFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14;
 }
 
 impl ScsiDispatchCmdErrorFtraceEventWriter<'_> {
@@ -102,83 +104,83 @@ impl ScsiDispatchCmdErrorFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> ScsiDispatchCmdErrorFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> ScsiDispatchCmdErrorFtraceEventReader<'a, I> {
     /// `optional uint32 host_no = 1`
     #[inline]
     pub fn host_no(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 channel = 2`
     #[inline]
     pub fn channel(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 id = 3`
     #[inline]
     pub fn id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 lun = 4`
     #[inline]
     pub fn lun(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 rtn = 5`
     #[inline]
     pub fn rtn(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional uint32 opcode = 6`
     #[inline]
     pub fn opcode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 cmd_len = 7`
     #[inline]
     pub fn cmd_len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 data_sglen = 8`
     #[inline]
     pub fn data_sglen(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 prot_sglen = 9`
     #[inline]
     pub fn prot_sglen(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 prot_op = 10`
     #[inline]
     pub fn prot_op(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional int32 driver_tag = 12`
     #[inline]
     pub fn driver_tag(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 12)
+        self.0.last::<pz::kind::Int32>(12)
     }
 
     /// `optional int32 scheduler_tag = 13`
     #[inline]
     pub fn scheduler_tag(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 13)
+        self.0.last::<pz::kind::Int32>(13)
     }
 
     /// `optional bytes cmnd = 14`
     #[inline]
     pub fn cmnd(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 14)
+        self.0.last::<pz::kind::Bytes>(14)
     }
 }
 
@@ -208,6 +210,8 @@ pz::message! {
     writer ScsiDispatchCmdTimeoutFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.ScsiDispatchCmdTimeoutFtraceEvent`.
     reader ScsiDispatchCmdTimeoutFtraceEventReader;
+    decoder ScsiDispatchCmdTimeoutFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, 16, 17;
 }
 
 impl ScsiDispatchCmdTimeoutFtraceEventWriter<'_> {
@@ -324,101 +328,101 @@ impl ScsiDispatchCmdTimeoutFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> ScsiDispatchCmdTimeoutFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> ScsiDispatchCmdTimeoutFtraceEventReader<'a, I> {
     /// `optional uint32 host_no = 1`
     #[inline]
     pub fn host_no(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 channel = 2`
     #[inline]
     pub fn channel(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 id = 3`
     #[inline]
     pub fn id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 lun = 4`
     #[inline]
     pub fn lun(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 result = 5`
     #[inline]
     pub fn result(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional uint32 opcode = 6`
     #[inline]
     pub fn opcode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 cmd_len = 7`
     #[inline]
     pub fn cmd_len(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 data_sglen = 8`
     #[inline]
     pub fn data_sglen(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 prot_sglen = 9`
     #[inline]
     pub fn prot_sglen(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 prot_op = 10`
     #[inline]
     pub fn prot_op(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional int32 driver_tag = 12`
     #[inline]
     pub fn driver_tag(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 12)
+        self.0.last::<pz::kind::Int32>(12)
     }
 
     /// `optional int32 scheduler_tag = 13`
     #[inline]
     pub fn scheduler_tag(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 13)
+        self.0.last::<pz::kind::Int32>(13)
     }
 
     /// `optional uint32 sense_key = 14`
     #[inline]
     pub fn sense_key(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 14)
+        self.0.last::<pz::kind::Uint32>(14)
     }
 
     /// `optional uint32 asc = 15`
     #[inline]
     pub fn asc(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 15)
+        self.0.last::<pz::kind::Uint32>(15)
     }
 
     /// `optional uint32 ascq = 16`
     #[inline]
     pub fn ascq(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 16)
+        self.0.last::<pz::kind::Uint32>(16)
     }
 
     /// `optional bytes cmnd = 17`
     #[inline]
     pub fn cmnd(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 17)
+        self.0.last::<pz::kind::Bytes>(17)
     }
 }
 
@@ -451,6 +455,8 @@ pz::message! {
     writer ScsiEhWakeupFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.ScsiEhWakeupFtraceEvent`.
     reader ScsiEhWakeupFtraceEventReader;
+    decoder ScsiEhWakeupFtraceEventDecoder;
+    fields 1;
 }
 
 impl ScsiEhWakeupFtraceEventWriter<'_> {
@@ -462,11 +468,11 @@ impl ScsiEhWakeupFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> ScsiEhWakeupFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> ScsiEhWakeupFtraceEventReader<'a, I> {
     /// `optional uint32 host_no = 1`
     #[inline]
     pub fn host_no(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer SdeTracingMarkWriteFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SdeTracingMarkWriteFtraceEvent`.
     reader SdeTracingMarkWriteFtraceEventReader;
+    decoder SdeTracingMarkWriteFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl SdeTracingMarkWriteFtraceEventWriter<'_> {
@@ -46,35 +48,35 @@ impl SdeTracingMarkWriteFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SdeTracingMarkWriteFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SdeTracingMarkWriteFtraceEventReader<'a, I> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional string trace_name = 2`
     #[inline]
     pub fn trace_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint32 trace_type = 3`
     #[inline]
     pub fn trace_type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int32 value = 4`
     #[inline]
     pub fn value(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional uint32 trace_begin = 5`
     #[inline]
     pub fn trace_begin(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -96,6 +98,8 @@ pz::message! {
     writer SdeSdeEvtlogFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SdeSdeEvtlogFtraceEvent`.
     reader SdeSdeEvtlogFtraceEventReader;
+    decoder SdeSdeEvtlogFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18;
 }
 
 impl SdeSdeEvtlogFtraceEventWriter<'_> {
@@ -226,113 +230,113 @@ impl SdeSdeEvtlogFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SdeSdeEvtlogFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SdeSdeEvtlogFtraceEventReader<'a, I> {
     /// `optional string evtlog_tag = 1`
     #[inline]
     pub fn evtlog_tag(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint32 tag_id = 3`
     #[inline]
     pub fn tag_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 d00 = 4`
     #[inline]
     pub fn d00(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 d01 = 5`
     #[inline]
     pub fn d01(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 d02 = 6`
     #[inline]
     pub fn d02(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 d03 = 7`
     #[inline]
     pub fn d03(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 d04 = 8`
     #[inline]
     pub fn d04(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 d05 = 9`
     #[inline]
     pub fn d05(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 d06 = 10`
     #[inline]
     pub fn d06(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 d07 = 11`
     #[inline]
     pub fn d07(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional uint32 d08 = 12`
     #[inline]
     pub fn d08(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 12)
+        self.0.last::<pz::kind::Uint32>(12)
     }
 
     /// `optional uint32 d09 = 13`
     #[inline]
     pub fn d09(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 13)
+        self.0.last::<pz::kind::Uint32>(13)
     }
 
     /// `optional uint32 d10 = 14`
     #[inline]
     pub fn d10(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 14)
+        self.0.last::<pz::kind::Uint32>(14)
     }
 
     /// `optional uint32 d11 = 15`
     #[inline]
     pub fn d11(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 15)
+        self.0.last::<pz::kind::Uint32>(15)
     }
 
     /// `optional uint32 d12 = 16`
     #[inline]
     pub fn d12(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 16)
+        self.0.last::<pz::kind::Uint32>(16)
     }
 
     /// `optional uint32 d13 = 17`
     #[inline]
     pub fn d13(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 17)
+        self.0.last::<pz::kind::Uint32>(17)
     }
 
     /// `optional uint32 d14 = 18`
     #[inline]
     pub fn d14(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 18)
+        self.0.last::<pz::kind::Uint32>(18)
     }
 }
 
@@ -367,6 +371,8 @@ pz::message! {
     writer SdeSdePerfCalcCrtcFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SdeSdePerfCalcCrtcFtraceEvent`.
     reader SdeSdePerfCalcCrtcFtraceEventReader;
+    decoder SdeSdePerfCalcCrtcFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl SdeSdePerfCalcCrtcFtraceEventWriter<'_> {
@@ -427,53 +433,53 @@ impl SdeSdePerfCalcCrtcFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SdeSdePerfCalcCrtcFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SdeSdePerfCalcCrtcFtraceEventReader<'a, I> {
     /// `optional uint64 bw_ctl_ebi = 1`
     #[inline]
     pub fn bw_ctl_ebi(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 bw_ctl_llcc = 2`
     #[inline]
     pub fn bw_ctl_llcc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 bw_ctl_mnoc = 3`
     #[inline]
     pub fn bw_ctl_mnoc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 core_clk_rate = 4`
     #[inline]
     pub fn core_clk_rate(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 crtc = 5`
     #[inline]
     pub fn crtc(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint64 ib_ebi = 6`
     #[inline]
     pub fn ib_ebi(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional uint64 ib_llcc = 7`
     #[inline]
     pub fn ib_llcc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional uint64 ib_mnoc = 8`
     #[inline]
     pub fn ib_mnoc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 }
 
@@ -498,6 +504,8 @@ pz::message! {
     writer SdeSdePerfCrtcUpdateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SdeSdePerfCrtcUpdateFtraceEvent`.
     reader SdeSdePerfCrtcUpdateFtraceEventReader;
+    decoder SdeSdePerfCrtcUpdateFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12;
 }
 
 impl SdeSdePerfCrtcUpdateFtraceEventWriter<'_> {
@@ -586,77 +594,77 @@ impl SdeSdePerfCrtcUpdateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SdeSdePerfCrtcUpdateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SdeSdePerfCrtcUpdateFtraceEventReader<'a, I> {
     /// `optional uint64 bw_ctl_ebi = 1`
     #[inline]
     pub fn bw_ctl_ebi(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 bw_ctl_llcc = 2`
     #[inline]
     pub fn bw_ctl_llcc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 bw_ctl_mnoc = 3`
     #[inline]
     pub fn bw_ctl_mnoc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 core_clk_rate = 4`
     #[inline]
     pub fn core_clk_rate(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 crtc = 5`
     #[inline]
     pub fn crtc(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional int32 params = 6`
     #[inline]
     pub fn params(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional uint64 per_pipe_ib_ebi = 7`
     #[inline]
     pub fn per_pipe_ib_ebi(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional uint64 per_pipe_ib_llcc = 8`
     #[inline]
     pub fn per_pipe_ib_llcc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 
     /// `optional uint64 per_pipe_ib_mnoc = 9`
     #[inline]
     pub fn per_pipe_ib_mnoc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 9)
+        self.0.last::<pz::kind::Uint64>(9)
     }
 
     /// `optional uint32 stop_req = 10`
     #[inline]
     pub fn stop_req(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 update_bus = 11`
     #[inline]
     pub fn update_bus(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional uint32 update_clk = 12`
     #[inline]
     pub fn update_clk(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 12)
+        self.0.last::<pz::kind::Uint32>(12)
     }
 }
 
@@ -685,6 +693,8 @@ pz::message! {
     writer SdeSdePerfSetQosLutsFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SdeSdePerfSetQosLutsFtraceEvent`.
     reader SdeSdePerfSetQosLutsFtraceEventReader;
+    decoder SdeSdePerfSetQosLutsFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl SdeSdePerfSetQosLutsFtraceEventWriter<'_> {
@@ -731,41 +741,41 @@ impl SdeSdePerfSetQosLutsFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SdeSdePerfSetQosLutsFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SdeSdePerfSetQosLutsFtraceEventReader<'a, I> {
     /// `optional uint32 fl = 1`
     #[inline]
     pub fn fl(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 fmt = 2`
     #[inline]
     pub fn fmt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 lut = 3`
     #[inline]
     pub fn lut(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 lut_usage = 4`
     #[inline]
     pub fn lut_usage(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 pnum = 5`
     #[inline]
     pub fn pnum(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 rt = 6`
     #[inline]
     pub fn rt(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 }
 
@@ -788,6 +798,8 @@ pz::message! {
     writer SdeSdePerfUpdateBusFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SdeSdePerfUpdateBusFtraceEvent`.
     reader SdeSdePerfUpdateBusFtraceEventReader;
+    decoder SdeSdePerfUpdateBusFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl SdeSdePerfUpdateBusFtraceEventWriter<'_> {
@@ -820,29 +832,29 @@ impl SdeSdePerfUpdateBusFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SdeSdePerfUpdateBusFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SdeSdePerfUpdateBusFtraceEventReader<'a, I> {
     /// `optional uint64 ab_quota = 1`
     #[inline]
     pub fn ab_quota(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 bus_id = 2`
     #[inline]
     pub fn bus_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 client = 3`
     #[inline]
     pub fn client(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint64 ib_quota = 4`
     #[inline]
     pub fn ib_quota(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer SignalDeliverFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SignalDeliverFtraceEvent`.
     reader SignalDeliverFtraceEventReader;
+    decoder SignalDeliverFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl SignalDeliverFtraceEventWriter<'_> {
@@ -32,23 +34,23 @@ impl SignalDeliverFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SignalDeliverFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SignalDeliverFtraceEventReader<'a, I> {
     /// `optional int32 code = 1`
     #[inline]
     pub fn code(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint64 sa_flags = 2`
     #[inline]
     pub fn sa_flags(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 sig = 3`
     #[inline]
     pub fn sig(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -68,6 +70,8 @@ pz::message! {
     writer SignalGenerateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SignalGenerateFtraceEvent`.
     reader SignalGenerateFtraceEventReader;
+    decoder SignalGenerateFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl SignalGenerateFtraceEventWriter<'_> {
@@ -114,41 +118,41 @@ impl SignalGenerateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SignalGenerateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SignalGenerateFtraceEventReader<'a, I> {
     /// `optional int32 code = 1`
     #[inline]
     pub fn code(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional string comm = 2`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional int32 group = 3`
     #[inline]
     pub fn group(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 pid = 4`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 result = 5`
     #[inline]
     pub fn result(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int32 sig = 6`
     #[inline]
     pub fn sig(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer KfreeSkbFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.KfreeSkbFtraceEvent`.
     reader KfreeSkbFtraceEventReader;
+    decoder KfreeSkbFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl KfreeSkbFtraceEventWriter<'_> {
@@ -32,23 +34,23 @@ impl KfreeSkbFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> KfreeSkbFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> KfreeSkbFtraceEventReader<'a, I> {
     /// `optional uint64 location = 1`
     #[inline]
     pub fn location(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 protocol = 2`
     #[inline]
     pub fn protocol(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 skbaddr = 3`
     #[inline]
     pub fn skbaddr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 

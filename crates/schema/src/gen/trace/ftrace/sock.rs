@@ -7,6 +7,8 @@ pz::message! {
     writer InetSockSetStateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.InetSockSetStateFtraceEvent`.
     reader InetSockSetStateFtraceEventReader;
+    decoder InetSockSetStateFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9;
 }
 
 impl InetSockSetStateFtraceEventWriter<'_> {
@@ -74,59 +76,59 @@ impl InetSockSetStateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> InetSockSetStateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> InetSockSetStateFtraceEventReader<'a, I> {
     /// `optional uint32 daddr = 1`
     #[inline]
     pub fn daddr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 dport = 2`
     #[inline]
     pub fn dport(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 family = 3`
     #[inline]
     pub fn family(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int32 newstate = 4`
     #[inline]
     pub fn newstate(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 oldstate = 5`
     #[inline]
     pub fn oldstate(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional uint32 protocol = 6`
     #[inline]
     pub fn protocol(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 saddr = 7`
     #[inline]
     pub fn saddr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint64 skaddr = 8`
     #[inline]
     pub fn skaddr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 
     /// `optional uint32 sport = 9`
     #[inline]
     pub fn sport(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer SyncPtFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SyncPtFtraceEvent`.
     reader SyncPtFtraceEventReader;
+    decoder SyncPtFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl SyncPtFtraceEventWriter<'_> {
@@ -25,17 +27,17 @@ impl SyncPtFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SyncPtFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SyncPtFtraceEventReader<'a, I> {
     /// `optional string timeline = 1`
     #[inline]
     pub fn timeline(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional string value = 2`
     #[inline]
     pub fn value(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 
@@ -54,6 +56,8 @@ pz::message! {
     writer SyncTimelineFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SyncTimelineFtraceEvent`.
     reader SyncTimelineFtraceEventReader;
+    decoder SyncTimelineFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl SyncTimelineFtraceEventWriter<'_> {
@@ -72,17 +76,17 @@ impl SyncTimelineFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SyncTimelineFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SyncTimelineFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional string value = 2`
     #[inline]
     pub fn value(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 
@@ -101,6 +105,8 @@ pz::message! {
     writer SyncWaitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SyncWaitFtraceEvent`.
     reader SyncWaitFtraceEventReader;
+    decoder SyncWaitFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl SyncWaitFtraceEventWriter<'_> {
@@ -126,23 +132,23 @@ impl SyncWaitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SyncWaitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SyncWaitFtraceEventReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 status = 2`
     #[inline]
     pub fn status(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint32 begin = 3`
     #[inline]
     pub fn begin(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer RssStatThrottledFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.RssStatThrottledFtraceEvent`.
     reader RssStatThrottledFtraceEventReader;
+    decoder RssStatThrottledFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl RssStatThrottledFtraceEventWriter<'_> {
@@ -39,29 +41,29 @@ impl RssStatThrottledFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> RssStatThrottledFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> RssStatThrottledFtraceEventReader<'a, I> {
     /// `optional uint32 curr = 1`
     #[inline]
     pub fn curr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional int32 member = 2`
     #[inline]
     pub fn member(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint32 mm_id = 3`
     #[inline]
     pub fn mm_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional int64 size = 4`
     #[inline]
     pub fn size(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 }
 
@@ -82,6 +84,8 @@ pz::message! {
     writer SuspendResumeMinimalFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.SuspendResumeMinimalFtraceEvent`.
     reader SuspendResumeMinimalFtraceEventReader;
+    decoder SuspendResumeMinimalFtraceEventDecoder;
+    fields 1;
 }
 
 impl SuspendResumeMinimalFtraceEventWriter<'_> {
@@ -93,11 +97,11 @@ impl SuspendResumeMinimalFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> SuspendResumeMinimalFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> SuspendResumeMinimalFtraceEventReader<'a, I> {
     /// `optional uint32 start = 1`
     #[inline]
     pub fn start(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 

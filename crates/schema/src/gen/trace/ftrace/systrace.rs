@@ -7,6 +7,8 @@ pz::message! {
     writer ZeroFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.ZeroFtraceEvent`.
     reader ZeroFtraceEventReader;
+    decoder ZeroFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl ZeroFtraceEventWriter<'_> {
@@ -39,29 +41,29 @@ impl ZeroFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> ZeroFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> ZeroFtraceEventReader<'a, I> {
     /// `optional int32 flag = 1`
     #[inline]
     pub fn flag(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional string name = 2`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional int32 pid = 3`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int64 value = 4`
     #[inline]
     pub fn value(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 }
 

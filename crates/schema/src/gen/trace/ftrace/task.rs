@@ -7,6 +7,8 @@ pz::message! {
     writer TaskNewtaskFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TaskNewtaskFtraceEvent`.
     reader TaskNewtaskFtraceEventReader;
+    decoder TaskNewtaskFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl TaskNewtaskFtraceEventWriter<'_> {
@@ -39,29 +41,29 @@ impl TaskNewtaskFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TaskNewtaskFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TaskNewtaskFtraceEventReader<'a, I> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional string comm = 2`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint64 clone_flags = 3`
     #[inline]
     pub fn clone_flags(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional int32 oom_score_adj = 4`
     #[inline]
     pub fn oom_score_adj(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 
@@ -82,6 +84,8 @@ pz::message! {
     writer TaskRenameFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TaskRenameFtraceEvent`.
     reader TaskRenameFtraceEventReader;
+    decoder TaskRenameFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl TaskRenameFtraceEventWriter<'_> {
@@ -114,29 +118,29 @@ impl TaskRenameFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TaskRenameFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TaskRenameFtraceEventReader<'a, I> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional string oldcomm = 2`
     #[inline]
     pub fn oldcomm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional string newcomm = 3`
     #[inline]
     pub fn newcomm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional int32 oom_score_adj = 4`
     #[inline]
     pub fn oom_score_adj(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 }
 

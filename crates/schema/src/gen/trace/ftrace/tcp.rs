@@ -7,6 +7,8 @@ pz::message! {
     writer TcpRetransmitSkbFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TcpRetransmitSkbFtraceEvent`.
     reader TcpRetransmitSkbFtraceEventReader;
+    decoder TcpRetransmitSkbFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl TcpRetransmitSkbFtraceEventWriter<'_> {
@@ -60,47 +62,47 @@ impl TcpRetransmitSkbFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TcpRetransmitSkbFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TcpRetransmitSkbFtraceEventReader<'a, I> {
     /// `optional uint32 daddr = 1`
     #[inline]
     pub fn daddr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 dport = 2`
     #[inline]
     pub fn dport(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 saddr = 3`
     #[inline]
     pub fn saddr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint64 skaddr = 4`
     #[inline]
     pub fn skaddr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 skbaddr = 5`
     #[inline]
     pub fn skbaddr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint32 sport = 6`
     #[inline]
     pub fn sport(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional int32 state = 7`
     #[inline]
     pub fn state(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 }
 

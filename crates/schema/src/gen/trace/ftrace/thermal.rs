@@ -7,6 +7,8 @@ pz::message! {
     writer ThermalTemperatureFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.ThermalTemperatureFtraceEvent`.
     reader ThermalTemperatureFtraceEventReader;
+    decoder ThermalTemperatureFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl ThermalTemperatureFtraceEventWriter<'_> {
@@ -39,29 +41,29 @@ impl ThermalTemperatureFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> ThermalTemperatureFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> ThermalTemperatureFtraceEventReader<'a, I> {
     /// `optional int32 id = 1`
     #[inline]
     pub fn id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 temp = 2`
     #[inline]
     pub fn temp(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 temp_prev = 3`
     #[inline]
     pub fn temp_prev(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional string thermal_zone = 4`
     #[inline]
     pub fn thermal_zone(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 }
 
@@ -82,6 +84,8 @@ pz::message! {
     writer CdevUpdateFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.CdevUpdateFtraceEvent`.
     reader CdevUpdateFtraceEventReader;
+    decoder CdevUpdateFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl CdevUpdateFtraceEventWriter<'_> {
@@ -100,17 +104,17 @@ impl CdevUpdateFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> CdevUpdateFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> CdevUpdateFtraceEventReader<'a, I> {
     /// `optional uint64 target = 1`
     #[inline]
     pub fn target(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional string type = 2`
     #[inline]
     pub fn r#type(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer ThermalExynosAcpmBulkFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.ThermalExynosAcpmBulkFtraceEvent`.
     reader ThermalExynosAcpmBulkFtraceEventReader;
+    decoder ThermalExynosAcpmBulkFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11;
 }
 
 impl ThermalExynosAcpmBulkFtraceEventWriter<'_> {
@@ -88,71 +90,71 @@ impl ThermalExynosAcpmBulkFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> ThermalExynosAcpmBulkFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> ThermalExynosAcpmBulkFtraceEventReader<'a, I> {
     /// `optional uint32 tz_id = 1`
     #[inline]
     pub fn tz_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 current_temp = 2`
     #[inline]
     pub fn current_temp(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 ctrl_temp = 3`
     #[inline]
     pub fn ctrl_temp(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 cdev_state = 4`
     #[inline]
     pub fn cdev_state(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 pid_et_p = 5`
     #[inline]
     pub fn pid_et_p(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int32 pid_power_range = 6`
     #[inline]
     pub fn pid_power_range(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional int32 pid_p = 7`
     #[inline]
     pub fn pid_p(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 
     /// `optional int32 pid_i = 8`
     #[inline]
     pub fn pid_i(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 
     /// `optional int32 k_p = 9`
     #[inline]
     pub fn k_p(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 9)
+        self.0.last::<pz::kind::Int32>(9)
     }
 
     /// `optional int32 k_i = 10`
     #[inline]
     pub fn k_i(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 10)
+        self.0.last::<pz::kind::Int32>(10)
     }
 
     /// `optional uint64 timestamp = 11`
     #[inline]
     pub fn timestamp(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 11)
+        self.0.last::<pz::kind::Uint64>(11)
     }
 }
 
@@ -180,6 +182,8 @@ pz::message! {
     writer ThermalExynosAcpmHighOverheadFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.ThermalExynosAcpmHighOverheadFtraceEvent`.
     reader ThermalExynosAcpmHighOverheadFtraceEventReader;
+    decoder ThermalExynosAcpmHighOverheadFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl ThermalExynosAcpmHighOverheadFtraceEventWriter<'_> {
@@ -233,47 +237,47 @@ impl ThermalExynosAcpmHighOverheadFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> ThermalExynosAcpmHighOverheadFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> ThermalExynosAcpmHighOverheadFtraceEventReader<'a, I> {
     /// `optional int32 tz_id = 1`
     #[inline]
     pub fn tz_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional uint32 current_temp = 2`
     #[inline]
     pub fn current_temp(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 ctrl_temp = 3`
     #[inline]
     pub fn ctrl_temp(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 cdev_state = 4`
     #[inline]
     pub fn cdev_state(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 pid_et_p = 5`
     #[inline]
     pub fn pid_et_p(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional int32 k_p = 6`
     #[inline]
     pub fn k_p(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional int32 k_i = 7`
     #[inline]
     pub fn k_i(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer HrtimerStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.HrtimerStartFtraceEvent`.
     reader HrtimerStartFtraceEventReader;
+    decoder HrtimerStartFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl HrtimerStartFtraceEventWriter<'_> {
@@ -46,35 +48,35 @@ impl HrtimerStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> HrtimerStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> HrtimerStartFtraceEventReader<'a, I> {
     /// `optional uint64 hrtimer = 1`
     #[inline]
     pub fn hrtimer(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 function = 2`
     #[inline]
     pub fn function(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int64 expires = 3`
     #[inline]
     pub fn expires(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional int64 softexpires = 4`
     #[inline]
     pub fn softexpires(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 
     /// `optional uint32 mode = 5`
     #[inline]
     pub fn mode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 
@@ -96,6 +98,8 @@ pz::message! {
     writer HrtimerCancelFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.HrtimerCancelFtraceEvent`.
     reader HrtimerCancelFtraceEventReader;
+    decoder HrtimerCancelFtraceEventDecoder;
+    fields 1;
 }
 
 impl HrtimerCancelFtraceEventWriter<'_> {
@@ -107,11 +111,11 @@ impl HrtimerCancelFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> HrtimerCancelFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> HrtimerCancelFtraceEventReader<'a, I> {
     /// `optional uint64 hrtimer = 1`
     #[inline]
     pub fn hrtimer(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 }
 
@@ -129,6 +133,8 @@ pz::message! {
     writer HrtimerExpireEntryFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.HrtimerExpireEntryFtraceEvent`.
     reader HrtimerExpireEntryFtraceEventReader;
+    decoder HrtimerExpireEntryFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl HrtimerExpireEntryFtraceEventWriter<'_> {
@@ -154,23 +160,23 @@ impl HrtimerExpireEntryFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> HrtimerExpireEntryFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> HrtimerExpireEntryFtraceEventReader<'a, I> {
     /// `optional uint64 hrtimer = 1`
     #[inline]
     pub fn hrtimer(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int64 now = 2`
     #[inline]
     pub fn now(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 
     /// `optional uint64 function = 3`
     #[inline]
     pub fn function(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -190,6 +196,8 @@ pz::message! {
     writer HrtimerExpireExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.HrtimerExpireExitFtraceEvent`.
     reader HrtimerExpireExitFtraceEventReader;
+    decoder HrtimerExpireExitFtraceEventDecoder;
+    fields 1;
 }
 
 impl HrtimerExpireExitFtraceEventWriter<'_> {
@@ -201,11 +209,11 @@ impl HrtimerExpireExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> HrtimerExpireExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> HrtimerExpireExitFtraceEventReader<'a, I> {
     /// `optional uint64 hrtimer = 1`
     #[inline]
     pub fn hrtimer(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 }
 
@@ -223,6 +231,8 @@ pz::message! {
     writer TimerStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TimerStartFtraceEvent`.
     reader TimerStartFtraceEventReader;
+    decoder TimerStartFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl TimerStartFtraceEventWriter<'_> {
@@ -276,47 +286,47 @@ impl TimerStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TimerStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TimerStartFtraceEventReader<'a, I> {
     /// `optional uint64 timer = 1`
     #[inline]
     pub fn timer(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 function = 2`
     #[inline]
     pub fn function(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 expires = 3`
     #[inline]
     pub fn expires(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 now = 4`
     #[inline]
     pub fn now(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 deferrable = 5`
     #[inline]
     pub fn deferrable(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 flags = 6`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint64 bucket_expiry = 7`
     #[inline]
     pub fn bucket_expiry(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 }
 
@@ -340,6 +350,8 @@ pz::message! {
     writer TimerCancelFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TimerCancelFtraceEvent`.
     reader TimerCancelFtraceEventReader;
+    decoder TimerCancelFtraceEventDecoder;
+    fields 1;
 }
 
 impl TimerCancelFtraceEventWriter<'_> {
@@ -351,11 +363,11 @@ impl TimerCancelFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TimerCancelFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TimerCancelFtraceEventReader<'a, I> {
     /// `optional uint64 timer = 1`
     #[inline]
     pub fn timer(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 }
 
@@ -373,6 +385,8 @@ pz::message! {
     writer TimerExpireEntryFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TimerExpireEntryFtraceEvent`.
     reader TimerExpireEntryFtraceEventReader;
+    decoder TimerExpireEntryFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl TimerExpireEntryFtraceEventWriter<'_> {
@@ -405,29 +419,29 @@ impl TimerExpireEntryFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TimerExpireEntryFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TimerExpireEntryFtraceEventReader<'a, I> {
     /// `optional uint64 timer = 1`
     #[inline]
     pub fn timer(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 now = 2`
     #[inline]
     pub fn now(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 function = 3`
     #[inline]
     pub fn function(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 baseclk = 4`
     #[inline]
     pub fn baseclk(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -448,6 +462,8 @@ pz::message! {
     writer TimerExpireExitFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TimerExpireExitFtraceEvent`.
     reader TimerExpireExitFtraceEventReader;
+    decoder TimerExpireExitFtraceEventDecoder;
+    fields 1;
 }
 
 impl TimerExpireExitFtraceEventWriter<'_> {
@@ -459,11 +475,11 @@ impl TimerExpireExitFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TimerExpireExitFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TimerExpireExitFtraceEventReader<'a, I> {
     /// `optional uint64 timer = 1`
     #[inline]
     pub fn timer(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer TrustySmcFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TrustySmcFtraceEvent`.
     reader TrustySmcFtraceEventReader;
+    decoder TrustySmcFtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl TrustySmcFtraceEventWriter<'_> {
@@ -39,29 +41,29 @@ impl TrustySmcFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TrustySmcFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TrustySmcFtraceEventReader<'a, I> {
     /// `optional uint64 r0 = 1`
     #[inline]
     pub fn r0(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 r1 = 2`
     #[inline]
     pub fn r1(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 r2 = 3`
     #[inline]
     pub fn r2(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 r3 = 4`
     #[inline]
     pub fn r3(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -82,6 +84,8 @@ pz::message! {
     writer TrustySmcDoneFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TrustySmcDoneFtraceEvent`.
     reader TrustySmcDoneFtraceEventReader;
+    decoder TrustySmcDoneFtraceEventDecoder;
+    fields 1;
 }
 
 impl TrustySmcDoneFtraceEventWriter<'_> {
@@ -93,11 +97,11 @@ impl TrustySmcDoneFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TrustySmcDoneFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TrustySmcDoneFtraceEventReader<'a, I> {
     /// `optional uint64 ret = 1`
     #[inline]
     pub fn ret(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 }
 
@@ -115,6 +119,8 @@ pz::message! {
     writer TrustyStdCall32FtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TrustyStdCall32FtraceEvent`.
     reader TrustyStdCall32FtraceEventReader;
+    decoder TrustyStdCall32FtraceEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl TrustyStdCall32FtraceEventWriter<'_> {
@@ -147,29 +153,29 @@ impl TrustyStdCall32FtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TrustyStdCall32FtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TrustyStdCall32FtraceEventReader<'a, I> {
     /// `optional uint64 r0 = 1`
     #[inline]
     pub fn r0(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 r1 = 2`
     #[inline]
     pub fn r1(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 r2 = 3`
     #[inline]
     pub fn r2(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 r3 = 4`
     #[inline]
     pub fn r3(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 
@@ -190,6 +196,8 @@ pz::message! {
     writer TrustyStdCall32DoneFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TrustyStdCall32DoneFtraceEvent`.
     reader TrustyStdCall32DoneFtraceEventReader;
+    decoder TrustyStdCall32DoneFtraceEventDecoder;
+    fields 1;
 }
 
 impl TrustyStdCall32DoneFtraceEventWriter<'_> {
@@ -201,11 +209,11 @@ impl TrustyStdCall32DoneFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TrustyStdCall32DoneFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TrustyStdCall32DoneFtraceEventReader<'a, I> {
     /// `optional int64 ret = 1`
     #[inline]
     pub fn ret(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 1)
+        self.0.last::<pz::kind::Int64>(1)
     }
 }
 
@@ -223,6 +231,8 @@ pz::message! {
     writer TrustyShareMemoryFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TrustyShareMemoryFtraceEvent`.
     reader TrustyShareMemoryFtraceEventReader;
+    decoder TrustyShareMemoryFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl TrustyShareMemoryFtraceEventWriter<'_> {
@@ -248,23 +258,23 @@ impl TrustyShareMemoryFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TrustyShareMemoryFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TrustyShareMemoryFtraceEventReader<'a, I> {
     /// `optional uint64 len = 1`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 lend = 2`
     #[inline]
     pub fn lend(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 nents = 3`
     #[inline]
     pub fn nents(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -284,6 +294,8 @@ pz::message! {
     writer TrustyShareMemoryDoneFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TrustyShareMemoryDoneFtraceEvent`.
     reader TrustyShareMemoryDoneFtraceEventReader;
+    decoder TrustyShareMemoryDoneFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl TrustyShareMemoryDoneFtraceEventWriter<'_> {
@@ -323,35 +335,35 @@ impl TrustyShareMemoryDoneFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TrustyShareMemoryDoneFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TrustyShareMemoryDoneFtraceEventReader<'a, I> {
     /// `optional uint64 handle = 1`
     #[inline]
     pub fn handle(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 len = 2`
     #[inline]
     pub fn len(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 lend = 3`
     #[inline]
     pub fn lend(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 nents = 4`
     #[inline]
     pub fn nents(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 ret = 5`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -373,6 +385,8 @@ pz::message! {
     writer TrustyReclaimMemoryFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TrustyReclaimMemoryFtraceEvent`.
     reader TrustyReclaimMemoryFtraceEventReader;
+    decoder TrustyReclaimMemoryFtraceEventDecoder;
+    fields 1;
 }
 
 impl TrustyReclaimMemoryFtraceEventWriter<'_> {
@@ -384,11 +398,11 @@ impl TrustyReclaimMemoryFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TrustyReclaimMemoryFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TrustyReclaimMemoryFtraceEventReader<'a, I> {
     /// `optional uint64 id = 1`
     #[inline]
     pub fn id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 }
 
@@ -406,6 +420,8 @@ pz::message! {
     writer TrustyReclaimMemoryDoneFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TrustyReclaimMemoryDoneFtraceEvent`.
     reader TrustyReclaimMemoryDoneFtraceEventReader;
+    decoder TrustyReclaimMemoryDoneFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl TrustyReclaimMemoryDoneFtraceEventWriter<'_> {
@@ -424,17 +440,17 @@ impl TrustyReclaimMemoryDoneFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TrustyReclaimMemoryDoneFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TrustyReclaimMemoryDoneFtraceEventReader<'a, I> {
     /// `optional uint64 id = 1`
     #[inline]
     pub fn id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int32 ret = 2`
     #[inline]
     pub fn ret(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 }
 
@@ -453,6 +469,8 @@ pz::message! {
     writer TrustyIrqFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TrustyIrqFtraceEvent`.
     reader TrustyIrqFtraceEventReader;
+    decoder TrustyIrqFtraceEventDecoder;
+    fields 1;
 }
 
 impl TrustyIrqFtraceEventWriter<'_> {
@@ -464,11 +482,11 @@ impl TrustyIrqFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TrustyIrqFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TrustyIrqFtraceEventReader<'a, I> {
     /// `optional int32 irq = 1`
     #[inline]
     pub fn irq(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 }
 
@@ -486,6 +504,8 @@ pz::message! {
     writer TrustyIpcHandleEventFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TrustyIpcHandleEventFtraceEvent`.
     reader TrustyIpcHandleEventFtraceEventReader;
+    decoder TrustyIpcHandleEventFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl TrustyIpcHandleEventFtraceEventWriter<'_> {
@@ -511,23 +531,23 @@ impl TrustyIpcHandleEventFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TrustyIpcHandleEventFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TrustyIpcHandleEventFtraceEventReader<'a, I> {
     /// `optional uint32 chan = 1`
     #[inline]
     pub fn chan(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 event_id = 2`
     #[inline]
     pub fn event_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional string srv_name = 3`
     #[inline]
     pub fn srv_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 }
 
@@ -547,6 +567,8 @@ pz::message! {
     writer TrustyIpcConnectFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TrustyIpcConnectFtraceEvent`.
     reader TrustyIpcConnectFtraceEventReader;
+    decoder TrustyIpcConnectFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl TrustyIpcConnectFtraceEventWriter<'_> {
@@ -572,23 +594,23 @@ impl TrustyIpcConnectFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TrustyIpcConnectFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TrustyIpcConnectFtraceEventReader<'a, I> {
     /// `optional uint32 chan = 1`
     #[inline]
     pub fn chan(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional string port = 2`
     #[inline]
     pub fn port(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional int32 state = 3`
     #[inline]
     pub fn state(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -608,6 +630,8 @@ pz::message! {
     writer TrustyIpcConnectEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TrustyIpcConnectEndFtraceEvent`.
     reader TrustyIpcConnectEndFtraceEventReader;
+    decoder TrustyIpcConnectEndFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl TrustyIpcConnectEndFtraceEventWriter<'_> {
@@ -633,23 +657,23 @@ impl TrustyIpcConnectEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TrustyIpcConnectEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TrustyIpcConnectEndFtraceEventReader<'a, I> {
     /// `optional uint32 chan = 1`
     #[inline]
     pub fn chan(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional int32 err = 2`
     #[inline]
     pub fn err(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 state = 3`
     #[inline]
     pub fn state(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -669,6 +693,8 @@ pz::message! {
     writer TrustyIpcWriteFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TrustyIpcWriteFtraceEvent`.
     reader TrustyIpcWriteFtraceEventReader;
+    decoder TrustyIpcWriteFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl TrustyIpcWriteFtraceEventWriter<'_> {
@@ -715,41 +741,41 @@ impl TrustyIpcWriteFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TrustyIpcWriteFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TrustyIpcWriteFtraceEventReader<'a, I> {
     /// `optional uint64 buf_id = 1`
     #[inline]
     pub fn buf_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 chan = 2`
     #[inline]
     pub fn chan(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 kind_shm = 3`
     #[inline]
     pub fn kind_shm(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 len_or_err = 4`
     #[inline]
     pub fn len_or_err(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional uint64 shm_cnt = 5`
     #[inline]
     pub fn shm_cnt(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional string srv_name = 6`
     #[inline]
     pub fn srv_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 }
 
@@ -772,6 +798,8 @@ pz::message! {
     writer TrustyIpcPollFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TrustyIpcPollFtraceEvent`.
     reader TrustyIpcPollFtraceEventReader;
+    decoder TrustyIpcPollFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl TrustyIpcPollFtraceEventWriter<'_> {
@@ -797,23 +825,23 @@ impl TrustyIpcPollFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TrustyIpcPollFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TrustyIpcPollFtraceEventReader<'a, I> {
     /// `optional uint32 chan = 1`
     #[inline]
     pub fn chan(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 poll_mask = 2`
     #[inline]
     pub fn poll_mask(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional string srv_name = 3`
     #[inline]
     pub fn srv_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 }
 
@@ -833,6 +861,8 @@ pz::message! {
     writer TrustyIpcReadFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TrustyIpcReadFtraceEvent`.
     reader TrustyIpcReadFtraceEventReader;
+    decoder TrustyIpcReadFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl TrustyIpcReadFtraceEventWriter<'_> {
@@ -851,17 +881,17 @@ impl TrustyIpcReadFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TrustyIpcReadFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TrustyIpcReadFtraceEventReader<'a, I> {
     /// `optional uint32 chan = 1`
     #[inline]
     pub fn chan(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional string srv_name = 2`
     #[inline]
     pub fn srv_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 
@@ -880,6 +910,8 @@ pz::message! {
     writer TrustyIpcReadEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TrustyIpcReadEndFtraceEvent`.
     reader TrustyIpcReadEndFtraceEventReader;
+    decoder TrustyIpcReadEndFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl TrustyIpcReadEndFtraceEventWriter<'_> {
@@ -919,35 +951,35 @@ impl TrustyIpcReadEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TrustyIpcReadEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TrustyIpcReadEndFtraceEventReader<'a, I> {
     /// `optional uint64 buf_id = 1`
     #[inline]
     pub fn buf_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 chan = 2`
     #[inline]
     pub fn chan(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 len_or_err = 3`
     #[inline]
     pub fn len_or_err(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint64 shm_cnt = 4`
     #[inline]
     pub fn shm_cnt(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional string srv_name = 5`
     #[inline]
     pub fn srv_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 }
 
@@ -969,6 +1001,8 @@ pz::message! {
     writer TrustyIpcRxFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TrustyIpcRxFtraceEvent`.
     reader TrustyIpcRxFtraceEventReader;
+    decoder TrustyIpcRxFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl TrustyIpcRxFtraceEventWriter<'_> {
@@ -994,23 +1028,23 @@ impl TrustyIpcRxFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TrustyIpcRxFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TrustyIpcRxFtraceEventReader<'a, I> {
     /// `optional uint64 buf_id = 1`
     #[inline]
     pub fn buf_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint32 chan = 2`
     #[inline]
     pub fn chan(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional string srv_name = 3`
     #[inline]
     pub fn srv_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 }
 
@@ -1030,6 +1064,8 @@ pz::message! {
     writer TrustyEnqueueNopFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.TrustyEnqueueNopFtraceEvent`.
     reader TrustyEnqueueNopFtraceEventReader;
+    decoder TrustyEnqueueNopFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl TrustyEnqueueNopFtraceEventWriter<'_> {
@@ -1055,23 +1091,23 @@ impl TrustyEnqueueNopFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> TrustyEnqueueNopFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> TrustyEnqueueNopFtraceEventReader<'a, I> {
     /// `optional uint32 arg1 = 1`
     #[inline]
     pub fn arg1(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 arg2 = 2`
     #[inline]
     pub fn arg2(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 arg3 = 3`
     #[inline]
     pub fn arg3(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 

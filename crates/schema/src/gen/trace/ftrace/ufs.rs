@@ -7,6 +7,8 @@ pz::message! {
     writer UfshcdCommandFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.UfshcdCommandFtraceEvent`.
     reader UfshcdCommandFtraceEventReader;
+    decoder UfshcdCommandFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 }
 
 impl UfshcdCommandFtraceEventWriter<'_> {
@@ -81,65 +83,65 @@ impl UfshcdCommandFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> UfshcdCommandFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> UfshcdCommandFtraceEventReader<'a, I> {
     /// `optional string dev_name = 1`
     #[inline]
     pub fn dev_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint32 doorbell = 2`
     #[inline]
     pub fn doorbell(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 intr = 3`
     #[inline]
     pub fn intr(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint64 lba = 4`
     #[inline]
     pub fn lba(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint32 opcode = 5`
     #[inline]
     pub fn opcode(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional string str = 6`
     #[inline]
     pub fn str(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 
     /// `optional uint32 tag = 7`
     #[inline]
     pub fn tag(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional int32 transfer_len = 8`
     #[inline]
     pub fn transfer_len(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 8)
+        self.0.last::<pz::kind::Int32>(8)
     }
 
     /// `optional uint32 group_id = 9`
     #[inline]
     pub fn group_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 str_t = 10`
     #[inline]
     pub fn str_t(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 }
 
@@ -166,6 +168,8 @@ pz::message! {
     writer UfshcdClkGatingFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.UfshcdClkGatingFtraceEvent`.
     reader UfshcdClkGatingFtraceEventReader;
+    decoder UfshcdClkGatingFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl UfshcdClkGatingFtraceEventWriter<'_> {
@@ -184,17 +188,17 @@ impl UfshcdClkGatingFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> UfshcdClkGatingFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> UfshcdClkGatingFtraceEventReader<'a, I> {
     /// `optional string dev_name = 1`
     #[inline]
     pub fn dev_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int32 state = 2`
     #[inline]
     pub fn state(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 }
 

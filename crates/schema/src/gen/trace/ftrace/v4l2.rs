@@ -7,6 +7,8 @@ pz::message! {
     writer V4l2QbufFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.V4l2QbufFtraceEvent`.
     reader V4l2QbufFtraceEventReader;
+    decoder V4l2QbufFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18;
 }
 
 impl V4l2QbufFtraceEventWriter<'_> {
@@ -137,113 +139,113 @@ impl V4l2QbufFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> V4l2QbufFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> V4l2QbufFtraceEventReader<'a, I> {
     /// `optional uint32 bytesused = 1`
     #[inline]
     pub fn bytesused(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 field = 2`
     #[inline]
     pub fn field(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 flags = 3`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 index = 4`
     #[inline]
     pub fn index(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 minor = 5`
     #[inline]
     pub fn minor(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional uint32 sequence = 6`
     #[inline]
     pub fn sequence(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 timecode_flags = 7`
     #[inline]
     pub fn timecode_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 timecode_frames = 8`
     #[inline]
     pub fn timecode_frames(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 timecode_hours = 9`
     #[inline]
     pub fn timecode_hours(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 timecode_minutes = 10`
     #[inline]
     pub fn timecode_minutes(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 timecode_seconds = 11`
     #[inline]
     pub fn timecode_seconds(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional uint32 timecode_type = 12`
     #[inline]
     pub fn timecode_type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 12)
+        self.0.last::<pz::kind::Uint32>(12)
     }
 
     /// `optional uint32 timecode_userbits0 = 13`
     #[inline]
     pub fn timecode_userbits0(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 13)
+        self.0.last::<pz::kind::Uint32>(13)
     }
 
     /// `optional uint32 timecode_userbits1 = 14`
     #[inline]
     pub fn timecode_userbits1(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 14)
+        self.0.last::<pz::kind::Uint32>(14)
     }
 
     /// `optional uint32 timecode_userbits2 = 15`
     #[inline]
     pub fn timecode_userbits2(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 15)
+        self.0.last::<pz::kind::Uint32>(15)
     }
 
     /// `optional uint32 timecode_userbits3 = 16`
     #[inline]
     pub fn timecode_userbits3(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 16)
+        self.0.last::<pz::kind::Uint32>(16)
     }
 
     /// `optional int64 timestamp = 17`
     #[inline]
     pub fn timestamp(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 17)
+        self.0.last::<pz::kind::Int64>(17)
     }
 
     /// `optional uint32 type = 18`
     #[inline]
     pub fn r#type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 18)
+        self.0.last::<pz::kind::Uint32>(18)
     }
 }
 
@@ -278,6 +280,8 @@ pz::message! {
     writer V4l2DqbufFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.V4l2DqbufFtraceEvent`.
     reader V4l2DqbufFtraceEventReader;
+    decoder V4l2DqbufFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18;
 }
 
 impl V4l2DqbufFtraceEventWriter<'_> {
@@ -408,113 +412,113 @@ impl V4l2DqbufFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> V4l2DqbufFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> V4l2DqbufFtraceEventReader<'a, I> {
     /// `optional uint32 bytesused = 1`
     #[inline]
     pub fn bytesused(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 field = 2`
     #[inline]
     pub fn field(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 flags = 3`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 index = 4`
     #[inline]
     pub fn index(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional int32 minor = 5`
     #[inline]
     pub fn minor(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional uint32 sequence = 6`
     #[inline]
     pub fn sequence(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 timecode_flags = 7`
     #[inline]
     pub fn timecode_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 timecode_frames = 8`
     #[inline]
     pub fn timecode_frames(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 timecode_hours = 9`
     #[inline]
     pub fn timecode_hours(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 timecode_minutes = 10`
     #[inline]
     pub fn timecode_minutes(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 timecode_seconds = 11`
     #[inline]
     pub fn timecode_seconds(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional uint32 timecode_type = 12`
     #[inline]
     pub fn timecode_type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 12)
+        self.0.last::<pz::kind::Uint32>(12)
     }
 
     /// `optional uint32 timecode_userbits0 = 13`
     #[inline]
     pub fn timecode_userbits0(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 13)
+        self.0.last::<pz::kind::Uint32>(13)
     }
 
     /// `optional uint32 timecode_userbits1 = 14`
     #[inline]
     pub fn timecode_userbits1(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 14)
+        self.0.last::<pz::kind::Uint32>(14)
     }
 
     /// `optional uint32 timecode_userbits2 = 15`
     #[inline]
     pub fn timecode_userbits2(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 15)
+        self.0.last::<pz::kind::Uint32>(15)
     }
 
     /// `optional uint32 timecode_userbits3 = 16`
     #[inline]
     pub fn timecode_userbits3(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 16)
+        self.0.last::<pz::kind::Uint32>(16)
     }
 
     /// `optional int64 timestamp = 17`
     #[inline]
     pub fn timestamp(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 17)
+        self.0.last::<pz::kind::Int64>(17)
     }
 
     /// `optional uint32 type = 18`
     #[inline]
     pub fn r#type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 18)
+        self.0.last::<pz::kind::Uint32>(18)
     }
 }
 
@@ -549,6 +553,8 @@ pz::message! {
     writer Vb2V4l2BufQueueFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Vb2V4l2BufQueueFtraceEvent`.
     reader Vb2V4l2BufQueueFtraceEventReader;
+    decoder Vb2V4l2BufQueueFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15;
 }
 
 impl Vb2V4l2BufQueueFtraceEventWriter<'_> {
@@ -658,95 +664,95 @@ impl Vb2V4l2BufQueueFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Vb2V4l2BufQueueFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Vb2V4l2BufQueueFtraceEventReader<'a, I> {
     /// `optional uint32 field = 1`
     #[inline]
     pub fn field(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 flags = 2`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 minor = 3`
     #[inline]
     pub fn minor(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint32 sequence = 4`
     #[inline]
     pub fn sequence(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 timecode_flags = 5`
     #[inline]
     pub fn timecode_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 timecode_frames = 6`
     #[inline]
     pub fn timecode_frames(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 timecode_hours = 7`
     #[inline]
     pub fn timecode_hours(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 timecode_minutes = 8`
     #[inline]
     pub fn timecode_minutes(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 timecode_seconds = 9`
     #[inline]
     pub fn timecode_seconds(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 timecode_type = 10`
     #[inline]
     pub fn timecode_type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 timecode_userbits0 = 11`
     #[inline]
     pub fn timecode_userbits0(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional uint32 timecode_userbits1 = 12`
     #[inline]
     pub fn timecode_userbits1(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 12)
+        self.0.last::<pz::kind::Uint32>(12)
     }
 
     /// `optional uint32 timecode_userbits2 = 13`
     #[inline]
     pub fn timecode_userbits2(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 13)
+        self.0.last::<pz::kind::Uint32>(13)
     }
 
     /// `optional uint32 timecode_userbits3 = 14`
     #[inline]
     pub fn timecode_userbits3(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 14)
+        self.0.last::<pz::kind::Uint32>(14)
     }
 
     /// `optional int64 timestamp = 15`
     #[inline]
     pub fn timestamp(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 15)
+        self.0.last::<pz::kind::Int64>(15)
     }
 }
 
@@ -778,6 +784,8 @@ pz::message! {
     writer Vb2V4l2BufDoneFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Vb2V4l2BufDoneFtraceEvent`.
     reader Vb2V4l2BufDoneFtraceEventReader;
+    decoder Vb2V4l2BufDoneFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15;
 }
 
 impl Vb2V4l2BufDoneFtraceEventWriter<'_> {
@@ -887,95 +895,95 @@ impl Vb2V4l2BufDoneFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Vb2V4l2BufDoneFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Vb2V4l2BufDoneFtraceEventReader<'a, I> {
     /// `optional uint32 field = 1`
     #[inline]
     pub fn field(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 flags = 2`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 minor = 3`
     #[inline]
     pub fn minor(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint32 sequence = 4`
     #[inline]
     pub fn sequence(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 timecode_flags = 5`
     #[inline]
     pub fn timecode_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 timecode_frames = 6`
     #[inline]
     pub fn timecode_frames(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 timecode_hours = 7`
     #[inline]
     pub fn timecode_hours(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 timecode_minutes = 8`
     #[inline]
     pub fn timecode_minutes(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 timecode_seconds = 9`
     #[inline]
     pub fn timecode_seconds(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 timecode_type = 10`
     #[inline]
     pub fn timecode_type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 timecode_userbits0 = 11`
     #[inline]
     pub fn timecode_userbits0(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional uint32 timecode_userbits1 = 12`
     #[inline]
     pub fn timecode_userbits1(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 12)
+        self.0.last::<pz::kind::Uint32>(12)
     }
 
     /// `optional uint32 timecode_userbits2 = 13`
     #[inline]
     pub fn timecode_userbits2(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 13)
+        self.0.last::<pz::kind::Uint32>(13)
     }
 
     /// `optional uint32 timecode_userbits3 = 14`
     #[inline]
     pub fn timecode_userbits3(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 14)
+        self.0.last::<pz::kind::Uint32>(14)
     }
 
     /// `optional int64 timestamp = 15`
     #[inline]
     pub fn timestamp(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 15)
+        self.0.last::<pz::kind::Int64>(15)
     }
 }
 
@@ -1007,6 +1015,8 @@ pz::message! {
     writer Vb2V4l2QbufFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Vb2V4l2QbufFtraceEvent`.
     reader Vb2V4l2QbufFtraceEventReader;
+    decoder Vb2V4l2QbufFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15;
 }
 
 impl Vb2V4l2QbufFtraceEventWriter<'_> {
@@ -1116,95 +1126,95 @@ impl Vb2V4l2QbufFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Vb2V4l2QbufFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Vb2V4l2QbufFtraceEventReader<'a, I> {
     /// `optional uint32 field = 1`
     #[inline]
     pub fn field(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 flags = 2`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 minor = 3`
     #[inline]
     pub fn minor(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint32 sequence = 4`
     #[inline]
     pub fn sequence(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 timecode_flags = 5`
     #[inline]
     pub fn timecode_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 timecode_frames = 6`
     #[inline]
     pub fn timecode_frames(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 timecode_hours = 7`
     #[inline]
     pub fn timecode_hours(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 timecode_minutes = 8`
     #[inline]
     pub fn timecode_minutes(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 timecode_seconds = 9`
     #[inline]
     pub fn timecode_seconds(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 timecode_type = 10`
     #[inline]
     pub fn timecode_type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 timecode_userbits0 = 11`
     #[inline]
     pub fn timecode_userbits0(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional uint32 timecode_userbits1 = 12`
     #[inline]
     pub fn timecode_userbits1(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 12)
+        self.0.last::<pz::kind::Uint32>(12)
     }
 
     /// `optional uint32 timecode_userbits2 = 13`
     #[inline]
     pub fn timecode_userbits2(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 13)
+        self.0.last::<pz::kind::Uint32>(13)
     }
 
     /// `optional uint32 timecode_userbits3 = 14`
     #[inline]
     pub fn timecode_userbits3(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 14)
+        self.0.last::<pz::kind::Uint32>(14)
     }
 
     /// `optional int64 timestamp = 15`
     #[inline]
     pub fn timestamp(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 15)
+        self.0.last::<pz::kind::Int64>(15)
     }
 }
 
@@ -1236,6 +1246,8 @@ pz::message! {
     writer Vb2V4l2DqbufFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.Vb2V4l2DqbufFtraceEvent`.
     reader Vb2V4l2DqbufFtraceEventReader;
+    decoder Vb2V4l2DqbufFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15;
 }
 
 impl Vb2V4l2DqbufFtraceEventWriter<'_> {
@@ -1345,95 +1357,95 @@ impl Vb2V4l2DqbufFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> Vb2V4l2DqbufFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> Vb2V4l2DqbufFtraceEventReader<'a, I> {
     /// `optional uint32 field = 1`
     #[inline]
     pub fn field(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 flags = 2`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional int32 minor = 3`
     #[inline]
     pub fn minor(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional uint32 sequence = 4`
     #[inline]
     pub fn sequence(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 timecode_flags = 5`
     #[inline]
     pub fn timecode_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 timecode_frames = 6`
     #[inline]
     pub fn timecode_frames(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 timecode_hours = 7`
     #[inline]
     pub fn timecode_hours(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 timecode_minutes = 8`
     #[inline]
     pub fn timecode_minutes(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 timecode_seconds = 9`
     #[inline]
     pub fn timecode_seconds(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 
     /// `optional uint32 timecode_type = 10`
     #[inline]
     pub fn timecode_type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint32 timecode_userbits0 = 11`
     #[inline]
     pub fn timecode_userbits0(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
     }
 
     /// `optional uint32 timecode_userbits1 = 12`
     #[inline]
     pub fn timecode_userbits1(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 12)
+        self.0.last::<pz::kind::Uint32>(12)
     }
 
     /// `optional uint32 timecode_userbits2 = 13`
     #[inline]
     pub fn timecode_userbits2(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 13)
+        self.0.last::<pz::kind::Uint32>(13)
     }
 
     /// `optional uint32 timecode_userbits3 = 14`
     #[inline]
     pub fn timecode_userbits3(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 14)
+        self.0.last::<pz::kind::Uint32>(14)
     }
 
     /// `optional int64 timestamp = 15`
     #[inline]
     pub fn timestamp(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 15)
+        self.0.last::<pz::kind::Int64>(15)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer VirtioGpuCmdQueueFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.VirtioGpuCmdQueueFtraceEvent`.
     reader VirtioGpuCmdQueueFtraceEventReader;
+    decoder VirtioGpuCmdQueueFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9;
 }
 
 impl VirtioGpuCmdQueueFtraceEventWriter<'_> {
@@ -74,59 +76,59 @@ impl VirtioGpuCmdQueueFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> VirtioGpuCmdQueueFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> VirtioGpuCmdQueueFtraceEventReader<'a, I> {
     /// `optional uint32 ctx_id = 1`
     #[inline]
     pub fn ctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional int32 dev = 2`
     #[inline]
     pub fn dev(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint64 fence_id = 3`
     #[inline]
     pub fn fence_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 flags = 4`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional string name = 5`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 
     /// `optional uint32 num_free = 6`
     #[inline]
     pub fn num_free(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 seqno = 7`
     #[inline]
     pub fn seqno(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 type = 8`
     #[inline]
     pub fn r#type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 vq = 9`
     #[inline]
     pub fn vq(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 }
 
@@ -152,6 +154,8 @@ pz::message! {
     writer VirtioGpuCmdResponseFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.VirtioGpuCmdResponseFtraceEvent`.
     reader VirtioGpuCmdResponseFtraceEventReader;
+    decoder VirtioGpuCmdResponseFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9;
 }
 
 impl VirtioGpuCmdResponseFtraceEventWriter<'_> {
@@ -219,59 +223,59 @@ impl VirtioGpuCmdResponseFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> VirtioGpuCmdResponseFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> VirtioGpuCmdResponseFtraceEventReader<'a, I> {
     /// `optional uint32 ctx_id = 1`
     #[inline]
     pub fn ctx_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional int32 dev = 2`
     #[inline]
     pub fn dev(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint64 fence_id = 3`
     #[inline]
     pub fn fence_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint32 flags = 4`
     #[inline]
     pub fn flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional string name = 5`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 
     /// `optional uint32 num_free = 6`
     #[inline]
     pub fn num_free(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `optional uint32 seqno = 7`
     #[inline]
     pub fn seqno(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 7)
+        self.0.last::<pz::kind::Uint32>(7)
     }
 
     /// `optional uint32 type = 8`
     #[inline]
     pub fn r#type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 8)
+        self.0.last::<pz::kind::Uint32>(8)
     }
 
     /// `optional uint32 vq = 9`
     #[inline]
     pub fn vq(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 9)
+        self.0.last::<pz::kind::Uint32>(9)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer VirtioVideoCmdFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.VirtioVideoCmdFtraceEvent`.
     reader VirtioVideoCmdFtraceEventReader;
+    decoder VirtioVideoCmdFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl VirtioVideoCmdFtraceEventWriter<'_> {
@@ -25,17 +27,17 @@ impl VirtioVideoCmdFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> VirtioVideoCmdFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> VirtioVideoCmdFtraceEventReader<'a, I> {
     /// `optional uint32 stream_id = 1`
     #[inline]
     pub fn stream_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 type = 2`
     #[inline]
     pub fn r#type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -54,6 +56,8 @@ pz::message! {
     writer VirtioVideoCmdDoneFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.VirtioVideoCmdDoneFtraceEvent`.
     reader VirtioVideoCmdDoneFtraceEventReader;
+    decoder VirtioVideoCmdDoneFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl VirtioVideoCmdDoneFtraceEventWriter<'_> {
@@ -72,17 +76,17 @@ impl VirtioVideoCmdDoneFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> VirtioVideoCmdDoneFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> VirtioVideoCmdDoneFtraceEventReader<'a, I> {
     /// `optional uint32 stream_id = 1`
     #[inline]
     pub fn stream_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 type = 2`
     #[inline]
     pub fn r#type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 
@@ -101,6 +105,8 @@ pz::message! {
     writer VirtioVideoResourceQueueFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.VirtioVideoResourceQueueFtraceEvent`.
     reader VirtioVideoResourceQueueFtraceEventReader;
+    decoder VirtioVideoResourceQueueFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl VirtioVideoResourceQueueFtraceEventWriter<'_> {
@@ -161,53 +167,53 @@ impl VirtioVideoResourceQueueFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> VirtioVideoResourceQueueFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> VirtioVideoResourceQueueFtraceEventReader<'a, I> {
     /// `optional uint32 data_size0 = 1`
     #[inline]
     pub fn data_size0(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 data_size1 = 2`
     #[inline]
     pub fn data_size1(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 data_size2 = 3`
     #[inline]
     pub fn data_size2(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 data_size3 = 4`
     #[inline]
     pub fn data_size3(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 queue_type = 5`
     #[inline]
     pub fn queue_type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional int32 resource_id = 6`
     #[inline]
     pub fn resource_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional int32 stream_id = 7`
     #[inline]
     pub fn stream_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 
     /// `optional uint64 timestamp = 8`
     #[inline]
     pub fn timestamp(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 }
 
@@ -232,6 +238,8 @@ pz::message! {
     writer VirtioVideoResourceQueueDoneFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent`.
     reader VirtioVideoResourceQueueDoneFtraceEventReader;
+    decoder VirtioVideoResourceQueueDoneFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl VirtioVideoResourceQueueDoneFtraceEventWriter<'_> {
@@ -292,53 +300,53 @@ impl VirtioVideoResourceQueueDoneFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> VirtioVideoResourceQueueDoneFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> VirtioVideoResourceQueueDoneFtraceEventReader<'a, I> {
     /// `optional uint32 data_size0 = 1`
     #[inline]
     pub fn data_size0(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 data_size1 = 2`
     #[inline]
     pub fn data_size1(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 data_size2 = 3`
     #[inline]
     pub fn data_size2(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 data_size3 = 4`
     #[inline]
     pub fn data_size3(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 queue_type = 5`
     #[inline]
     pub fn queue_type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional int32 resource_id = 6`
     #[inline]
     pub fn resource_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 6)
+        self.0.last::<pz::kind::Int32>(6)
     }
 
     /// `optional int32 stream_id = 7`
     #[inline]
     pub fn stream_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 
     /// `optional uint64 timestamp = 8`
     #[inline]
     pub fn timestamp(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 }
 

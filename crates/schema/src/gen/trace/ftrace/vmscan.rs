@@ -7,6 +7,8 @@ pz::message! {
     writer MmVmscanDirectReclaimBeginFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent`.
     reader MmVmscanDirectReclaimBeginFtraceEventReader;
+    decoder MmVmscanDirectReclaimBeginFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MmVmscanDirectReclaimBeginFtraceEventWriter<'_> {
@@ -32,23 +34,23 @@ impl MmVmscanDirectReclaimBeginFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmVmscanDirectReclaimBeginFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmVmscanDirectReclaimBeginFtraceEventReader<'a, I> {
     /// `optional int32 order = 1`
     #[inline]
     pub fn order(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 may_writepage = 2`
     #[inline]
     pub fn may_writepage(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint32 gfp_flags = 3`
     #[inline]
     pub fn gfp_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -68,6 +70,8 @@ pz::message! {
     writer MmVmscanDirectReclaimEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent`.
     reader MmVmscanDirectReclaimEndFtraceEventReader;
+    decoder MmVmscanDirectReclaimEndFtraceEventDecoder;
+    fields 1;
 }
 
 impl MmVmscanDirectReclaimEndFtraceEventWriter<'_> {
@@ -79,11 +83,11 @@ impl MmVmscanDirectReclaimEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmVmscanDirectReclaimEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmVmscanDirectReclaimEndFtraceEventReader<'a, I> {
     /// `optional uint64 nr_reclaimed = 1`
     #[inline]
     pub fn nr_reclaimed(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 }
 
@@ -101,6 +105,8 @@ pz::message! {
     writer MmVmscanKswapdWakeFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmVmscanKswapdWakeFtraceEvent`.
     reader MmVmscanKswapdWakeFtraceEventReader;
+    decoder MmVmscanKswapdWakeFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MmVmscanKswapdWakeFtraceEventWriter<'_> {
@@ -126,23 +132,23 @@ impl MmVmscanKswapdWakeFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmVmscanKswapdWakeFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmVmscanKswapdWakeFtraceEventReader<'a, I> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 order = 2`
     #[inline]
     pub fn order(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 zid = 3`
     #[inline]
     pub fn zid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -162,6 +168,8 @@ pz::message! {
     writer MmVmscanKswapdSleepFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmVmscanKswapdSleepFtraceEvent`.
     reader MmVmscanKswapdSleepFtraceEventReader;
+    decoder MmVmscanKswapdSleepFtraceEventDecoder;
+    fields 1;
 }
 
 impl MmVmscanKswapdSleepFtraceEventWriter<'_> {
@@ -173,11 +181,11 @@ impl MmVmscanKswapdSleepFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmVmscanKswapdSleepFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmVmscanKswapdSleepFtraceEventReader<'a, I> {
     /// `optional int32 nid = 1`
     #[inline]
     pub fn nid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 }
 
@@ -195,6 +203,8 @@ pz::message! {
     writer MmShrinkSlabStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmShrinkSlabStartFtraceEvent`.
     reader MmShrinkSlabStartFtraceEventReader;
+    decoder MmShrinkSlabStartFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11;
 }
 
 impl MmShrinkSlabStartFtraceEventWriter<'_> {
@@ -276,71 +286,71 @@ impl MmShrinkSlabStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmShrinkSlabStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmShrinkSlabStartFtraceEventReader<'a, I> {
     /// `optional uint64 cache_items = 1`
     #[inline]
     pub fn cache_items(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 delta = 2`
     #[inline]
     pub fn delta(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint32 gfp_flags = 3`
     #[inline]
     pub fn gfp_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint64 lru_pgs = 4`
     #[inline]
     pub fn lru_pgs(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional int64 nr_objects_to_shrink = 5`
     #[inline]
     pub fn nr_objects_to_shrink(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 
     /// `optional uint64 pgs_scanned = 6`
     #[inline]
     pub fn pgs_scanned(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional uint64 shr = 7`
     #[inline]
     pub fn shr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional uint64 shrink = 8`
     #[inline]
     pub fn shrink(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 
     /// `optional uint64 total_scan = 9`
     #[inline]
     pub fn total_scan(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 9)
+        self.0.last::<pz::kind::Uint64>(9)
     }
 
     /// `optional int32 nid = 10`
     #[inline]
     pub fn nid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 10)
+        self.0.last::<pz::kind::Int32>(10)
     }
 
     /// `optional int32 priority = 11`
     #[inline]
     pub fn priority(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 11)
+        self.0.last::<pz::kind::Int32>(11)
     }
 }
 
@@ -368,6 +378,8 @@ pz::message! {
     writer MmShrinkSlabEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmShrinkSlabEndFtraceEvent`.
     reader MmShrinkSlabEndFtraceEventReader;
+    decoder MmShrinkSlabEndFtraceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl MmShrinkSlabEndFtraceEventWriter<'_> {
@@ -421,47 +433,47 @@ impl MmShrinkSlabEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmShrinkSlabEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmShrinkSlabEndFtraceEventReader<'a, I> {
     /// `optional int64 new_scan = 1`
     #[inline]
     pub fn new_scan(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 1)
+        self.0.last::<pz::kind::Int64>(1)
     }
 
     /// `optional int32 retval = 2`
     #[inline]
     pub fn retval(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint64 shr = 3`
     #[inline]
     pub fn shr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 shrink = 4`
     #[inline]
     pub fn shrink(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional int64 total_scan = 5`
     #[inline]
     pub fn total_scan(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 
     /// `optional int64 unused_scan = 6`
     #[inline]
     pub fn unused_scan(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 6)
+        self.0.last::<pz::kind::Int64>(6)
     }
 
     /// `optional int32 nid = 7`
     #[inline]
     pub fn nid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 7)
+        self.0.last::<pz::kind::Int32>(7)
     }
 }
 
@@ -485,6 +497,8 @@ pz::message! {
     writer MmVmscanMemcgReclaimBeginFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent`.
     reader MmVmscanMemcgReclaimBeginFtraceEventReader;
+    decoder MmVmscanMemcgReclaimBeginFtraceEventDecoder;
+    fields 1, 2, 3;
 }
 
 impl MmVmscanMemcgReclaimBeginFtraceEventWriter<'_> {
@@ -510,23 +524,23 @@ impl MmVmscanMemcgReclaimBeginFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmVmscanMemcgReclaimBeginFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmVmscanMemcgReclaimBeginFtraceEventReader<'a, I> {
     /// `optional int32 order = 1`
     #[inline]
     pub fn order(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 may_writepage = 2`
     #[inline]
     pub fn may_writepage(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional uint64 gfp_flags = 3`
     #[inline]
     pub fn gfp_flags(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -546,6 +560,8 @@ pz::message! {
     writer MmVmscanMemcgReclaimEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent`.
     reader MmVmscanMemcgReclaimEndFtraceEventReader;
+    decoder MmVmscanMemcgReclaimEndFtraceEventDecoder;
+    fields 1;
 }
 
 impl MmVmscanMemcgReclaimEndFtraceEventWriter<'_> {
@@ -557,11 +573,11 @@ impl MmVmscanMemcgReclaimEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> MmVmscanMemcgReclaimEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> MmVmscanMemcgReclaimEndFtraceEventReader<'a, I> {
     /// `optional uint64 nr_reclaimed = 1`
     #[inline]
     pub fn nr_reclaimed(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer WorkqueueActivateWorkFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.WorkqueueActivateWorkFtraceEvent`.
     reader WorkqueueActivateWorkFtraceEventReader;
+    decoder WorkqueueActivateWorkFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl WorkqueueActivateWorkFtraceEventWriter<'_> {
@@ -25,17 +27,17 @@ impl WorkqueueActivateWorkFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> WorkqueueActivateWorkFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> WorkqueueActivateWorkFtraceEventReader<'a, I> {
     /// `optional uint64 work = 1`
     #[inline]
     pub fn work(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 function = 2`
     #[inline]
     pub fn function(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -54,6 +56,8 @@ pz::message! {
     writer WorkqueueExecuteEndFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.WorkqueueExecuteEndFtraceEvent`.
     reader WorkqueueExecuteEndFtraceEventReader;
+    decoder WorkqueueExecuteEndFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl WorkqueueExecuteEndFtraceEventWriter<'_> {
@@ -72,17 +76,17 @@ impl WorkqueueExecuteEndFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> WorkqueueExecuteEndFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> WorkqueueExecuteEndFtraceEventReader<'a, I> {
     /// `optional uint64 work = 1`
     #[inline]
     pub fn work(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 function = 2`
     #[inline]
     pub fn function(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -101,6 +105,8 @@ pz::message! {
     writer WorkqueueExecuteStartFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.WorkqueueExecuteStartFtraceEvent`.
     reader WorkqueueExecuteStartFtraceEventReader;
+    decoder WorkqueueExecuteStartFtraceEventDecoder;
+    fields 1, 2;
 }
 
 impl WorkqueueExecuteStartFtraceEventWriter<'_> {
@@ -119,17 +125,17 @@ impl WorkqueueExecuteStartFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> WorkqueueExecuteStartFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> WorkqueueExecuteStartFtraceEventReader<'a, I> {
     /// `optional uint64 work = 1`
     #[inline]
     pub fn work(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 function = 2`
     #[inline]
     pub fn function(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -148,6 +154,8 @@ pz::message! {
     writer WorkqueueQueueWorkFtraceEventWriter;
     /// The fields of an encoded `perfetto.protos.WorkqueueQueueWorkFtraceEvent`.
     reader WorkqueueQueueWorkFtraceEventReader;
+    decoder WorkqueueQueueWorkFtraceEventDecoder;
+    fields 1, 2, 4, 5, 6;
 }
 
 impl WorkqueueQueueWorkFtraceEventWriter<'_> {
@@ -187,35 +195,35 @@ impl WorkqueueQueueWorkFtraceEventWriter<'_> {
     }
 }
 
-impl<'a> WorkqueueQueueWorkFtraceEventReader<'a> {
+impl<'a, I: pz::Lookup> WorkqueueQueueWorkFtraceEventReader<'a, I> {
     /// `optional uint64 work = 1`
     #[inline]
     pub fn work(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 function = 2`
     #[inline]
     pub fn function(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 req_cpu = 4`
     #[inline]
     pub fn req_cpu(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional int32 cpu = 5`
     #[inline]
     pub fn cpu(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional string workqueue = 6`
     #[inline]
     pub fn workqueue(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer GenericGpuFrequencyEventWriter;
     /// The fields of an encoded `perfetto.protos.GenericGpuFrequencyEvent`.
     reader GenericGpuFrequencyEventReader;
+    decoder GenericGpuFrequencyEventDecoder;
+    fields 1, 2;
 }
 
 impl GenericGpuFrequencyEventWriter<'_> {
@@ -25,17 +27,17 @@ impl GenericGpuFrequencyEventWriter<'_> {
     }
 }
 
-impl<'a> GenericGpuFrequencyEventReader<'a> {
+impl<'a, I: pz::Lookup> GenericGpuFrequencyEventReader<'a, I> {
     /// `optional uint32 gpu_id = 1`
     #[inline]
     pub fn gpu_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 frequency_khz = 2`
     #[inline]
     pub fn frequency_khz(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer GenericKernelCpuFrequencyEventWriter;
     /// The fields of an encoded `perfetto.protos.GenericKernelCpuFrequencyEvent`.
     reader GenericKernelCpuFrequencyEventReader;
+    decoder GenericKernelCpuFrequencyEventDecoder;
+    fields 1, 2;
 }
 
 impl GenericKernelCpuFrequencyEventWriter<'_> {
@@ -25,17 +27,17 @@ impl GenericKernelCpuFrequencyEventWriter<'_> {
     }
 }
 
-impl<'a> GenericKernelCpuFrequencyEventReader<'a> {
+impl<'a, I: pz::Lookup> GenericKernelCpuFrequencyEventReader<'a, I> {
     /// `optional int32 cpu = 1`
     #[inline]
     pub fn cpu(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int64 freq_hz = 2`
     #[inline]
     pub fn freq_hz(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer GenericKernelTaskStateEventWriter;
     /// The fields of an encoded `perfetto.protos.GenericKernelTaskStateEvent`.
     reader GenericKernelTaskStateEventReader;
+    decoder GenericKernelTaskStateEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl GenericKernelTaskStateEventWriter<'_> {
@@ -46,35 +48,35 @@ impl GenericKernelTaskStateEventWriter<'_> {
     }
 }
 
-impl<'a> GenericKernelTaskStateEventReader<'a> {
+impl<'a, I: pz::Lookup> GenericKernelTaskStateEventReader<'a, I> {
     /// `optional int32 cpu = 1`
     #[inline]
     pub fn cpu(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional string comm = 2`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional int64 tid = 3`
     #[inline]
     pub fn tid(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional TaskStateEnum state = 4`
     #[inline]
     pub fn state(&self) -> Option<generic_kernel_task_state_event::TaskStateEnum> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 4)
+        self.0.last::<pz::kind::Enum<_>>(4)
     }
 
     /// `optional int32 prio = 5`
     #[inline]
     pub fn prio(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 }
 
@@ -113,6 +115,8 @@ pz::message! {
     writer GenericKernelTaskRenameEventWriter;
     /// The fields of an encoded `perfetto.protos.GenericKernelTaskRenameEvent`.
     reader GenericKernelTaskRenameEventReader;
+    decoder GenericKernelTaskRenameEventDecoder;
+    fields 1, 2;
 }
 
 impl GenericKernelTaskRenameEventWriter<'_> {
@@ -131,17 +135,17 @@ impl GenericKernelTaskRenameEventWriter<'_> {
     }
 }
 
-impl<'a> GenericKernelTaskRenameEventReader<'a> {
+impl<'a, I: pz::Lookup> GenericKernelTaskRenameEventReader<'a, I> {
     /// `optional int64 tid = 1`
     #[inline]
     pub fn tid(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 1)
+        self.0.last::<pz::kind::Int64>(1)
     }
 
     /// `optional string comm = 2`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 
@@ -160,6 +164,8 @@ pz::message! {
     writer GenericKernelProcessTreeWriter;
     /// The fields of an encoded `perfetto.protos.GenericKernelProcessTree`.
     reader GenericKernelProcessTreeReader;
+    decoder GenericKernelProcessTreeDecoder;
+    fields 1, 2;
 }
 
 impl GenericKernelProcessTreeWriter<'_> {
@@ -176,17 +182,17 @@ impl GenericKernelProcessTreeWriter<'_> {
     }
 }
 
-impl<'a> GenericKernelProcessTreeReader<'a> {
+impl<'a, I: pz::Lookup> GenericKernelProcessTreeReader<'a, I> {
     /// `repeated Process processes = 1`
     #[inline]
     pub fn processes(&self) -> pz::Messages<'a, generic_kernel_process_tree::ProcessReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `repeated Thread threads = 2`
     #[inline]
     pub fn threads(&self) -> pz::Messages<'a, generic_kernel_process_tree::ThreadReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 }
 
@@ -206,6 +212,8 @@ pub mod generic_kernel_process_tree {
         writer ThreadWriter;
         /// The fields of an encoded `perfetto.protos.GenericKernelProcessTree.Thread`.
         reader ThreadReader;
+        decoder ThreadDecoder;
+        fields 1, 2, 3, 4, 5;
     }
 
     impl ThreadWriter<'_> {
@@ -245,35 +253,35 @@ pub mod generic_kernel_process_tree {
         }
     }
 
-    impl<'a> ThreadReader<'a> {
+    impl<'a, I: pz::Lookup> ThreadReader<'a, I> {
         /// `optional int64 tid = 1`
         #[inline]
         pub fn tid(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 1)
+            self.0.last::<pz::kind::Int64>(1)
         }
 
         /// `optional int64 pid = 2`
         #[inline]
         pub fn pid(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 2)
+            self.0.last::<pz::kind::Int64>(2)
         }
 
         /// `optional string comm = 3`
         #[inline]
         pub fn comm(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
         }
 
         /// `optional bool is_main_thread = 4`
         #[inline]
         pub fn is_main_thread(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 4)
+            self.0.last::<pz::kind::Bool>(4)
         }
 
         /// `optional bool is_idle = 5`
         #[inline]
         pub fn is_idle(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 5)
+            self.0.last::<pz::kind::Bool>(5)
         }
     }
 
@@ -295,6 +303,8 @@ pub mod generic_kernel_process_tree {
         writer ProcessWriter;
         /// The fields of an encoded `perfetto.protos.GenericKernelProcessTree.Process`.
         reader ProcessReader;
+        decoder ProcessDecoder;
+        fields 1, 2, 3;
     }
 
     impl ProcessWriter<'_> {
@@ -320,23 +330,23 @@ pub mod generic_kernel_process_tree {
         }
     }
 
-    impl<'a> ProcessReader<'a> {
+    impl<'a, I: pz::Lookup> ProcessReader<'a, I> {
         /// `optional int64 pid = 1`
         #[inline]
         pub fn pid(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 1)
+            self.0.last::<pz::kind::Int64>(1)
         }
 
         /// `optional int64 ppid = 2`
         #[inline]
         pub fn ppid(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 2)
+            self.0.last::<pz::kind::Int64>(2)
         }
 
         /// `optional string cmdline = 3`
         #[inline]
         pub fn cmdline(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
         }
     }
 

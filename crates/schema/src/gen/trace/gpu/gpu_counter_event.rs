@@ -7,6 +7,8 @@ pz::message! {
     writer GpuCounterEventWriter;
     /// The fields of an encoded `perfetto.protos.GpuCounterEvent`.
     reader GpuCounterEventReader;
+    decoder GpuCounterEventDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl GpuCounterEventWriter<'_> {
@@ -37,29 +39,35 @@ impl GpuCounterEventWriter<'_> {
     }
 }
 
-impl<'a> GpuCounterEventReader<'a> {
+impl<'a, I: pz::Lookup> GpuCounterEventReader<'a, I> {
     /// `GpuCounterDescriptor counter_descriptor = 1`, one of `desc`
     #[inline]
     pub fn counter_descriptor(&self) -> Option<crate::GpuCounterDescriptorReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 
     /// `repeated GpuCounter counters = 2`
     #[inline]
     pub fn counters(&self) -> pz::Messages<'a, gpu_counter_event::GpuCounterReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `optional int32 gpu_id = 3`
     #[inline]
     pub fn gpu_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `uint64 counter_descriptor_iid = 4`, one of `desc`
     #[inline]
     pub fn counter_descriptor_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
+    }
+
+    /// The member of `oneof desc` that counts, which is the one that comes last.
+    #[inline]
+    pub fn desc(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[1, 4])
     }
 }
 
@@ -81,6 +89,8 @@ pub mod gpu_counter_event {
         writer GpuCounterWriter;
         /// The fields of an encoded `perfetto.protos.GpuCounterEvent.GpuCounter`.
         reader GpuCounterReader;
+        decoder GpuCounterDecoder;
+        fields 1, 2, 3;
     }
 
     impl GpuCounterWriter<'_> {
@@ -106,23 +116,29 @@ pub mod gpu_counter_event {
         }
     }
 
-    impl<'a> GpuCounterReader<'a> {
+    impl<'a, I: pz::Lookup> GpuCounterReader<'a, I> {
         /// `optional uint32 counter_id = 1`
         #[inline]
         pub fn counter_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `int64 int_value = 2`, one of `value`
         #[inline]
         pub fn int_value(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 2)
+            self.0.last::<pz::kind::Int64>(2)
         }
 
         /// `double double_value = 3`, one of `value`
         #[inline]
         pub fn double_value(&self) -> Option<f64> {
-            pz::last::<pz::kind::Double>(self.0, 3)
+            self.0.last::<pz::kind::Double>(3)
+        }
+
+        /// The member of `oneof value` that counts, which is the one that comes last.
+        #[inline]
+        pub fn value(&self) -> Option<pz::Field<'a>> {
+            self.0.last_of(&[2, 3])
         }
     }
 
@@ -143,6 +159,8 @@ pz::message! {
     writer InternedGpuCounterDescriptorWriter;
     /// The fields of an encoded `perfetto.protos.InternedGpuCounterDescriptor`.
     reader InternedGpuCounterDescriptorReader;
+    decoder InternedGpuCounterDescriptorDecoder;
+    fields 1, 2, 3;
 }
 
 impl InternedGpuCounterDescriptorWriter<'_> {
@@ -167,23 +185,23 @@ impl InternedGpuCounterDescriptorWriter<'_> {
     }
 }
 
-impl<'a> InternedGpuCounterDescriptorReader<'a> {
+impl<'a, I: pz::Lookup> InternedGpuCounterDescriptorReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional GpuCounterDescriptor counter_descriptor = 2`
     #[inline]
     pub fn counter_descriptor(&self) -> Option<crate::GpuCounterDescriptorReader<'a>> {
-        pz::last_message(self.0, 2)
+        self.0.message(2)
     }
 
     /// `optional int32 gpu_id = 3`
     #[inline]
     pub fn gpu_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 

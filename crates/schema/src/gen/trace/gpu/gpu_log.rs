@@ -7,6 +7,8 @@ pz::message! {
     writer GpuLogWriter;
     /// The fields of an encoded `perfetto.protos.GpuLog`.
     reader GpuLogReader;
+    decoder GpuLogDecoder;
+    fields 1, 2, 3;
 }
 
 impl GpuLogWriter<'_> {
@@ -32,23 +34,23 @@ impl GpuLogWriter<'_> {
     }
 }
 
-impl<'a> GpuLogReader<'a> {
+impl<'a, I: pz::Lookup> GpuLogReader<'a, I> {
     /// `optional Severity severity = 1`
     #[inline]
     pub fn severity(&self) -> Option<gpu_log::Severity> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `optional string tag = 2`
     #[inline]
     pub fn tag(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional string log_message = 3`
     #[inline]
     pub fn log_message(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer GpuRenderStageEventWriter;
     /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent`.
     reader GpuRenderStageEventReader;
+    decoder GpuRenderStageEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21;
 }
 
 impl GpuRenderStageEventWriter<'_> {
@@ -155,131 +157,137 @@ impl GpuRenderStageEventWriter<'_> {
     }
 }
 
-impl<'a> GpuRenderStageEventReader<'a> {
+impl<'a, I: pz::Lookup> GpuRenderStageEventReader<'a, I> {
     /// `optional uint64 event_id = 1`
     #[inline]
     pub fn event_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 duration = 2`
     #[inline]
     pub fn duration(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional int32 hw_queue_id = 3`, deprecated
     #[inline]
     pub fn hw_queue_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional int32 stage_id = 4`, deprecated
     #[inline]
     pub fn stage_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional uint64 context = 5`
     #[inline]
     pub fn context(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `repeated ExtraData extra_data = 6`
     #[inline]
     pub fn extra_data(&self) -> pz::Messages<'a, gpu_render_stage_event::ExtraDataReader<'a>> {
-        pz::messages(self.0, 6)
+        self.0.messages(6)
     }
 
     /// `optional Specifications specifications = 7`, deprecated
     #[inline]
     pub fn specifications(&self) -> Option<gpu_render_stage_event::SpecificationsReader<'a>> {
-        pz::last_message(self.0, 7)
+        self.0.message(7)
     }
 
     /// `optional uint64 render_target_handle = 8`
     #[inline]
     pub fn render_target_handle(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 
     /// `optional uint64 render_pass_handle = 9`
     #[inline]
     pub fn render_pass_handle(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 9)
+        self.0.last::<pz::kind::Uint64>(9)
     }
 
     /// `optional uint32 submission_id = 10`
     #[inline]
     pub fn submission_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional int32 gpu_id = 11`
     #[inline]
     pub fn gpu_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 11)
+        self.0.last::<pz::kind::Int32>(11)
     }
 
     /// `optional uint64 command_buffer_handle = 12`
     #[inline]
     pub fn command_buffer_handle(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 12)
+        self.0.last::<pz::kind::Uint64>(12)
     }
 
     /// `optional uint64 hw_queue_iid = 13`
     #[inline]
     pub fn hw_queue_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 13)
+        self.0.last::<pz::kind::Uint64>(13)
     }
 
     /// `optional uint64 stage_iid = 14`
     #[inline]
     pub fn stage_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 14)
+        self.0.last::<pz::kind::Uint64>(14)
     }
 
     /// `repeated uint64 render_subpass_index_mask = 15`
     #[inline]
     pub fn render_subpass_index_mask(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 15)
+        self.0.repeated(15)
     }
 
     /// `optional uint64 render_pass_instance_id = 16`
     #[inline]
     pub fn render_pass_instance_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 16)
+        self.0.last::<pz::kind::Uint64>(16)
     }
 
     /// `string name = 17`, one of `name_field`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 17)
+        self.0.last::<pz::kind::Bytes>(17)
     }
 
     /// `repeated uint64 event_wait_ids = 18`
     #[inline]
     pub fn event_wait_ids(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 18)
+        self.0.repeated(18)
     }
 
     /// `optional uint64 kernel_iid = 19`
     #[inline]
     pub fn kernel_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 19)
+        self.0.last::<pz::kind::Uint64>(19)
     }
 
     /// `uint64 name_iid = 20`, one of `name_field`
     #[inline]
     pub fn name_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 20)
+        self.0.last::<pz::kind::Uint64>(20)
     }
 
     /// `optional ComputeKernelLaunch launch = 21`
     #[inline]
     pub fn launch(&self) -> Option<gpu_render_stage_event::ComputeKernelLaunchReader<'a>> {
-        pz::last_message(self.0, 21)
+        self.0.message(21)
+    }
+
+    /// The member of `oneof name_field` that counts, which is the one that comes last.
+    #[inline]
+    pub fn name_field(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[17, 20])
     }
 }
 
@@ -318,6 +326,8 @@ pub mod gpu_render_stage_event {
         writer ExtraDataWriter;
         /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.ExtraData`.
         reader ExtraDataReader;
+        decoder ExtraDataDecoder;
+        fields 1, 2;
     }
 
     impl ExtraDataWriter<'_> {
@@ -336,17 +346,17 @@ pub mod gpu_render_stage_event {
         }
     }
 
-    impl<'a> ExtraDataReader<'a> {
+    impl<'a, I: pz::Lookup> ExtraDataReader<'a, I> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional string value = 2`
         #[inline]
         pub fn value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
     }
 
@@ -365,6 +375,8 @@ pub mod gpu_render_stage_event {
         writer Dim3Writer;
         /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.Dim3`.
         reader Dim3Reader;
+        decoder Dim3Decoder;
+        fields 1, 2, 3;
     }
 
     impl Dim3Writer<'_> {
@@ -390,23 +402,23 @@ pub mod gpu_render_stage_event {
         }
     }
 
-    impl<'a> Dim3Reader<'a> {
+    impl<'a, I: pz::Lookup> Dim3Reader<'a, I> {
         /// `optional uint32 x = 1`
         #[inline]
         pub fn x(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional uint32 y = 2`
         #[inline]
         pub fn y(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 2)
+            self.0.last::<pz::kind::Uint32>(2)
         }
 
         /// `optional uint32 z = 3`
         #[inline]
         pub fn z(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 3)
+            self.0.last::<pz::kind::Uint32>(3)
         }
     }
 
@@ -426,6 +438,8 @@ pub mod gpu_render_stage_event {
         writer ExtraComputeArgWriter;
         /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.ExtraComputeArg`.
         reader ExtraComputeArgReader;
+        decoder ExtraComputeArgDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7;
     }
 
     impl ExtraComputeArgWriter<'_> {
@@ -479,47 +493,59 @@ pub mod gpu_render_stage_event {
         }
     }
 
-    impl<'a> ExtraComputeArgReader<'a> {
+    impl<'a, I: pz::Lookup> ExtraComputeArgReader<'a, I> {
         /// `uint64 name_iid = 1`, one of `name_field`
         #[inline]
         pub fn name_iid(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `string name = 2`, one of `name_field`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `int64 int_value = 3`, one of `value`
         #[inline]
         pub fn int_value(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 3)
+            self.0.last::<pz::kind::Int64>(3)
         }
 
         /// `uint64 uint_value = 4`, one of `value`
         #[inline]
         pub fn uint_value(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 4)
+            self.0.last::<pz::kind::Uint64>(4)
         }
 
         /// `double double_value = 5`, one of `value`
         #[inline]
         pub fn double_value(&self) -> Option<f64> {
-            pz::last::<pz::kind::Double>(self.0, 5)
+            self.0.last::<pz::kind::Double>(5)
         }
 
         /// `string string_value = 6`, one of `value`
         #[inline]
         pub fn string_value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 6)
+            self.0.last::<pz::kind::Bytes>(6)
         }
 
         /// `uint64 string_value_iid = 7`, one of `value`
         #[inline]
         pub fn string_value_iid(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 7)
+            self.0.last::<pz::kind::Uint64>(7)
+        }
+
+        /// The member of `oneof name_field` that counts, which is the one that comes last.
+        #[inline]
+        pub fn name_field(&self) -> Option<pz::Field<'a>> {
+            self.0.last_of(&[1, 2])
+        }
+
+        /// The member of `oneof value` that counts, which is the one that comes last.
+        #[inline]
+        pub fn value(&self) -> Option<pz::Field<'a>> {
+            self.0.last_of(&[3, 4, 5, 6, 7])
         }
     }
 
@@ -543,6 +569,8 @@ pub mod gpu_render_stage_event {
         writer ComputeKernelLaunchWriter;
         /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch`.
         reader ComputeKernelLaunchReader;
+        decoder ComputeKernelLaunchDecoder;
+        fields 1, 2, 3;
     }
 
     impl ComputeKernelLaunchWriter<'_> {
@@ -565,23 +593,23 @@ pub mod gpu_render_stage_event {
         }
     }
 
-    impl<'a> ComputeKernelLaunchReader<'a> {
+    impl<'a, I: pz::Lookup> ComputeKernelLaunchReader<'a, I> {
         /// `optional Dim3 grid_size = 1`
         #[inline]
         pub fn grid_size(&self) -> Option<Dim3Reader<'a>> {
-            pz::last_message(self.0, 1)
+            self.0.message(1)
         }
 
         /// `optional Dim3 workgroup_size = 2`
         #[inline]
         pub fn workgroup_size(&self) -> Option<Dim3Reader<'a>> {
-            pz::last_message(self.0, 2)
+            self.0.message(2)
         }
 
         /// `repeated ExtraComputeArg args = 3`
         #[inline]
         pub fn args(&self) -> pz::Messages<'a, ExtraComputeArgReader<'a>> {
-            pz::messages(self.0, 3)
+            self.0.messages(3)
         }
     }
 
@@ -601,6 +629,8 @@ pub mod gpu_render_stage_event {
         writer SpecificationsWriter;
         /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.Specifications`.
         reader SpecificationsReader;
+        decoder SpecificationsDecoder;
+        fields 1, 2, 3;
     }
 
     impl SpecificationsWriter<'_> {
@@ -623,23 +653,23 @@ pub mod gpu_render_stage_event {
         }
     }
 
-    impl<'a> SpecificationsReader<'a> {
+    impl<'a, I: pz::Lookup> SpecificationsReader<'a, I> {
         /// `optional ContextSpec context_spec = 1`
         #[inline]
         pub fn context_spec(&self) -> Option<specifications::ContextSpecReader<'a>> {
-            pz::last_message(self.0, 1)
+            self.0.message(1)
         }
 
         /// `repeated Description hw_queue = 2`
         #[inline]
         pub fn hw_queue(&self) -> pz::Messages<'a, specifications::DescriptionReader<'a>> {
-            pz::messages(self.0, 2)
+            self.0.messages(2)
         }
 
         /// `repeated Description stage = 3`
         #[inline]
         pub fn stage(&self) -> pz::Messages<'a, specifications::DescriptionReader<'a>> {
-            pz::messages(self.0, 3)
+            self.0.messages(3)
         }
     }
 
@@ -660,6 +690,8 @@ pub mod gpu_render_stage_event {
             writer ContextSpecWriter;
             /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec`.
             reader ContextSpecReader;
+            decoder ContextSpecDecoder;
+            fields 1, 2;
         }
 
         impl ContextSpecWriter<'_> {
@@ -678,17 +710,17 @@ pub mod gpu_render_stage_event {
             }
         }
 
-        impl<'a> ContextSpecReader<'a> {
+        impl<'a, I: pz::Lookup> ContextSpecReader<'a, I> {
             /// `optional uint64 context = 1`
             #[inline]
             pub fn context(&self) -> Option<u64> {
-                pz::last::<pz::kind::Uint64>(self.0, 1)
+                self.0.last::<pz::kind::Uint64>(1)
             }
 
             /// `optional int32 pid = 2`
             #[inline]
             pub fn pid(&self) -> Option<i32> {
-                pz::last::<pz::kind::Int32>(self.0, 2)
+                self.0.last::<pz::kind::Int32>(2)
             }
         }
 
@@ -707,6 +739,8 @@ pub mod gpu_render_stage_event {
             writer DescriptionWriter;
             /// The fields of an encoded `perfetto.protos.GpuRenderStageEvent.Specifications.Description`.
             reader DescriptionReader;
+            decoder DescriptionDecoder;
+            fields 1, 2;
         }
 
         impl DescriptionWriter<'_> {
@@ -725,17 +759,17 @@ pub mod gpu_render_stage_event {
             }
         }
 
-        impl<'a> DescriptionReader<'a> {
+        impl<'a, I: pz::Lookup> DescriptionReader<'a, I> {
             /// `optional string name = 1`
             #[inline]
             pub fn name(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 1)
+                self.0.last::<pz::kind::Bytes>(1)
             }
 
             /// `optional string description = 2`
             #[inline]
             pub fn description(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 2)
+                self.0.last::<pz::kind::Bytes>(2)
             }
         }
 
@@ -756,6 +790,8 @@ pz::message! {
     writer InternedGraphicsContextWriter;
     /// The fields of an encoded `perfetto.protos.InternedGraphicsContext`.
     reader InternedGraphicsContextReader;
+    decoder InternedGraphicsContextDecoder;
+    fields 1, 2, 3;
 }
 
 impl InternedGraphicsContextWriter<'_> {
@@ -781,23 +817,23 @@ impl InternedGraphicsContextWriter<'_> {
     }
 }
 
-impl<'a> InternedGraphicsContextReader<'a> {
+impl<'a, I: pz::Lookup> InternedGraphicsContextReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional int32 pid = 2`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional Api api = 3`
     #[inline]
     pub fn api(&self) -> Option<interned_graphics_context::Api> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 3)
+        self.0.last::<pz::kind::Enum<_>>(3)
     }
 }
 
@@ -831,6 +867,8 @@ pz::message! {
     writer InternedGpuRenderStageSpecificationWriter;
     /// The fields of an encoded `perfetto.protos.InternedGpuRenderStageSpecification`.
     reader InternedGpuRenderStageSpecificationReader;
+    decoder InternedGpuRenderStageSpecificationDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl InternedGpuRenderStageSpecificationWriter<'_> {
@@ -863,29 +901,29 @@ impl InternedGpuRenderStageSpecificationWriter<'_> {
     }
 }
 
-impl<'a> InternedGpuRenderStageSpecificationReader<'a> {
+impl<'a, I: pz::Lookup> InternedGpuRenderStageSpecificationReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional string name = 2`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional string description = 3`
     #[inline]
     pub fn description(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional RenderStageCategory category = 4`
     #[inline]
     pub fn category(&self) -> Option<interned_gpu_render_stage_specification::RenderStageCategory> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 4)
+        self.0.last::<pz::kind::Enum<_>>(4)
     }
 }
 
@@ -917,6 +955,8 @@ pz::message! {
     writer InternedComputeKernelWriter;
     /// The fields of an encoded `perfetto.protos.InternedComputeKernel`.
     reader InternedComputeKernelReader;
+    decoder InternedComputeKernelDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl InternedComputeKernelWriter<'_> {
@@ -955,35 +995,35 @@ impl InternedComputeKernelWriter<'_> {
     }
 }
 
-impl<'a> InternedComputeKernelReader<'a> {
+impl<'a, I: pz::Lookup> InternedComputeKernelReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional string name = 2`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional string demangled_name = 3`
     #[inline]
     pub fn demangled_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional string arch = 4`
     #[inline]
     pub fn arch(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `repeated ExtraComputeArg args = 5`
     #[inline]
     pub fn args(&self) -> pz::Messages<'a, gpu_render_stage_event::ExtraComputeArgReader<'a>> {
-        pz::messages(self.0, 5)
+        self.0.messages(5)
     }
 }
 
@@ -1005,6 +1045,8 @@ pz::message! {
     writer InternedComputeArgNameWriter;
     /// The fields of an encoded `perfetto.protos.InternedComputeArgName`.
     reader InternedComputeArgNameReader;
+    decoder InternedComputeArgNameDecoder;
+    fields 1, 2;
 }
 
 impl InternedComputeArgNameWriter<'_> {
@@ -1023,17 +1065,17 @@ impl InternedComputeArgNameWriter<'_> {
     }
 }
 
-impl<'a> InternedComputeArgNameReader<'a> {
+impl<'a, I: pz::Lookup> InternedComputeArgNameReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional string name = 2`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 

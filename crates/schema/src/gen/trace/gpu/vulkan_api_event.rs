@@ -7,6 +7,8 @@ pz::message! {
     writer VulkanApiEventWriter;
     /// The fields of an encoded `perfetto.protos.VulkanApiEvent`.
     reader VulkanApiEventReader;
+    decoder VulkanApiEventDecoder;
+    fields 1, 2;
 }
 
 impl VulkanApiEventWriter<'_> {
@@ -23,17 +25,23 @@ impl VulkanApiEventWriter<'_> {
     }
 }
 
-impl<'a> VulkanApiEventReader<'a> {
+impl<'a, I: pz::Lookup> VulkanApiEventReader<'a, I> {
     /// `VkDebugUtilsObjectName vk_debug_utils_object_name = 1`, one of `event`
     #[inline]
     pub fn vk_debug_utils_object_name(&self) -> Option<vulkan_api_event::VkDebugUtilsObjectNameReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 
     /// `VkQueueSubmit vk_queue_submit = 2`, one of `event`
     #[inline]
     pub fn vk_queue_submit(&self) -> Option<vulkan_api_event::VkQueueSubmitReader<'a>> {
-        pz::last_message(self.0, 2)
+        self.0.message(2)
+    }
+
+    /// The member of `oneof event` that counts, which is the one that comes last.
+    #[inline]
+    pub fn event(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[1, 2])
     }
 }
 
@@ -53,6 +61,8 @@ pub mod vulkan_api_event {
         writer VkDebugUtilsObjectNameWriter;
         /// The fields of an encoded `perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName`.
         reader VkDebugUtilsObjectNameReader;
+        decoder VkDebugUtilsObjectNameDecoder;
+        fields 1, 2, 3, 4, 5;
     }
 
     impl VkDebugUtilsObjectNameWriter<'_> {
@@ -92,35 +102,35 @@ pub mod vulkan_api_event {
         }
     }
 
-    impl<'a> VkDebugUtilsObjectNameReader<'a> {
+    impl<'a, I: pz::Lookup> VkDebugUtilsObjectNameReader<'a, I> {
         /// `optional uint32 pid = 1`
         #[inline]
         pub fn pid(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional uint64 vk_device = 2`
         #[inline]
         pub fn vk_device(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
 
         /// `optional int32 object_type = 3`
         #[inline]
         pub fn object_type(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 3)
+            self.0.last::<pz::kind::Int32>(3)
         }
 
         /// `optional uint64 object = 4`
         #[inline]
         pub fn object(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 4)
+            self.0.last::<pz::kind::Uint64>(4)
         }
 
         /// `optional string object_name = 5`
         #[inline]
         pub fn object_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 5)
+            self.0.last::<pz::kind::Bytes>(5)
         }
     }
 
@@ -142,6 +152,8 @@ pub mod vulkan_api_event {
         writer VkQueueSubmitWriter;
         /// The fields of an encoded `perfetto.protos.VulkanApiEvent.VkQueueSubmit`.
         reader VkQueueSubmitReader;
+        decoder VkQueueSubmitDecoder;
+        fields 1, 2, 3, 4, 5, 6;
     }
 
     impl VkQueueSubmitWriter<'_> {
@@ -188,41 +200,41 @@ pub mod vulkan_api_event {
         }
     }
 
-    impl<'a> VkQueueSubmitReader<'a> {
+    impl<'a, I: pz::Lookup> VkQueueSubmitReader<'a, I> {
         /// `optional uint64 duration_ns = 1`
         #[inline]
         pub fn duration_ns(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional uint32 pid = 2`
         #[inline]
         pub fn pid(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 2)
+            self.0.last::<pz::kind::Uint32>(2)
         }
 
         /// `optional uint32 tid = 3`
         #[inline]
         pub fn tid(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 3)
+            self.0.last::<pz::kind::Uint32>(3)
         }
 
         /// `optional uint64 vk_queue = 4`
         #[inline]
         pub fn vk_queue(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 4)
+            self.0.last::<pz::kind::Uint64>(4)
         }
 
         /// `repeated uint64 vk_command_buffers = 5`
         #[inline]
         pub fn vk_command_buffers(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-            pz::repeated::<pz::kind::Uint64>(self.0, 5)
+            self.0.repeated(5)
         }
 
         /// `optional uint32 submission_id = 6`
         #[inline]
         pub fn submission_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 6)
+            self.0.last::<pz::kind::Uint32>(6)
         }
     }
 

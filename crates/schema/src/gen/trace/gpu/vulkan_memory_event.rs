@@ -7,6 +7,8 @@ pz::message! {
     writer VulkanMemoryEventAnnotationWriter;
     /// The fields of an encoded `perfetto.protos.VulkanMemoryEventAnnotation`.
     reader VulkanMemoryEventAnnotationReader;
+    decoder VulkanMemoryEventAnnotationDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl VulkanMemoryEventAnnotationWriter<'_> {
@@ -39,29 +41,35 @@ impl VulkanMemoryEventAnnotationWriter<'_> {
     }
 }
 
-impl<'a> VulkanMemoryEventAnnotationReader<'a> {
+impl<'a, I: pz::Lookup> VulkanMemoryEventAnnotationReader<'a, I> {
     /// `optional uint64 key_iid = 1`
     #[inline]
     pub fn key_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `int64 int_value = 2`, one of `value`
     #[inline]
     pub fn int_value(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 
     /// `double double_value = 3`, one of `value`
     #[inline]
     pub fn double_value(&self) -> Option<f64> {
-        pz::last::<pz::kind::Double>(self.0, 3)
+        self.0.last::<pz::kind::Double>(3)
     }
 
     /// `uint64 string_iid = 4`, one of `value`
     #[inline]
     pub fn string_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
+    }
+
+    /// The member of `oneof value` that counts, which is the one that comes last.
+    #[inline]
+    pub fn value(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[2, 3, 4])
     }
 }
 
@@ -82,6 +90,8 @@ pz::message! {
     writer VulkanMemoryEventWriter;
     /// The fields of an encoded `perfetto.protos.VulkanMemoryEvent`.
     reader VulkanMemoryEventReader;
+    decoder VulkanMemoryEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 18, 19, 20;
 }
 
 impl VulkanMemoryEventWriter<'_> {
@@ -183,89 +193,89 @@ impl VulkanMemoryEventWriter<'_> {
     }
 }
 
-impl<'a> VulkanMemoryEventReader<'a> {
+impl<'a, I: pz::Lookup> VulkanMemoryEventReader<'a, I> {
     /// `optional Source source = 1`
     #[inline]
     pub fn source(&self) -> Option<vulkan_memory_event::Source> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `optional Operation operation = 2`
     #[inline]
     pub fn operation(&self) -> Option<vulkan_memory_event::Operation> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 2)
+        self.0.last::<pz::kind::Enum<_>>(2)
     }
 
     /// `optional int64 timestamp = 3`
     #[inline]
     pub fn timestamp(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint32 pid = 4`
     #[inline]
     pub fn pid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional fixed64 memory_address = 5`
     #[inline]
     pub fn memory_address(&self) -> Option<u64> {
-        pz::last::<pz::kind::Fixed64>(self.0, 5)
+        self.0.last::<pz::kind::Fixed64>(5)
     }
 
     /// `optional uint64 memory_size = 6`
     #[inline]
     pub fn memory_size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional uint64 caller_iid = 7`
     #[inline]
     pub fn caller_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional AllocationScope allocation_scope = 8`
     #[inline]
     pub fn allocation_scope(&self) -> Option<vulkan_memory_event::AllocationScope> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 8)
+        self.0.last::<pz::kind::Enum<_>>(8)
     }
 
     /// `repeated VulkanMemoryEventAnnotation annotations = 9`
     #[inline]
     pub fn annotations(&self) -> pz::Messages<'a, VulkanMemoryEventAnnotationReader<'a>> {
-        pz::messages(self.0, 9)
+        self.0.messages(9)
     }
 
     /// `optional fixed64 device = 16`
     #[inline]
     pub fn device(&self) -> Option<u64> {
-        pz::last::<pz::kind::Fixed64>(self.0, 16)
+        self.0.last::<pz::kind::Fixed64>(16)
     }
 
     /// `optional fixed64 device_memory = 17`
     #[inline]
     pub fn device_memory(&self) -> Option<u64> {
-        pz::last::<pz::kind::Fixed64>(self.0, 17)
+        self.0.last::<pz::kind::Fixed64>(17)
     }
 
     /// `optional uint32 memory_type = 18`
     #[inline]
     pub fn memory_type(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 18)
+        self.0.last::<pz::kind::Uint32>(18)
     }
 
     /// `optional uint32 heap = 19`
     #[inline]
     pub fn heap(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 19)
+        self.0.last::<pz::kind::Uint32>(19)
     }
 
     /// `optional fixed64 object_handle = 20`
     #[inline]
     pub fn object_handle(&self) -> Option<u64> {
-        pz::last::<pz::kind::Fixed64>(self.0, 20)
+        self.0.last::<pz::kind::Fixed64>(20)
     }
 }
 

@@ -7,6 +7,9 @@ pz::message! {
     writer InternedDataWriter;
     /// The fields of an encoded `perfetto.protos.InternedData`.
     reader InternedDataReader;
+    decoder InternedDataDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 22, 23, 24, 25, 26, 27, 28, 29, 31, 32, 33, 34, 35, 43, 47, 48, 49,
+        50, 51;
 }
 
 impl InternedDataWriter<'_> {
@@ -197,179 +200,179 @@ impl InternedDataWriter<'_> {
     }
 }
 
-impl<'a> InternedDataReader<'a> {
+impl<'a, I: pz::Lookup> InternedDataReader<'a, I> {
     /// `repeated EventCategory event_categories = 1`
     #[inline]
     pub fn event_categories(&self) -> pz::Messages<'a, crate::EventCategoryReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `repeated EventName event_names = 2`
     #[inline]
     pub fn event_names(&self) -> pz::Messages<'a, crate::EventNameReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `repeated DebugAnnotationName debug_annotation_names = 3`
     #[inline]
     pub fn debug_annotation_names(&self) -> pz::Messages<'a, crate::DebugAnnotationNameReader<'a>> {
-        pz::messages(self.0, 3)
+        self.0.messages(3)
     }
 
     /// `repeated SourceLocation source_locations = 4`
     #[inline]
     pub fn source_locations(&self) -> pz::Messages<'a, crate::SourceLocationReader<'a>> {
-        pz::messages(self.0, 4)
+        self.0.messages(4)
     }
 
     /// `repeated InternedString function_names = 5`
     #[inline]
     pub fn function_names(&self) -> pz::Messages<'a, crate::InternedStringReader<'a>> {
-        pz::messages(self.0, 5)
+        self.0.messages(5)
     }
 
     /// `repeated Frame frames = 6`
     #[inline]
     pub fn frames(&self) -> pz::Messages<'a, crate::FrameReader<'a>> {
-        pz::messages(self.0, 6)
+        self.0.messages(6)
     }
 
     /// `repeated Callstack callstacks = 7`
     #[inline]
     pub fn callstacks(&self) -> pz::Messages<'a, crate::CallstackReader<'a>> {
-        pz::messages(self.0, 7)
+        self.0.messages(7)
     }
 
     /// `repeated InternedString build_ids = 16`
     #[inline]
     pub fn build_ids(&self) -> pz::Messages<'a, crate::InternedStringReader<'a>> {
-        pz::messages(self.0, 16)
+        self.0.messages(16)
     }
 
     /// `repeated InternedString mapping_paths = 17`
     #[inline]
     pub fn mapping_paths(&self) -> pz::Messages<'a, crate::InternedStringReader<'a>> {
-        pz::messages(self.0, 17)
+        self.0.messages(17)
     }
 
     /// `repeated InternedString source_paths = 18`
     #[inline]
     pub fn source_paths(&self) -> pz::Messages<'a, crate::InternedStringReader<'a>> {
-        pz::messages(self.0, 18)
+        self.0.messages(18)
     }
 
     /// `repeated Mapping mappings = 19`
     #[inline]
     pub fn mappings(&self) -> pz::Messages<'a, crate::MappingReader<'a>> {
-        pz::messages(self.0, 19)
+        self.0.messages(19)
     }
 
     /// `repeated LogMessageBody log_message_body = 20`
     #[inline]
     pub fn log_message_body(&self) -> pz::Messages<'a, crate::LogMessageBodyReader<'a>> {
-        pz::messages(self.0, 20)
+        self.0.messages(20)
     }
 
     /// `repeated InternedString vulkan_memory_keys = 22`
     #[inline]
     pub fn vulkan_memory_keys(&self) -> pz::Messages<'a, crate::InternedStringReader<'a>> {
-        pz::messages(self.0, 22)
+        self.0.messages(22)
     }
 
     /// `repeated InternedGraphicsContext graphics_contexts = 23`
     #[inline]
     pub fn graphics_contexts(&self) -> pz::Messages<'a, crate::InternedGraphicsContextReader<'a>> {
-        pz::messages(self.0, 23)
+        self.0.messages(23)
     }
 
     /// `repeated InternedGpuRenderStageSpecification gpu_specifications = 24`
     #[inline]
     pub fn gpu_specifications(&self) -> pz::Messages<'a, crate::InternedGpuRenderStageSpecificationReader<'a>> {
-        pz::messages(self.0, 24)
+        self.0.messages(24)
     }
 
     /// `repeated HistogramName histogram_names = 25`
     #[inline]
     pub fn histogram_names(&self) -> pz::Messages<'a, crate::HistogramNameReader<'a>> {
-        pz::messages(self.0, 25)
+        self.0.messages(25)
     }
 
     /// `repeated InternedString kernel_symbols = 26`
     #[inline]
     pub fn kernel_symbols(&self) -> pz::Messages<'a, crate::InternedStringReader<'a>> {
-        pz::messages(self.0, 26)
+        self.0.messages(26)
     }
 
     /// `repeated DebugAnnotationValueTypeName debug_annotation_value_type_names = 27`
     #[inline]
     pub fn debug_annotation_value_type_names(&self) -> pz::Messages<'a, crate::DebugAnnotationValueTypeNameReader<'a>> {
-        pz::messages(self.0, 27)
+        self.0.messages(27)
     }
 
     /// `repeated UnsymbolizedSourceLocation unsymbolized_source_locations = 28`
     #[inline]
     pub fn unsymbolized_source_locations(&self) -> pz::Messages<'a, crate::UnsymbolizedSourceLocationReader<'a>> {
-        pz::messages(self.0, 28)
+        self.0.messages(28)
     }
 
     /// `repeated InternedString debug_annotation_string_values = 29`
     #[inline]
     pub fn debug_annotation_string_values(&self) -> pz::Messages<'a, crate::InternedStringReader<'a>> {
-        pz::messages(self.0, 29)
+        self.0.messages(29)
     }
 
     /// `repeated InternedV8String v8_js_function_name = 31`
     #[inline]
     pub fn v8_js_function_name(&self) -> pz::Messages<'a, crate::InternedV8StringReader<'a>> {
-        pz::messages(self.0, 31)
+        self.0.messages(31)
     }
 
     /// `repeated InternedV8JsFunction v8_js_function = 32`
     #[inline]
     pub fn v8_js_function(&self) -> pz::Messages<'a, crate::InternedV8JsFunctionReader<'a>> {
-        pz::messages(self.0, 32)
+        self.0.messages(32)
     }
 
     /// `repeated InternedV8JsScript v8_js_script = 33`
     #[inline]
     pub fn v8_js_script(&self) -> pz::Messages<'a, crate::InternedV8JsScriptReader<'a>> {
-        pz::messages(self.0, 33)
+        self.0.messages(33)
     }
 
     /// `repeated InternedV8WasmScript v8_wasm_script = 34`
     #[inline]
     pub fn v8_wasm_script(&self) -> pz::Messages<'a, crate::InternedV8WasmScriptReader<'a>> {
-        pz::messages(self.0, 34)
+        self.0.messages(34)
     }
 
     /// `repeated InternedV8Isolate v8_isolate = 35`
     #[inline]
     pub fn v8_isolate(&self) -> pz::Messages<'a, crate::InternedV8IsolateReader<'a>> {
-        pz::messages(self.0, 35)
+        self.0.messages(35)
     }
 
     /// `repeated InternedString correlation_id_str = 43`
     #[inline]
     pub fn correlation_id_str(&self) -> pz::Messages<'a, crate::InternedStringReader<'a>> {
-        pz::messages(self.0, 43)
+        self.0.messages(43)
     }
 
     /// `repeated InternedGpuCounterDescriptor gpu_counter_descriptors = 47`
     #[inline]
     pub fn gpu_counter_descriptors(&self) -> pz::Messages<'a, crate::InternedGpuCounterDescriptorReader<'a>> {
-        pz::messages(self.0, 47)
+        self.0.messages(47)
     }
 
     /// `repeated TaskContext stack_sample_task_contexts = 48`
     #[inline]
     pub fn stack_sample_task_contexts(&self) -> pz::Messages<'a, crate::stack_sample::TaskContextReader<'a>> {
-        pz::messages(self.0, 48)
+        self.0.messages(48)
     }
 
     /// `repeated ExecutionContext stack_sample_execution_contexts = 49`
     #[inline]
     pub fn stack_sample_execution_contexts(&self) -> pz::Messages<'a, crate::stack_sample::ExecutionContextReader<'a>> {
-        pz::messages(self.0, 49)
+        self.0.messages(49)
     }
 
     /// `repeated CounterDescriptor stack_sample_counter_descriptors = 50`
@@ -377,7 +380,7 @@ impl<'a> InternedDataReader<'a> {
     pub fn stack_sample_counter_descriptors(
         &self,
     ) -> pz::Messages<'a, crate::stack_sample::CounterDescriptorReader<'a>> {
-        pz::messages(self.0, 50)
+        self.0.messages(50)
     }
 
     /// `repeated AsyncContextDescriptor stack_sample_async_context_descriptors = 51`
@@ -385,7 +388,7 @@ impl<'a> InternedDataReader<'a> {
     pub fn stack_sample_async_context_descriptors(
         &self,
     ) -> pz::Messages<'a, crate::stack_sample::AsyncContextDescriptorReader<'a>> {
-        pz::messages(self.0, 51)
+        self.0.messages(51)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer SystemdJournaldEventWriter;
     /// The fields of an encoded `perfetto.protos.SystemdJournaldEvent`.
     reader SystemdJournaldEventReader;
+    decoder SystemdJournaldEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 20, 21;
 }
 
 impl SystemdJournaldEventWriter<'_> {
@@ -109,89 +111,89 @@ impl SystemdJournaldEventWriter<'_> {
     }
 }
 
-impl<'a> SystemdJournaldEventReader<'a> {
+impl<'a, I: pz::Lookup> SystemdJournaldEventReader<'a, I> {
     /// `optional uint32 pid = 1`
     #[inline]
     pub fn pid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 tid = 2`
     #[inline]
     pub fn tid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 uid = 3`
     #[inline]
     pub fn uid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 gid = 4`
     #[inline]
     pub fn gid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 prio = 5`
     #[inline]
     pub fn prio(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional string tag = 6`
     #[inline]
     pub fn tag(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 
     /// `optional string message = 7`
     #[inline]
     pub fn message(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 
     /// `optional string comm = 8`
     #[inline]
     pub fn comm(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 8)
+        self.0.last::<pz::kind::Bytes>(8)
     }
 
     /// `optional string exe = 9`
     #[inline]
     pub fn exe(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 9)
+        self.0.last::<pz::kind::Bytes>(9)
     }
 
     /// `optional string systemd_unit = 10`
     #[inline]
     pub fn systemd_unit(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 10)
+        self.0.last::<pz::kind::Bytes>(10)
     }
 
     /// `optional string hostname = 11`
     #[inline]
     pub fn hostname(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 11)
+        self.0.last::<pz::kind::Bytes>(11)
     }
 
     /// `optional string transport = 12`
     #[inline]
     pub fn transport(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 12)
+        self.0.last::<pz::kind::Bytes>(12)
     }
 
     /// `optional uint64 num_total = 20`
     #[inline]
     pub fn num_total(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 20)
+        self.0.last::<pz::kind::Uint64>(20)
     }
 
     /// `optional uint64 num_failed = 21`
     #[inline]
     pub fn num_failed(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 21)
+        self.0.last::<pz::kind::Uint64>(21)
     }
 }
 

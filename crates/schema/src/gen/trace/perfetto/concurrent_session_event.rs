@@ -7,6 +7,8 @@ pz::message! {
     writer ConcurrentSessionEventWriter;
     /// The fields of an encoded `perfetto.protos.ConcurrentSessionEvent`.
     reader ConcurrentSessionEventReader;
+    decoder ConcurrentSessionEventDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl ConcurrentSessionEventWriter<'_> {
@@ -46,35 +48,35 @@ impl ConcurrentSessionEventWriter<'_> {
     }
 }
 
-impl<'a> ConcurrentSessionEventReader<'a> {
+impl<'a, I: pz::Lookup> ConcurrentSessionEventReader<'a, I> {
     /// `optional State state = 1`
     #[inline]
     pub fn state(&self) -> Option<concurrent_session_event::State> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `optional string session_name = 2`
     #[inline]
     pub fn session_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint64 session_id = 3`
     #[inline]
     pub fn session_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional int32 consumer_uid = 4`
     #[inline]
     pub fn consumer_uid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional uint32 num_data_sources = 5`
     #[inline]
     pub fn num_data_sources(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer PerfettoMetatraceWriter;
     /// The fields of an encoded `perfetto.protos.PerfettoMetatrace`.
     reader PerfettoMetatraceReader;
+    decoder PerfettoMetatraceDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11;
 }
 
 impl PerfettoMetatraceWriter<'_> {
@@ -86,71 +88,77 @@ impl PerfettoMetatraceWriter<'_> {
     }
 }
 
-impl<'a> PerfettoMetatraceReader<'a> {
+impl<'a, I: pz::Lookup> PerfettoMetatraceReader<'a, I> {
     /// `uint32 event_id = 1`, one of `record_type`
     #[inline]
     pub fn event_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `uint32 counter_id = 2`, one of `record_type`
     #[inline]
     pub fn counter_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint64 event_duration_ns = 3`
     #[inline]
     pub fn event_duration_ns(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional int32 counter_value = 4`
     #[inline]
     pub fn counter_value(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 4)
+        self.0.last::<pz::kind::Int32>(4)
     }
 
     /// `optional uint32 thread_id = 5`
     #[inline]
     pub fn thread_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional bool has_overruns = 6`
     #[inline]
     pub fn has_overruns(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 6)
+        self.0.last::<pz::kind::Bool>(6)
     }
 
     /// `repeated Arg args = 7`
     #[inline]
     pub fn args(&self) -> pz::Messages<'a, perfetto_metatrace::ArgReader<'a>> {
-        pz::messages(self.0, 7)
+        self.0.messages(7)
     }
 
     /// `string event_name = 8`, one of `record_type`
     #[inline]
     pub fn event_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 8)
+        self.0.last::<pz::kind::Bytes>(8)
     }
 
     /// `string counter_name = 9`, one of `record_type`
     #[inline]
     pub fn counter_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 9)
+        self.0.last::<pz::kind::Bytes>(9)
     }
 
     /// `repeated InternedString interned_strings = 10`
     #[inline]
     pub fn interned_strings(&self) -> pz::Messages<'a, perfetto_metatrace::InternedStringReader<'a>> {
-        pz::messages(self.0, 10)
+        self.0.messages(10)
     }
 
     /// `uint64 event_name_iid = 11`, one of `record_type`
     #[inline]
     pub fn event_name_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 11)
+        self.0.last::<pz::kind::Uint64>(11)
+    }
+
+    /// The member of `oneof record_type` that counts, which is the one that comes last.
+    #[inline]
+    pub fn record_type(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[1, 2, 8, 9, 11])
     }
 }
 
@@ -179,6 +187,8 @@ pub mod perfetto_metatrace {
         writer ArgWriter;
         /// The fields of an encoded `perfetto.protos.PerfettoMetatrace.Arg`.
         reader ArgReader;
+        decoder ArgDecoder;
+        fields 1, 2, 3, 4;
     }
 
     impl ArgWriter<'_> {
@@ -211,29 +221,41 @@ pub mod perfetto_metatrace {
         }
     }
 
-    impl<'a> ArgReader<'a> {
+    impl<'a, I: pz::Lookup> ArgReader<'a, I> {
         /// `string key = 1`, one of `key_or_interned_key`
         #[inline]
         pub fn key(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `string value = 2`, one of `value_or_interned_value`
         #[inline]
         pub fn value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `uint64 key_iid = 3`, one of `key_or_interned_key`
         #[inline]
         pub fn key_iid(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 3)
+            self.0.last::<pz::kind::Uint64>(3)
         }
 
         /// `uint64 value_iid = 4`, one of `value_or_interned_value`
         #[inline]
         pub fn value_iid(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 4)
+            self.0.last::<pz::kind::Uint64>(4)
+        }
+
+        /// The member of `oneof key_or_interned_key` that counts, which is the one that comes last.
+        #[inline]
+        pub fn key_or_interned_key(&self) -> Option<pz::Field<'a>> {
+            self.0.last_of(&[1, 3])
+        }
+
+        /// The member of `oneof value_or_interned_value` that counts, which is the one that comes last.
+        #[inline]
+        pub fn value_or_interned_value(&self) -> Option<pz::Field<'a>> {
+            self.0.last_of(&[2, 4])
         }
     }
 
@@ -254,6 +276,8 @@ pub mod perfetto_metatrace {
         writer InternedStringWriter;
         /// The fields of an encoded `perfetto.protos.PerfettoMetatrace.InternedString`.
         reader InternedStringReader;
+        decoder InternedStringDecoder;
+        fields 1, 2;
     }
 
     impl InternedStringWriter<'_> {
@@ -272,17 +296,17 @@ pub mod perfetto_metatrace {
         }
     }
 
-    impl<'a> InternedStringReader<'a> {
+    impl<'a, I: pz::Lookup> InternedStringReader<'a, I> {
         /// `optional uint64 iid = 1`
         #[inline]
         pub fn iid(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional string value = 2`
         #[inline]
         pub fn value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer TraceProvenanceWriter;
     /// The fields of an encoded `perfetto.protos.TraceProvenance`.
     reader TraceProvenanceReader;
+    decoder TraceProvenanceDecoder;
+    fields 2;
 }
 
 impl TraceProvenanceWriter<'_> {
@@ -17,11 +19,11 @@ impl TraceProvenanceWriter<'_> {
     }
 }
 
-impl<'a> TraceProvenanceReader<'a> {
+impl<'a, I: pz::Lookup> TraceProvenanceReader<'a, I> {
     /// `repeated Buffer buffers = 2`
     #[inline]
     pub fn buffers(&self) -> pz::Messages<'a, trace_provenance::BufferReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 }
 
@@ -67,6 +69,8 @@ pub mod trace_provenance {
         writer SequenceWriter;
         /// The fields of an encoded `perfetto.protos.TraceProvenance.Sequence`.
         reader SequenceReader;
+        decoder SequenceDecoder;
+        fields 1, 2;
     }
 
     impl SequenceWriter<'_> {
@@ -85,17 +89,17 @@ pub mod trace_provenance {
         }
     }
 
-    impl<'a> SequenceReader<'a> {
+    impl<'a, I: pz::Lookup> SequenceReader<'a, I> {
         /// `optional uint32 id = 1`
         #[inline]
         pub fn id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional int32 producer_id = 2`
         #[inline]
         pub fn producer_id(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 2)
+            self.0.last::<pz::kind::Int32>(2)
         }
     }
 
@@ -145,6 +149,8 @@ pub mod trace_provenance {
         writer BufferWriter;
         /// The fields of an encoded `perfetto.protos.TraceProvenance.Buffer`.
         reader BufferReader;
+        decoder BufferDecoder;
+        fields 1;
     }
 
     impl BufferWriter<'_> {
@@ -155,11 +161,11 @@ pub mod trace_provenance {
         }
     }
 
-    impl<'a> BufferReader<'a> {
+    impl<'a, I: pz::Lookup> BufferReader<'a, I> {
         /// `repeated Sequence sequences = 1`
         #[inline]
         pub fn sequences(&self) -> pz::Messages<'a, SequenceReader<'a>> {
-            pz::messages(self.0, 1)
+            self.0.messages(1)
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer TracingServiceEventWriter;
     /// The fields of an encoded `perfetto.protos.TracingServiceEvent`.
     reader TracingServiceEventReader;
+    decoder TracingServiceEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11;
 }
 
 impl TracingServiceEventWriter<'_> {
@@ -86,71 +88,77 @@ impl TracingServiceEventWriter<'_> {
     }
 }
 
-impl<'a> TracingServiceEventReader<'a> {
+impl<'a, I: pz::Lookup> TracingServiceEventReader<'a, I> {
     /// `bool all_data_sources_started = 1`, one of `event_type`
     #[inline]
     pub fn all_data_sources_started(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 1)
+        self.0.last::<pz::kind::Bool>(1)
     }
 
     /// `bool tracing_started = 2`, one of `event_type`
     #[inline]
     pub fn tracing_started(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 
     /// `bool all_data_sources_flushed = 3`, one of `event_type`
     #[inline]
     pub fn all_data_sources_flushed(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 
     /// `bool read_tracing_buffers_completed = 4`, one of `event_type`
     #[inline]
     pub fn read_tracing_buffers_completed(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 4)
+        self.0.last::<pz::kind::Bool>(4)
     }
 
     /// `bool tracing_disabled = 5`, one of `event_type`
     #[inline]
     pub fn tracing_disabled(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 5)
+        self.0.last::<pz::kind::Bool>(5)
     }
 
     /// `bool seized_for_bugreport = 6`, one of `event_type`
     #[inline]
     pub fn seized_for_bugreport(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 6)
+        self.0.last::<pz::kind::Bool>(6)
     }
 
     /// `DataSources slow_starting_data_sources = 7`, one of `event_type`
     #[inline]
     pub fn slow_starting_data_sources(&self) -> Option<tracing_service_event::DataSourcesReader<'a>> {
-        pz::last_message(self.0, 7)
+        self.0.message(7)
     }
 
     /// `DataSources last_flush_slow_data_sources = 8`, one of `event_type`
     #[inline]
     pub fn last_flush_slow_data_sources(&self) -> Option<tracing_service_event::DataSourcesReader<'a>> {
-        pz::last_message(self.0, 8)
+        self.0.message(8)
     }
 
     /// `bool flush_started = 9`, one of `event_type`
     #[inline]
     pub fn flush_started(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 9)
+        self.0.last::<pz::kind::Bool>(9)
     }
 
     /// `bool clone_started = 10`, one of `event_type`
     #[inline]
     pub fn clone_started(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 10)
+        self.0.last::<pz::kind::Bool>(10)
     }
 
     /// `uint32 buffer_cloned = 11`, one of `event_type`
     #[inline]
     pub fn buffer_cloned(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 11)
+        self.0.last::<pz::kind::Uint32>(11)
+    }
+
+    /// The member of `oneof event_type` that counts, which is the one that comes last.
+    #[inline]
+    pub fn event_type(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
     }
 }
 
@@ -246,6 +254,8 @@ pub mod tracing_service_event {
         writer DataSourcesWriter;
         /// The fields of an encoded `perfetto.protos.TracingServiceEvent.DataSources`.
         reader DataSourcesReader;
+        decoder DataSourcesDecoder;
+        fields 1;
     }
 
     impl DataSourcesWriter<'_> {
@@ -256,11 +266,11 @@ pub mod tracing_service_event {
         }
     }
 
-    impl<'a> DataSourcesReader<'a> {
+    impl<'a, I: pz::Lookup> DataSourcesReader<'a, I> {
         /// `repeated DataSource data_source = 1`
         #[inline]
         pub fn data_source(&self) -> pz::Messages<'a, data_sources::DataSourceReader<'a>> {
-            pz::messages(self.0, 1)
+            self.0.messages(1)
         }
     }
 
@@ -306,6 +316,8 @@ pub mod tracing_service_event {
             writer DataSourceWriter;
             /// The fields of an encoded `perfetto.protos.TracingServiceEvent.DataSources.DataSource`.
             reader DataSourceReader;
+            decoder DataSourceDecoder;
+            fields 1, 2;
         }
 
         impl DataSourceWriter<'_> {
@@ -324,17 +336,17 @@ pub mod tracing_service_event {
             }
         }
 
-        impl<'a> DataSourceReader<'a> {
+        impl<'a, I: pz::Lookup> DataSourceReader<'a, I> {
             /// `optional string producer_name = 1`
             #[inline]
             pub fn producer_name(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 1)
+                self.0.last::<pz::kind::Bytes>(1)
             }
 
             /// `optional string data_source_name = 2`
             #[inline]
             pub fn data_source_name(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 2)
+                self.0.last::<pz::kind::Bytes>(2)
             }
         }
 

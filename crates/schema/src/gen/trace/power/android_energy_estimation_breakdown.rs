@@ -7,6 +7,8 @@ pz::message! {
     writer AndroidEnergyEstimationBreakdownWriter;
     /// The fields of an encoded `perfetto.protos.AndroidEnergyEstimationBreakdown`.
     reader AndroidEnergyEstimationBreakdownReader;
+    decoder AndroidEnergyEstimationBreakdownDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl AndroidEnergyEstimationBreakdownWriter<'_> {
@@ -37,23 +39,23 @@ impl AndroidEnergyEstimationBreakdownWriter<'_> {
     }
 }
 
-impl<'a> AndroidEnergyEstimationBreakdownReader<'a> {
+impl<'a, I: pz::Lookup> AndroidEnergyEstimationBreakdownReader<'a, I> {
     /// `optional AndroidEnergyConsumerDescriptor energy_consumer_descriptor = 1`
     #[inline]
     pub fn energy_consumer_descriptor(&self) -> Option<crate::AndroidEnergyConsumerDescriptorReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 
     /// `optional int32 energy_consumer_id = 2`
     #[inline]
     pub fn energy_consumer_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int64 energy_uws = 3`
     #[inline]
     pub fn energy_uws(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `repeated EnergyUidBreakdown per_uid_breakdown = 4`
@@ -61,7 +63,7 @@ impl<'a> AndroidEnergyEstimationBreakdownReader<'a> {
     pub fn per_uid_breakdown(
         &self,
     ) -> pz::Messages<'a, android_energy_estimation_breakdown::EnergyUidBreakdownReader<'a>> {
-        pz::messages(self.0, 4)
+        self.0.messages(4)
     }
 }
 
@@ -83,6 +85,8 @@ pub mod android_energy_estimation_breakdown {
         writer EnergyUidBreakdownWriter;
         /// The fields of an encoded `perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown`.
         reader EnergyUidBreakdownReader;
+        decoder EnergyUidBreakdownDecoder;
+        fields 1, 2;
     }
 
     impl EnergyUidBreakdownWriter<'_> {
@@ -101,17 +105,17 @@ pub mod android_energy_estimation_breakdown {
         }
     }
 
-    impl<'a> EnergyUidBreakdownReader<'a> {
+    impl<'a, I: pz::Lookup> EnergyUidBreakdownReader<'a, I> {
         /// `optional int32 uid = 1`
         #[inline]
         pub fn uid(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 1)
+            self.0.last::<pz::kind::Int32>(1)
         }
 
         /// `optional int64 energy_uws = 2`
         #[inline]
         pub fn energy_uws(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 2)
+            self.0.last::<pz::kind::Int64>(2)
         }
     }
 

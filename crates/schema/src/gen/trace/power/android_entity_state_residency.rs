@@ -7,6 +7,8 @@ pz::message! {
     writer EntityStateResidencyWriter;
     /// The fields of an encoded `perfetto.protos.EntityStateResidency`.
     reader EntityStateResidencyReader;
+    decoder EntityStateResidencyDecoder;
+    fields 1, 2;
 }
 
 impl EntityStateResidencyWriter<'_> {
@@ -23,17 +25,17 @@ impl EntityStateResidencyWriter<'_> {
     }
 }
 
-impl<'a> EntityStateResidencyReader<'a> {
+impl<'a, I: pz::Lookup> EntityStateResidencyReader<'a, I> {
     /// `repeated PowerEntityState power_entity_state = 1`
     #[inline]
     pub fn power_entity_state(&self) -> pz::Messages<'a, entity_state_residency::PowerEntityStateReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `repeated StateResidency residency = 2`
     #[inline]
     pub fn residency(&self) -> pz::Messages<'a, entity_state_residency::StateResidencyReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 }
 
@@ -53,6 +55,8 @@ pub mod entity_state_residency {
         writer PowerEntityStateWriter;
         /// The fields of an encoded `perfetto.protos.EntityStateResidency.PowerEntityState`.
         reader PowerEntityStateReader;
+        decoder PowerEntityStateDecoder;
+        fields 1, 2, 3, 4;
     }
 
     impl PowerEntityStateWriter<'_> {
@@ -85,29 +89,29 @@ pub mod entity_state_residency {
         }
     }
 
-    impl<'a> PowerEntityStateReader<'a> {
+    impl<'a, I: pz::Lookup> PowerEntityStateReader<'a, I> {
         /// `optional int32 entity_index = 1`
         #[inline]
         pub fn entity_index(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 1)
+            self.0.last::<pz::kind::Int32>(1)
         }
 
         /// `optional int32 state_index = 2`
         #[inline]
         pub fn state_index(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 2)
+            self.0.last::<pz::kind::Int32>(2)
         }
 
         /// `optional string entity_name = 3`
         #[inline]
         pub fn entity_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
         }
 
         /// `optional string state_name = 4`
         #[inline]
         pub fn state_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 4)
+            self.0.last::<pz::kind::Bytes>(4)
         }
     }
 
@@ -128,6 +132,8 @@ pub mod entity_state_residency {
         writer StateResidencyWriter;
         /// The fields of an encoded `perfetto.protos.EntityStateResidency.StateResidency`.
         reader StateResidencyReader;
+        decoder StateResidencyDecoder;
+        fields 1, 2, 3, 4, 5;
     }
 
     impl StateResidencyWriter<'_> {
@@ -167,35 +173,35 @@ pub mod entity_state_residency {
         }
     }
 
-    impl<'a> StateResidencyReader<'a> {
+    impl<'a, I: pz::Lookup> StateResidencyReader<'a, I> {
         /// `optional int32 entity_index = 1`
         #[inline]
         pub fn entity_index(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 1)
+            self.0.last::<pz::kind::Int32>(1)
         }
 
         /// `optional int32 state_index = 2`
         #[inline]
         pub fn state_index(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 2)
+            self.0.last::<pz::kind::Int32>(2)
         }
 
         /// `optional uint64 total_time_in_state_ms = 3`
         #[inline]
         pub fn total_time_in_state_ms(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 3)
+            self.0.last::<pz::kind::Uint64>(3)
         }
 
         /// `optional uint64 total_state_entry_count = 4`
         #[inline]
         pub fn total_state_entry_count(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 4)
+            self.0.last::<pz::kind::Uint64>(4)
         }
 
         /// `optional uint64 last_entry_timestamp_ms = 5`
         #[inline]
         pub fn last_entry_timestamp_ms(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 5)
+            self.0.last::<pz::kind::Uint64>(5)
         }
     }
 

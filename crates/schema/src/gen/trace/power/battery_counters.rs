@@ -7,6 +7,8 @@ pz::message! {
     writer BatteryCountersWriter;
     /// The fields of an encoded `perfetto.protos.BatteryCounters`.
     reader BatteryCountersReader;
+    decoder BatteryCountersDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl BatteryCountersWriter<'_> {
@@ -60,47 +62,47 @@ impl BatteryCountersWriter<'_> {
     }
 }
 
-impl<'a> BatteryCountersReader<'a> {
+impl<'a, I: pz::Lookup> BatteryCountersReader<'a, I> {
     /// `optional int64 charge_counter_uah = 1`
     #[inline]
     pub fn charge_counter_uah(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 1)
+        self.0.last::<pz::kind::Int64>(1)
     }
 
     /// `optional float capacity_percent = 2`
     #[inline]
     pub fn capacity_percent(&self) -> Option<f32> {
-        pz::last::<pz::kind::Float>(self.0, 2)
+        self.0.last::<pz::kind::Float>(2)
     }
 
     /// `optional int64 current_ua = 3`
     #[inline]
     pub fn current_ua(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional int64 current_avg_ua = 4`
     #[inline]
     pub fn current_avg_ua(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 
     /// `optional string name = 5`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 
     /// `optional int64 energy_counter_uwh = 6`
     #[inline]
     pub fn energy_counter_uwh(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 6)
+        self.0.last::<pz::kind::Int64>(6)
     }
 
     /// `optional int64 voltage_uv = 7`
     #[inline]
     pub fn voltage_uv(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 7)
+        self.0.last::<pz::kind::Int64>(7)
     }
 }
 

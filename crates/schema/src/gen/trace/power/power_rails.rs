@@ -7,6 +7,8 @@ pz::message! {
     writer PowerRailsWriter;
     /// The fields of an encoded `perfetto.protos.PowerRails`.
     reader PowerRailsReader;
+    decoder PowerRailsDecoder;
+    fields 1, 2, 3;
 }
 
 impl PowerRailsWriter<'_> {
@@ -30,23 +32,23 @@ impl PowerRailsWriter<'_> {
     }
 }
 
-impl<'a> PowerRailsReader<'a> {
+impl<'a, I: pz::Lookup> PowerRailsReader<'a, I> {
     /// `repeated RailDescriptor rail_descriptor = 1`
     #[inline]
     pub fn rail_descriptor(&self) -> pz::Messages<'a, power_rails::RailDescriptorReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `repeated EnergyData energy_data = 2`
     #[inline]
     pub fn energy_data(&self) -> pz::Messages<'a, power_rails::EnergyDataReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `optional uint64 session_uuid = 3`
     #[inline]
     pub fn session_uuid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -67,6 +69,8 @@ pub mod power_rails {
         writer RailDescriptorWriter;
         /// The fields of an encoded `perfetto.protos.PowerRails.RailDescriptor`.
         reader RailDescriptorReader;
+        decoder RailDescriptorDecoder;
+        fields 1, 2, 3, 4;
     }
 
     impl RailDescriptorWriter<'_> {
@@ -99,29 +103,29 @@ pub mod power_rails {
         }
     }
 
-    impl<'a> RailDescriptorReader<'a> {
+    impl<'a, I: pz::Lookup> RailDescriptorReader<'a, I> {
         /// `optional uint32 index = 1`
         #[inline]
         pub fn index(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional string rail_name = 2`
         #[inline]
         pub fn rail_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `optional string subsys_name = 3`
         #[inline]
         pub fn subsys_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
         }
 
         /// `optional uint32 sampling_rate = 4`
         #[inline]
         pub fn sampling_rate(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 4)
+            self.0.last::<pz::kind::Uint32>(4)
         }
     }
 
@@ -142,6 +146,8 @@ pub mod power_rails {
         writer EnergyDataWriter;
         /// The fields of an encoded `perfetto.protos.PowerRails.EnergyData`.
         reader EnergyDataReader;
+        decoder EnergyDataDecoder;
+        fields 1, 2, 3;
     }
 
     impl EnergyDataWriter<'_> {
@@ -167,23 +173,23 @@ pub mod power_rails {
         }
     }
 
-    impl<'a> EnergyDataReader<'a> {
+    impl<'a, I: pz::Lookup> EnergyDataReader<'a, I> {
         /// `optional uint32 index = 1`
         #[inline]
         pub fn index(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional uint64 timestamp_ms = 2`
         #[inline]
         pub fn timestamp_ms(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
 
         /// `optional uint64 energy = 3`
         #[inline]
         pub fn energy(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 3)
+            self.0.last::<pz::kind::Uint64>(3)
         }
     }
 

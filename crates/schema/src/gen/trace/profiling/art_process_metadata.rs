@@ -7,6 +7,8 @@ pz::message! {
     writer JavaFrameWriter;
     /// The fields of an encoded `perfetto.protos.JavaFrame`.
     reader JavaFrameReader;
+    decoder JavaFrameDecoder;
+    fields 1, 2, 3;
 }
 
 impl JavaFrameWriter<'_> {
@@ -32,23 +34,23 @@ impl JavaFrameWriter<'_> {
     }
 }
 
-impl<'a> JavaFrameReader<'a> {
+impl<'a, I: pz::Lookup> JavaFrameReader<'a, I> {
     /// `optional string method_name = 1`
     #[inline]
     pub fn method_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional string source_file = 2`
     #[inline]
     pub fn source_file(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional int32 line_number = 3`
     #[inline]
     pub fn line_number(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -68,6 +70,8 @@ pz::message! {
     writer JavaStackWriter;
     /// The fields of an encoded `perfetto.protos.JavaStack`.
     reader JavaStackReader;
+    decoder JavaStackDecoder;
+    fields 1;
 }
 
 impl JavaStackWriter<'_> {
@@ -78,11 +82,11 @@ impl JavaStackWriter<'_> {
     }
 }
 
-impl<'a> JavaStackReader<'a> {
+impl<'a, I: pz::Lookup> JavaStackReader<'a, I> {
     /// `repeated JavaFrame frames = 1`
     #[inline]
     pub fn frames(&self) -> pz::Messages<'a, JavaFrameReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 }
 
@@ -100,6 +104,8 @@ pz::message! {
     writer ArtProcessMetadataWriter;
     /// The fields of an encoded `perfetto.protos.ArtProcessMetadata`.
     reader ArtProcessMetadataReader;
+    decoder ArtProcessMetadataDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9;
 }
 
 impl ArtProcessMetadataWriter<'_> {
@@ -166,59 +172,59 @@ impl ArtProcessMetadataWriter<'_> {
     }
 }
 
-impl<'a> ArtProcessMetadataReader<'a> {
+impl<'a, I: pz::Lookup> ArtProcessMetadataReader<'a, I> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 uid = 2`
     #[inline]
     pub fn uid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional string process_name = 3`
     #[inline]
     pub fn process_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional string package_name = 4`
     #[inline]
     pub fn package_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional uint64 oom_allocation_size = 5`
     #[inline]
     pub fn oom_allocation_size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint64 oom_total_bytes_free = 6`
     #[inline]
     pub fn oom_total_bytes_free(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional uint64 oom_free_bytes_until_oom = 7`
     #[inline]
     pub fn oom_free_bytes_until_oom(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional JavaStack oom_thread_java_stack = 8`
     #[inline]
     pub fn oom_thread_java_stack(&self) -> Option<JavaStackReader<'a>> {
-        pz::last_message(self.0, 8)
+        self.0.message(8)
     }
 
     /// `optional string oom_error_msg = 9`
     #[inline]
     pub fn oom_error_msg(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 9)
+        self.0.last::<pz::kind::Bytes>(9)
     }
 }
 

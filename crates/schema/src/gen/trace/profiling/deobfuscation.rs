@@ -7,6 +7,8 @@ pz::message! {
     writer ObfuscatedMemberWriter;
     /// The fields of an encoded `perfetto.protos.ObfuscatedMember`.
     reader ObfuscatedMemberReader;
+    decoder ObfuscatedMemberDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl ObfuscatedMemberWriter<'_> {
@@ -53,41 +55,41 @@ impl ObfuscatedMemberWriter<'_> {
     }
 }
 
-impl<'a> ObfuscatedMemberReader<'a> {
+impl<'a, I: pz::Lookup> ObfuscatedMemberReader<'a, I> {
     /// `optional string obfuscated_name = 1`
     #[inline]
     pub fn obfuscated_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional string deobfuscated_name = 2`
     #[inline]
     pub fn deobfuscated_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint32 obfuscated_line_start = 3`
     #[inline]
     pub fn obfuscated_line_start(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint32 obfuscated_line_end = 4`
     #[inline]
     pub fn obfuscated_line_end(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 
     /// `optional uint32 source_line_start = 5`
     #[inline]
     pub fn source_line_start(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 5)
+        self.0.last::<pz::kind::Uint32>(5)
     }
 
     /// `optional uint32 source_line_end = 6`
     #[inline]
     pub fn source_line_end(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 }
 
@@ -110,6 +112,8 @@ pz::message! {
     writer ObfuscatedClassWriter;
     /// The fields of an encoded `perfetto.protos.ObfuscatedClass`.
     reader ObfuscatedClassReader;
+    decoder ObfuscatedClassDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl ObfuscatedClassWriter<'_> {
@@ -140,29 +144,29 @@ impl ObfuscatedClassWriter<'_> {
     }
 }
 
-impl<'a> ObfuscatedClassReader<'a> {
+impl<'a, I: pz::Lookup> ObfuscatedClassReader<'a, I> {
     /// `optional string obfuscated_name = 1`
     #[inline]
     pub fn obfuscated_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional string deobfuscated_name = 2`
     #[inline]
     pub fn deobfuscated_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `repeated ObfuscatedMember obfuscated_members = 3`
     #[inline]
     pub fn obfuscated_members(&self) -> pz::Messages<'a, ObfuscatedMemberReader<'a>> {
-        pz::messages(self.0, 3)
+        self.0.messages(3)
     }
 
     /// `repeated ObfuscatedMember obfuscated_methods = 4`
     #[inline]
     pub fn obfuscated_methods(&self) -> pz::Messages<'a, ObfuscatedMemberReader<'a>> {
-        pz::messages(self.0, 4)
+        self.0.messages(4)
     }
 }
 
@@ -183,6 +187,8 @@ pz::message! {
     writer DeobfuscationMappingWriter;
     /// The fields of an encoded `perfetto.protos.DeobfuscationMapping`.
     reader DeobfuscationMappingReader;
+    decoder DeobfuscationMappingDecoder;
+    fields 1, 2, 3;
 }
 
 impl DeobfuscationMappingWriter<'_> {
@@ -207,23 +213,23 @@ impl DeobfuscationMappingWriter<'_> {
     }
 }
 
-impl<'a> DeobfuscationMappingReader<'a> {
+impl<'a, I: pz::Lookup> DeobfuscationMappingReader<'a, I> {
     /// `optional string package_name = 1`
     #[inline]
     pub fn package_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional int64 version_code = 2`
     #[inline]
     pub fn version_code(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 
     /// `repeated ObfuscatedClass obfuscated_classes = 3`
     #[inline]
     pub fn obfuscated_classes(&self) -> pz::Messages<'a, ObfuscatedClassReader<'a>> {
-        pz::messages(self.0, 3)
+        self.0.messages(3)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer InlineCallstackWriter;
     /// The fields of an encoded `perfetto.protos.InlineCallstack`.
     reader InlineCallstackReader;
+    decoder InlineCallstackDecoder;
+    fields 1;
 }
 
 impl InlineCallstackWriter<'_> {
@@ -17,11 +19,11 @@ impl InlineCallstackWriter<'_> {
     }
 }
 
-impl<'a> InlineCallstackReader<'a> {
+impl<'a, I: pz::Lookup> InlineCallstackReader<'a, I> {
     /// `repeated Frame frames = 1`
     #[inline]
     pub fn frames(&self) -> pz::Messages<'a, inline_callstack::FrameReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 }
 
@@ -40,6 +42,8 @@ pub mod inline_callstack {
         writer FrameWriter;
         /// The fields of an encoded `perfetto.protos.InlineCallstack.Frame`.
         reader FrameReader;
+        decoder FrameDecoder;
+        fields 1, 2, 3;
     }
 
     impl FrameWriter<'_> {
@@ -65,23 +69,23 @@ pub mod inline_callstack {
         }
     }
 
-    impl<'a> FrameReader<'a> {
+    impl<'a, I: pz::Lookup> FrameReader<'a, I> {
         /// `optional string function_name = 1`
         #[inline]
         pub fn function_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional string source_file = 2`
         #[inline]
         pub fn source_file(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `optional uint32 line_number = 3`
         #[inline]
         pub fn line_number(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 3)
+            self.0.last::<pz::kind::Uint32>(3)
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer InternedStringWriter;
     /// The fields of an encoded `perfetto.protos.InternedString`.
     reader InternedStringReader;
+    decoder InternedStringDecoder;
+    fields 1, 2;
 }
 
 impl InternedStringWriter<'_> {
@@ -25,17 +27,17 @@ impl InternedStringWriter<'_> {
     }
 }
 
-impl<'a> InternedStringReader<'a> {
+impl<'a, I: pz::Lookup> InternedStringReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional bytes str = 2`
     #[inline]
     pub fn str(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 
@@ -54,6 +56,8 @@ pz::message! {
     writer LineWriter;
     /// The fields of an encoded `perfetto.protos.Line`.
     reader LineReader;
+    decoder LineDecoder;
+    fields 1, 2, 3;
 }
 
 impl LineWriter<'_> {
@@ -79,23 +83,23 @@ impl LineWriter<'_> {
     }
 }
 
-impl<'a> LineReader<'a> {
+impl<'a, I: pz::Lookup> LineReader<'a, I> {
     /// `optional string function_name = 1`
     #[inline]
     pub fn function_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional string source_file_name = 2`
     #[inline]
     pub fn source_file_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional uint32 line_number = 3`
     #[inline]
     pub fn line_number(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 }
 
@@ -115,6 +119,8 @@ pz::message! {
     writer AddressSymbolsWriter;
     /// The fields of an encoded `perfetto.protos.AddressSymbols`.
     reader AddressSymbolsReader;
+    decoder AddressSymbolsDecoder;
+    fields 1, 2;
 }
 
 impl AddressSymbolsWriter<'_> {
@@ -132,17 +138,17 @@ impl AddressSymbolsWriter<'_> {
     }
 }
 
-impl<'a> AddressSymbolsReader<'a> {
+impl<'a, I: pz::Lookup> AddressSymbolsReader<'a, I> {
     /// `optional uint64 address = 1`
     #[inline]
     pub fn address(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `repeated Line lines = 2`
     #[inline]
     pub fn lines(&self) -> pz::Messages<'a, LineReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 }
 
@@ -161,6 +167,8 @@ pz::message! {
     writer ModuleSymbolsWriter;
     /// The fields of an encoded `perfetto.protos.ModuleSymbols`.
     reader ModuleSymbolsReader;
+    decoder ModuleSymbolsDecoder;
+    fields 1, 2, 3;
 }
 
 impl ModuleSymbolsWriter<'_> {
@@ -185,23 +193,23 @@ impl ModuleSymbolsWriter<'_> {
     }
 }
 
-impl<'a> ModuleSymbolsReader<'a> {
+impl<'a, I: pz::Lookup> ModuleSymbolsReader<'a, I> {
     /// `optional string path = 1`
     #[inline]
     pub fn path(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional string build_id = 2`
     #[inline]
     pub fn build_id(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `repeated AddressSymbols address_symbols = 3`
     #[inline]
     pub fn address_symbols(&self) -> pz::Messages<'a, AddressSymbolsReader<'a>> {
-        pz::messages(self.0, 3)
+        self.0.messages(3)
     }
 }
 
@@ -221,6 +229,8 @@ pz::message! {
     writer MappingWriter;
     /// The fields of an encoded `perfetto.protos.Mapping`.
     reader MappingReader;
+    decoder MappingDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl MappingWriter<'_> {
@@ -281,53 +291,53 @@ impl MappingWriter<'_> {
     }
 }
 
-impl<'a> MappingReader<'a> {
+impl<'a, I: pz::Lookup> MappingReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 build_id = 2`
     #[inline]
     pub fn build_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 start_offset = 3`
     #[inline]
     pub fn start_offset(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 start = 4`
     #[inline]
     pub fn start(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 end = 5`
     #[inline]
     pub fn end(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint64 load_bias = 6`
     #[inline]
     pub fn load_bias(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `repeated uint64 path_string_ids = 7`
     #[inline]
     pub fn path_string_ids(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 7)
+        self.0.repeated(7)
     }
 
     /// `optional uint64 exact_offset = 8`
     #[inline]
     pub fn exact_offset(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 }
 
@@ -352,6 +362,8 @@ pz::message! {
     writer FrameWriter;
     /// The fields of an encoded `perfetto.protos.Frame`.
     reader FrameReader;
+    decoder FrameDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl FrameWriter<'_> {
@@ -412,53 +424,59 @@ impl FrameWriter<'_> {
     }
 }
 
-impl<'a> FrameReader<'a> {
+impl<'a, I: pz::Lookup> FrameReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 function_name_id = 2`
     #[inline]
     pub fn function_name_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 mapping_id = 3`
     #[inline]
     pub fn mapping_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 rel_pc = 4`
     #[inline]
     pub fn rel_pc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 source_path_iid = 5`
     #[inline]
     pub fn source_path_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional uint32 line_number = 6`
     #[inline]
     pub fn line_number(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 6)
+        self.0.last::<pz::kind::Uint32>(6)
     }
 
     /// `Kind kind = 7`, one of `kind_field`
     #[inline]
     pub fn kind(&self) -> Option<frame::Kind> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 7)
+        self.0.last::<pz::kind::Enum<_>>(7)
     }
 
     /// `string kind_str = 8`, one of `kind_field`
     #[inline]
     pub fn kind_str(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 8)
+        self.0.last::<pz::kind::Bytes>(8)
+    }
+
+    /// The member of `oneof kind_field` that counts, which is the one that comes last.
+    #[inline]
+    pub fn kind_field(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[7, 8])
     }
 }
 
@@ -498,6 +516,8 @@ pz::message! {
     writer CallstackWriter;
     /// The fields of an encoded `perfetto.protos.Callstack`.
     reader CallstackReader;
+    decoder CallstackDecoder;
+    fields 1, 2;
 }
 
 impl CallstackWriter<'_> {
@@ -516,17 +536,17 @@ impl CallstackWriter<'_> {
     }
 }
 
-impl<'a> CallstackReader<'a> {
+impl<'a, I: pz::Lookup> CallstackReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `repeated uint64 frame_ids = 2`
     #[inline]
     pub fn frame_ids(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 2)
+        self.0.repeated(2)
     }
 }
 

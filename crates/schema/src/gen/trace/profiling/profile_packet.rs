@@ -7,6 +7,8 @@ pz::message! {
     writer ProfilePacketWriter;
     /// The fields of an encoded `perfetto.protos.ProfilePacket`.
     reader ProfilePacketReader;
+    decoder ProfilePacketDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl ProfilePacketWriter<'_> {
@@ -55,47 +57,47 @@ impl ProfilePacketWriter<'_> {
     }
 }
 
-impl<'a> ProfilePacketReader<'a> {
+impl<'a, I: pz::Lookup> ProfilePacketReader<'a, I> {
     /// `repeated InternedString strings = 1`
     #[inline]
     pub fn strings(&self) -> pz::Messages<'a, crate::InternedStringReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `repeated Frame frames = 2`
     #[inline]
     pub fn frames(&self) -> pz::Messages<'a, crate::FrameReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `repeated Callstack callstacks = 3`
     #[inline]
     pub fn callstacks(&self) -> pz::Messages<'a, crate::CallstackReader<'a>> {
-        pz::messages(self.0, 3)
+        self.0.messages(3)
     }
 
     /// `repeated Mapping mappings = 4`
     #[inline]
     pub fn mappings(&self) -> pz::Messages<'a, crate::MappingReader<'a>> {
-        pz::messages(self.0, 4)
+        self.0.messages(4)
     }
 
     /// `repeated ProcessHeapSamples process_dumps = 5`
     #[inline]
     pub fn process_dumps(&self) -> pz::Messages<'a, profile_packet::ProcessHeapSamplesReader<'a>> {
-        pz::messages(self.0, 5)
+        self.0.messages(5)
     }
 
     /// `optional bool continued = 6`
     #[inline]
     pub fn continued(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 6)
+        self.0.last::<pz::kind::Bool>(6)
     }
 
     /// `optional uint64 index = 7`
     #[inline]
     pub fn index(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 }
 
@@ -120,6 +122,8 @@ pub mod profile_packet {
         writer HeapSampleWriter;
         /// The fields of an encoded `perfetto.protos.ProfilePacket.HeapSample`.
         reader HeapSampleReader;
+        decoder HeapSampleDecoder;
+        fields 1, 2, 3, 4, 5, 6, 8, 9;
     }
 
     impl HeapSampleWriter<'_> {
@@ -180,53 +184,53 @@ pub mod profile_packet {
         }
     }
 
-    impl<'a> HeapSampleReader<'a> {
+    impl<'a, I: pz::Lookup> HeapSampleReader<'a, I> {
         /// `optional uint64 callstack_id = 1`
         #[inline]
         pub fn callstack_id(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional uint64 self_allocated = 2`
         #[inline]
         pub fn self_allocated(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
 
         /// `optional uint64 self_freed = 3`
         #[inline]
         pub fn self_freed(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 3)
+            self.0.last::<pz::kind::Uint64>(3)
         }
 
         /// `optional uint64 timestamp = 4`
         #[inline]
         pub fn timestamp(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 4)
+            self.0.last::<pz::kind::Uint64>(4)
         }
 
         /// `optional uint64 alloc_count = 5`
         #[inline]
         pub fn alloc_count(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 5)
+            self.0.last::<pz::kind::Uint64>(5)
         }
 
         /// `optional uint64 free_count = 6`
         #[inline]
         pub fn free_count(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 6)
+            self.0.last::<pz::kind::Uint64>(6)
         }
 
         /// `optional uint64 self_max = 8`
         #[inline]
         pub fn self_max(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 8)
+            self.0.last::<pz::kind::Uint64>(8)
         }
 
         /// `optional uint64 self_max_count = 9`
         #[inline]
         pub fn self_max_count(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 9)
+            self.0.last::<pz::kind::Uint64>(9)
         }
     }
 
@@ -251,6 +255,8 @@ pub mod profile_packet {
         writer HistogramWriter;
         /// The fields of an encoded `perfetto.protos.ProfilePacket.Histogram`.
         reader HistogramReader;
+        decoder HistogramDecoder;
+        fields 1;
     }
 
     impl HistogramWriter<'_> {
@@ -261,11 +267,11 @@ pub mod profile_packet {
         }
     }
 
-    impl<'a> HistogramReader<'a> {
+    impl<'a, I: pz::Lookup> HistogramReader<'a, I> {
         /// `repeated Bucket buckets = 1`
         #[inline]
         pub fn buckets(&self) -> pz::Messages<'a, histogram::BucketReader<'a>> {
-            pz::messages(self.0, 1)
+            self.0.messages(1)
         }
     }
 
@@ -284,6 +290,8 @@ pub mod profile_packet {
             writer BucketWriter;
             /// The fields of an encoded `perfetto.protos.ProfilePacket.Histogram.Bucket`.
             reader BucketReader;
+            decoder BucketDecoder;
+            fields 1, 2, 3;
         }
 
         impl BucketWriter<'_> {
@@ -309,23 +317,23 @@ pub mod profile_packet {
             }
         }
 
-        impl<'a> BucketReader<'a> {
+        impl<'a, I: pz::Lookup> BucketReader<'a, I> {
             /// `optional uint64 upper_limit = 1`
             #[inline]
             pub fn upper_limit(&self) -> Option<u64> {
-                pz::last::<pz::kind::Uint64>(self.0, 1)
+                self.0.last::<pz::kind::Uint64>(1)
             }
 
             /// `optional bool max_bucket = 2`
             #[inline]
             pub fn max_bucket(&self) -> Option<bool> {
-                pz::last::<pz::kind::Bool>(self.0, 2)
+                self.0.last::<pz::kind::Bool>(2)
             }
 
             /// `optional uint64 count = 3`
             #[inline]
             pub fn count(&self) -> Option<u64> {
-                pz::last::<pz::kind::Uint64>(self.0, 3)
+                self.0.last::<pz::kind::Uint64>(3)
             }
         }
 
@@ -346,6 +354,8 @@ pub mod profile_packet {
         writer ProcessStatsWriter;
         /// The fields of an encoded `perfetto.protos.ProfilePacket.ProcessStats`.
         reader ProcessStatsReader;
+        decoder ProcessStatsDecoder;
+        fields 1, 2, 3, 4, 5, 6;
     }
 
     impl ProcessStatsWriter<'_> {
@@ -391,41 +401,41 @@ pub mod profile_packet {
         }
     }
 
-    impl<'a> ProcessStatsReader<'a> {
+    impl<'a, I: pz::Lookup> ProcessStatsReader<'a, I> {
         /// `optional uint64 unwinding_errors = 1`
         #[inline]
         pub fn unwinding_errors(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional uint64 heap_samples = 2`
         #[inline]
         pub fn heap_samples(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
 
         /// `optional uint64 map_reparses = 3`
         #[inline]
         pub fn map_reparses(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 3)
+            self.0.last::<pz::kind::Uint64>(3)
         }
 
         /// `optional Histogram unwinding_time_us = 4`
         #[inline]
         pub fn unwinding_time_us(&self) -> Option<HistogramReader<'a>> {
-            pz::last_message(self.0, 4)
+            self.0.message(4)
         }
 
         /// `optional uint64 total_unwinding_time_us = 5`
         #[inline]
         pub fn total_unwinding_time_us(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 5)
+            self.0.last::<pz::kind::Uint64>(5)
         }
 
         /// `optional uint64 client_spinlock_blocked_us = 6`
         #[inline]
         pub fn client_spinlock_blocked_us(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 6)
+            self.0.last::<pz::kind::Uint64>(6)
         }
     }
 
@@ -448,6 +458,8 @@ pub mod profile_packet {
         writer ProcessHeapSamplesWriter;
         /// The fields of an encoded `perfetto.protos.ProfilePacket.ProcessHeapSamples`.
         reader ProcessHeapSamplesReader;
+        decoder ProcessHeapSamplesDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15;
     }
 
     impl ProcessHeapSamplesWriter<'_> {
@@ -555,95 +567,95 @@ pub mod profile_packet {
         }
     }
 
-    impl<'a> ProcessHeapSamplesReader<'a> {
+    impl<'a, I: pz::Lookup> ProcessHeapSamplesReader<'a, I> {
         /// `optional uint64 pid = 1`
         #[inline]
         pub fn pid(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `repeated HeapSample samples = 2`
         #[inline]
         pub fn samples(&self) -> pz::Messages<'a, HeapSampleReader<'a>> {
-            pz::messages(self.0, 2)
+            self.0.messages(2)
         }
 
         /// `optional bool from_startup = 3`
         #[inline]
         pub fn from_startup(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 3)
+            self.0.last::<pz::kind::Bool>(3)
         }
 
         /// `optional bool rejected_concurrent = 4`
         #[inline]
         pub fn rejected_concurrent(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 4)
+            self.0.last::<pz::kind::Bool>(4)
         }
 
         /// `optional ProcessStats stats = 5`
         #[inline]
         pub fn stats(&self) -> Option<ProcessStatsReader<'a>> {
-            pz::last_message(self.0, 5)
+            self.0.message(5)
         }
 
         /// `optional bool disconnected = 6`
         #[inline]
         pub fn disconnected(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 6)
+            self.0.last::<pz::kind::Bool>(6)
         }
 
         /// `optional bool buffer_overran = 7`
         #[inline]
         pub fn buffer_overran(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 7)
+            self.0.last::<pz::kind::Bool>(7)
         }
 
         /// `optional bool buffer_corrupted = 8`
         #[inline]
         pub fn buffer_corrupted(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 8)
+            self.0.last::<pz::kind::Bool>(8)
         }
 
         /// `optional uint64 timestamp = 9`
         #[inline]
         pub fn timestamp(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 9)
+            self.0.last::<pz::kind::Uint64>(9)
         }
 
         /// `optional bool hit_guardrail = 10`
         #[inline]
         pub fn hit_guardrail(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 10)
+            self.0.last::<pz::kind::Bool>(10)
         }
 
         /// `optional string heap_name = 11`
         #[inline]
         pub fn heap_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 11)
+            self.0.last::<pz::kind::Bytes>(11)
         }
 
         /// `optional uint64 sampling_interval_bytes = 12`
         #[inline]
         pub fn sampling_interval_bytes(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 12)
+            self.0.last::<pz::kind::Uint64>(12)
         }
 
         /// `optional uint64 orig_sampling_interval_bytes = 13`
         #[inline]
         pub fn orig_sampling_interval_bytes(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 13)
+            self.0.last::<pz::kind::Uint64>(13)
         }
 
         /// `optional ClientError client_error = 14`
         #[inline]
         pub fn client_error(&self) -> Option<process_heap_samples::ClientError> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 14)
+            self.0.last::<pz::kind::Enum<_>>(14)
         }
 
         /// `optional uint64 start_timestamp = 15`
         #[inline]
         pub fn start_timestamp(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 15)
+            self.0.last::<pz::kind::Uint64>(15)
         }
     }
 
@@ -687,6 +699,8 @@ pz::message! {
     writer StreamingAllocationWriter;
     /// The fields of an encoded `perfetto.protos.StreamingAllocation`.
     reader StreamingAllocationReader;
+    decoder StreamingAllocationDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl StreamingAllocationWriter<'_> {
@@ -733,41 +747,41 @@ impl StreamingAllocationWriter<'_> {
     }
 }
 
-impl<'a> StreamingAllocationReader<'a> {
+impl<'a, I: pz::Lookup> StreamingAllocationReader<'a, I> {
     /// `repeated uint64 address = 1`
     #[inline]
     pub fn address(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 1)
+        self.0.repeated(1)
     }
 
     /// `repeated uint64 size = 2`
     #[inline]
     pub fn size(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `repeated uint64 sample_size = 3`
     #[inline]
     pub fn sample_size(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 3)
+        self.0.repeated(3)
     }
 
     /// `repeated uint64 clock_monotonic_coarse_timestamp = 4`
     #[inline]
     pub fn clock_monotonic_coarse_timestamp(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 4)
+        self.0.repeated(4)
     }
 
     /// `repeated uint32 heap_id = 5`
     #[inline]
     pub fn heap_id(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-        pz::repeated::<pz::kind::Uint32>(self.0, 5)
+        self.0.repeated(5)
     }
 
     /// `repeated uint64 sequence_number = 6`
     #[inline]
     pub fn sequence_number(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 6)
+        self.0.repeated(6)
     }
 }
 
@@ -790,6 +804,8 @@ pz::message! {
     writer StreamingFreeWriter;
     /// The fields of an encoded `perfetto.protos.StreamingFree`.
     reader StreamingFreeReader;
+    decoder StreamingFreeDecoder;
+    fields 1, 2, 3;
 }
 
 impl StreamingFreeWriter<'_> {
@@ -815,23 +831,23 @@ impl StreamingFreeWriter<'_> {
     }
 }
 
-impl<'a> StreamingFreeReader<'a> {
+impl<'a, I: pz::Lookup> StreamingFreeReader<'a, I> {
     /// `repeated uint64 address = 1`
     #[inline]
     pub fn address(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 1)
+        self.0.repeated(1)
     }
 
     /// `repeated uint32 heap_id = 2`
     #[inline]
     pub fn heap_id(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-        pz::repeated::<pz::kind::Uint32>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `repeated uint64 sequence_number = 3`
     #[inline]
     pub fn sequence_number(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 3)
+        self.0.repeated(3)
     }
 }
 
@@ -851,6 +867,8 @@ pz::message! {
     writer StreamingProfilePacketWriter;
     /// The fields of an encoded `perfetto.protos.StreamingProfilePacket`.
     reader StreamingProfilePacketReader;
+    decoder StreamingProfilePacketDecoder;
+    fields 1, 2, 3;
 }
 
 impl StreamingProfilePacketWriter<'_> {
@@ -876,23 +894,23 @@ impl StreamingProfilePacketWriter<'_> {
     }
 }
 
-impl<'a> StreamingProfilePacketReader<'a> {
+impl<'a, I: pz::Lookup> StreamingProfilePacketReader<'a, I> {
     /// `repeated uint64 callstack_iid = 1`
     #[inline]
     pub fn callstack_iid(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 1)
+        self.0.repeated(1)
     }
 
     /// `repeated int64 timestamp_delta_us = 2`
     #[inline]
     pub fn timestamp_delta_us(&self) -> pz::Repeated<'a, pz::kind::Int64> {
-        pz::repeated::<pz::kind::Int64>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `optional int32 process_priority = 3`
     #[inline]
     pub fn process_priority(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 }
 
@@ -912,6 +930,8 @@ pz::message! {
     writer ProfilingWriter;
     /// The fields of an encoded `perfetto.protos.Profiling`.
     reader ProfilingReader;
+    decoder ProfilingDecoder;
+    fields;
 }
 
 /// What belongs to `Profiling`.
@@ -958,6 +978,8 @@ pz::message! {
     writer PerfSampleWriter;
     /// The fields of an encoded `perfetto.protos.PerfSample`.
     reader PerfSampleReader;
+    decoder PerfSampleDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19;
 }
 
 impl PerfSampleWriter<'_> {
@@ -1038,71 +1060,83 @@ impl PerfSampleWriter<'_> {
     }
 }
 
-impl<'a> PerfSampleReader<'a> {
+impl<'a, I: pz::Lookup> PerfSampleReader<'a, I> {
     /// `optional uint32 cpu = 1`
     #[inline]
     pub fn cpu(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 pid = 2`
     #[inline]
     pub fn pid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 tid = 3`
     #[inline]
     pub fn tid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional uint64 callstack_iid = 4`
     #[inline]
     pub fn callstack_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional CpuMode cpu_mode = 5`
     #[inline]
     pub fn cpu_mode(&self) -> Option<profiling::CpuMode> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 5)
+        self.0.last::<pz::kind::Enum<_>>(5)
     }
 
     /// `optional uint64 timebase_count = 6`
     #[inline]
     pub fn timebase_count(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `repeated uint64 follower_counts = 7`
     #[inline]
     pub fn follower_counts(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 7)
+        self.0.repeated(7)
     }
 
     /// `StackUnwindError unwind_error = 16`, one of `optional_unwind_error`
     #[inline]
     pub fn unwind_error(&self) -> Option<profiling::StackUnwindError> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 16)
+        self.0.last::<pz::kind::Enum<_>>(16)
     }
 
     /// `optional uint64 kernel_records_lost = 17`
     #[inline]
     pub fn kernel_records_lost(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 17)
+        self.0.last::<pz::kind::Uint64>(17)
     }
 
     /// `SampleSkipReason sample_skipped_reason = 18`, one of `optional_sample_skipped_reason`
     #[inline]
     pub fn sample_skipped_reason(&self) -> Option<perf_sample::SampleSkipReason> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 18)
+        self.0.last::<pz::kind::Enum<_>>(18)
     }
 
     /// `optional ProducerEvent producer_event = 19`
     #[inline]
     pub fn producer_event(&self) -> Option<perf_sample::ProducerEventReader<'a>> {
-        pz::last_message(self.0, 19)
+        self.0.message(19)
+    }
+
+    /// The member of `oneof optional_unwind_error` that counts, which is the one that comes last.
+    #[inline]
+    pub fn optional_unwind_error(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[16])
+    }
+
+    /// The member of `oneof optional_sample_skipped_reason` that counts, which is the one that comes last.
+    #[inline]
+    pub fn optional_sample_skipped_reason(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[18])
     }
 }
 
@@ -1142,6 +1176,8 @@ pub mod perf_sample {
         writer ProducerEventWriter;
         /// The fields of an encoded `perfetto.protos.PerfSample.ProducerEvent`.
         reader ProducerEventReader;
+        decoder ProducerEventDecoder;
+        fields 1;
     }
 
     impl ProducerEventWriter<'_> {
@@ -1153,11 +1189,17 @@ pub mod perf_sample {
         }
     }
 
-    impl<'a> ProducerEventReader<'a> {
+    impl<'a, I: pz::Lookup> ProducerEventReader<'a, I> {
         /// `DataSourceStopReason source_stop_reason = 1`, one of `optional_source_stop_reason`
         #[inline]
         pub fn source_stop_reason(&self) -> Option<producer_event::DataSourceStopReason> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 1)
+            self.0.last::<pz::kind::Enum<_>>(1)
+        }
+
+        /// The member of `oneof optional_source_stop_reason` that counts, which is the one that comes last.
+        #[inline]
+        pub fn optional_source_stop_reason(&self) -> Option<pz::Field<'a>> {
+            self.0.last_of(&[1])
         }
     }
 
@@ -1186,6 +1228,8 @@ pz::message! {
     writer PerfSampleDefaultsWriter;
     /// The fields of an encoded `perfetto.protos.PerfSampleDefaults`.
     reader PerfSampleDefaultsReader;
+    decoder PerfSampleDefaultsDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl PerfSampleDefaultsWriter<'_> {
@@ -1216,29 +1260,29 @@ impl PerfSampleDefaultsWriter<'_> {
     }
 }
 
-impl<'a> PerfSampleDefaultsReader<'a> {
+impl<'a, I: pz::Lookup> PerfSampleDefaultsReader<'a, I> {
     /// `optional Timebase timebase = 1`
     #[inline]
     pub fn timebase(&self) -> Option<crate::perf_events::TimebaseReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 
     /// `optional uint32 process_shard_count = 2`
     #[inline]
     pub fn process_shard_count(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional uint32 chosen_process_shard = 3`
     #[inline]
     pub fn chosen_process_shard(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `repeated FollowerEvent followers = 4`
     #[inline]
     pub fn followers(&self) -> pz::Messages<'a, crate::FollowerEventReader<'a>> {
-        pz::messages(self.0, 4)
+        self.0.messages(4)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer SmapsEntryWriter;
     /// The fields of an encoded `perfetto.protos.SmapsEntry`.
     reader SmapsEntryReader;
+    decoder SmapsEntryDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15;
 }
 
 impl SmapsEntryWriter<'_> {
@@ -116,95 +118,95 @@ impl SmapsEntryWriter<'_> {
     }
 }
 
-impl<'a> SmapsEntryReader<'a> {
+impl<'a, I: pz::Lookup> SmapsEntryReader<'a, I> {
     /// `optional string path = 1`
     #[inline]
     pub fn path(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 size_kb = 2`
     #[inline]
     pub fn size_kb(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 private_dirty_kb = 3`
     #[inline]
     pub fn private_dirty_kb(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 swap_kb = 4`
     #[inline]
     pub fn swap_kb(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional string file_name = 5`
     #[inline]
     pub fn file_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 
     /// `optional uint64 start_address = 6`
     #[inline]
     pub fn start_address(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional uint64 module_timestamp = 7`
     #[inline]
     pub fn module_timestamp(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `optional string module_debugid = 8`
     #[inline]
     pub fn module_debugid(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 8)
+        self.0.last::<pz::kind::Bytes>(8)
     }
 
     /// `optional string module_debug_path = 9`
     #[inline]
     pub fn module_debug_path(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 9)
+        self.0.last::<pz::kind::Bytes>(9)
     }
 
     /// `optional uint32 protection_flags = 10`
     #[inline]
     pub fn protection_flags(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 10)
+        self.0.last::<pz::kind::Uint32>(10)
     }
 
     /// `optional uint64 private_clean_resident_kb = 11`
     #[inline]
     pub fn private_clean_resident_kb(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 11)
+        self.0.last::<pz::kind::Uint64>(11)
     }
 
     /// `optional uint64 shared_dirty_resident_kb = 12`
     #[inline]
     pub fn shared_dirty_resident_kb(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 12)
+        self.0.last::<pz::kind::Uint64>(12)
     }
 
     /// `optional uint64 shared_clean_resident_kb = 13`
     #[inline]
     pub fn shared_clean_resident_kb(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 13)
+        self.0.last::<pz::kind::Uint64>(13)
     }
 
     /// `optional uint64 locked_kb = 14`
     #[inline]
     pub fn locked_kb(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 14)
+        self.0.last::<pz::kind::Uint64>(14)
     }
 
     /// `optional uint64 proportional_resident_kb = 15`
     #[inline]
     pub fn proportional_resident_kb(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 15)
+        self.0.last::<pz::kind::Uint64>(15)
     }
 }
 
@@ -236,6 +238,8 @@ pz::message! {
     writer PackedSmapsWriter;
     /// The fields of an encoded `perfetto.protos.PackedSmaps`.
     reader PackedSmapsReader;
+    decoder PackedSmapsDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15;
 }
 
 impl PackedSmapsWriter<'_> {
@@ -345,95 +349,95 @@ impl PackedSmapsWriter<'_> {
     }
 }
 
-impl<'a> PackedSmapsReader<'a> {
+impl<'a, I: pz::Lookup> PackedSmapsReader<'a, I> {
     /// `repeated string string_table = 1`
     #[inline]
     pub fn string_table(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 1)
+        self.0.repeated(1)
     }
 
     /// `repeated uint32 name_id = 2`
     #[inline]
     pub fn name_id(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-        pz::repeated::<pz::kind::Uint32>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `repeated uint32 aggregate_count = 3`
     #[inline]
     pub fn aggregate_count(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-        pz::repeated::<pz::kind::Uint32>(self.0, 3)
+        self.0.repeated(3)
     }
 
     /// `repeated uint64 size_kb = 4`
     #[inline]
     pub fn size_kb(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 4)
+        self.0.repeated(4)
     }
 
     /// `repeated uint64 rss_kb = 5`
     #[inline]
     pub fn rss_kb(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 5)
+        self.0.repeated(5)
     }
 
     /// `repeated uint64 anonymous_kb = 6`
     #[inline]
     pub fn anonymous_kb(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 6)
+        self.0.repeated(6)
     }
 
     /// `repeated uint64 swap_kb = 7`
     #[inline]
     pub fn swap_kb(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 7)
+        self.0.repeated(7)
     }
 
     /// `repeated uint64 shared_clean_kb = 8`
     #[inline]
     pub fn shared_clean_kb(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 8)
+        self.0.repeated(8)
     }
 
     /// `repeated uint64 shared_dirty_kb = 9`
     #[inline]
     pub fn shared_dirty_kb(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 9)
+        self.0.repeated(9)
     }
 
     /// `repeated uint64 private_clean_kb = 10`
     #[inline]
     pub fn private_clean_kb(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 10)
+        self.0.repeated(10)
     }
 
     /// `repeated uint64 private_dirty_kb = 11`
     #[inline]
     pub fn private_dirty_kb(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 11)
+        self.0.repeated(11)
     }
 
     /// `repeated uint64 locked_kb = 12`
     #[inline]
     pub fn locked_kb(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 12)
+        self.0.repeated(12)
     }
 
     /// `repeated uint64 pss_kb = 13`
     #[inline]
     pub fn pss_kb(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 13)
+        self.0.repeated(13)
     }
 
     /// `repeated uint64 pss_dirty_kb = 14`
     #[inline]
     pub fn pss_dirty_kb(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 14)
+        self.0.repeated(14)
     }
 
     /// `repeated uint64 swap_pss_kb = 15`
     #[inline]
     pub fn swap_pss_kb(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 15)
+        self.0.repeated(15)
     }
 }
 
@@ -465,6 +469,8 @@ pz::message! {
     writer SmapsPacketWriter;
     /// The fields of an encoded `perfetto.protos.SmapsPacket`.
     reader SmapsPacketReader;
+    decoder SmapsPacketDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl SmapsPacketWriter<'_> {
@@ -495,29 +501,29 @@ impl SmapsPacketWriter<'_> {
     }
 }
 
-impl<'a> SmapsPacketReader<'a> {
+impl<'a, I: pz::Lookup> SmapsPacketReader<'a, I> {
     /// `optional uint32 pid = 1`
     #[inline]
     pub fn pid(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `repeated SmapsEntry entries = 2`
     #[inline]
     pub fn entries(&self) -> pz::Messages<'a, SmapsEntryReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `optional PackedSmaps packed_entries = 3`
     #[inline]
     pub fn packed_entries(&self) -> Option<PackedSmapsReader<'a>> {
-        pz::last_message(self.0, 3)
+        self.0.message(3)
     }
 
     /// `optional RecordingType recording_type = 4`
     #[inline]
     pub fn recording_type(&self) -> Option<smaps_packet::RecordingType> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 4)
+        self.0.last::<pz::kind::Enum<_>>(4)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer StackSampleWriter;
     /// The fields of an encoded `perfetto.protos.StackSample`.
     reader StackSampleReader;
+    decoder StackSampleDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14;
 }
 
 impl StackSampleWriter<'_> {
@@ -104,89 +106,119 @@ impl StackSampleWriter<'_> {
     }
 }
 
-impl<'a> StackSampleReader<'a> {
+impl<'a, I: pz::Lookup> StackSampleReader<'a, I> {
     /// `TaskContext task_context = 1`, one of `task_context_field`
     #[inline]
     pub fn task_context(&self) -> Option<stack_sample::TaskContextReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 
     /// `uint64 task_context_iid = 2`, one of `task_context_field`
     #[inline]
     pub fn task_context_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `ExecutionContext execution_context = 3`, one of `execution_context_field`
     #[inline]
     pub fn execution_context(&self) -> Option<stack_sample::ExecutionContextReader<'a>> {
-        pz::last_message(self.0, 3)
+        self.0.message(3)
     }
 
     /// `uint64 execution_context_iid = 4`, one of `execution_context_field`
     #[inline]
     pub fn execution_context_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `InlineCallstack callstack = 5`, one of `callstack_field`
     #[inline]
     pub fn callstack(&self) -> Option<crate::InlineCallstackReader<'a>> {
-        pz::last_message(self.0, 5)
+        self.0.message(5)
     }
 
     /// `uint64 callstack_iid = 6`, one of `callstack_field`
     #[inline]
     pub fn callstack_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `string unwind_error = 7`, one of `unwind_error_field`
     #[inline]
     pub fn unwind_error(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 
     /// `uint64 unwind_error_iid = 8`, one of `unwind_error_field`
     #[inline]
     pub fn unwind_error_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 8)
+        self.0.last::<pz::kind::Uint64>(8)
     }
 
     /// `CounterDescriptor primary_descriptor = 9`, one of `primary_descriptor_field`
     #[inline]
     pub fn primary_descriptor(&self) -> Option<stack_sample::CounterDescriptorReader<'a>> {
-        pz::last_message(self.0, 9)
+        self.0.message(9)
     }
 
     /// `uint64 primary_descriptor_iid = 10`, one of `primary_descriptor_field`
     #[inline]
     pub fn primary_descriptor_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 10)
+        self.0.last::<pz::kind::Uint64>(10)
     }
 
     /// `optional uint64 primary_weight = 11`
     #[inline]
     pub fn primary_weight(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 11)
+        self.0.last::<pz::kind::Uint64>(11)
     }
 
     /// `repeated CounterDescriptor follower_descriptors = 12`
     #[inline]
     pub fn follower_descriptors(&self) -> pz::Messages<'a, stack_sample::CounterDescriptorReader<'a>> {
-        pz::messages(self.0, 12)
+        self.0.messages(12)
     }
 
     /// `repeated uint64 follower_descriptor_iids = 13`
     #[inline]
     pub fn follower_descriptor_iids(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 13)
+        self.0.repeated(13)
     }
 
     /// `repeated uint64 follower_weights = 14`
     #[inline]
     pub fn follower_weights(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 14)
+        self.0.repeated(14)
+    }
+
+    /// The member of `oneof task_context_field` that counts, which is the one that comes last.
+    #[inline]
+    pub fn task_context_field(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[1, 2])
+    }
+
+    /// The member of `oneof execution_context_field` that counts, which is the one that comes last.
+    #[inline]
+    pub fn execution_context_field(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[3, 4])
+    }
+
+    /// The member of `oneof callstack_field` that counts, which is the one that comes last.
+    #[inline]
+    pub fn callstack_field(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[5, 6])
+    }
+
+    /// The member of `oneof unwind_error_field` that counts, which is the one that comes last.
+    #[inline]
+    pub fn unwind_error_field(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[7, 8])
+    }
+
+    /// The member of `oneof primary_descriptor_field` that counts, which is the one that comes last.
+    #[inline]
+    pub fn primary_descriptor_field(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[9, 10])
     }
 }
 
@@ -246,6 +278,8 @@ pub mod stack_sample {
         writer TaskContextWriter;
         /// The fields of an encoded `perfetto.protos.StackSample.TaskContext`.
         reader TaskContextReader;
+        decoder TaskContextDecoder;
+        fields 1, 2, 3, 4;
     }
 
     impl TaskContextWriter<'_> {
@@ -278,29 +312,29 @@ pub mod stack_sample {
         }
     }
 
-    impl<'a> TaskContextReader<'a> {
+    impl<'a, I: pz::Lookup> TaskContextReader<'a, I> {
         /// `optional uint64 iid = 1`
         #[inline]
         pub fn iid(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional uint32 pid = 2`
         #[inline]
         pub fn pid(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 2)
+            self.0.last::<pz::kind::Uint32>(2)
         }
 
         /// `optional uint32 tid = 3`
         #[inline]
         pub fn tid(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 3)
+            self.0.last::<pz::kind::Uint32>(3)
         }
 
         /// `optional uint64 async_id = 4`
         #[inline]
         pub fn async_id(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 4)
+            self.0.last::<pz::kind::Uint64>(4)
         }
     }
 
@@ -321,6 +355,8 @@ pub mod stack_sample {
         writer AsyncContextDescriptorWriter;
         /// The fields of an encoded `perfetto.protos.StackSample.AsyncContextDescriptor`.
         reader AsyncContextDescriptorReader;
+        decoder AsyncContextDescriptorDecoder;
+        fields 1, 2, 3, 4;
     }
 
     impl AsyncContextDescriptorWriter<'_> {
@@ -353,29 +389,29 @@ pub mod stack_sample {
         }
     }
 
-    impl<'a> AsyncContextDescriptorReader<'a> {
+    impl<'a, I: pz::Lookup> AsyncContextDescriptorReader<'a, I> {
         /// `optional uint64 iid = 1`
         #[inline]
         pub fn iid(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional string name = 2`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `optional string kind = 3`
         #[inline]
         pub fn kind(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
         }
 
         /// `optional uint64 parent_iid = 4`
         #[inline]
         pub fn parent_iid(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 4)
+            self.0.last::<pz::kind::Uint64>(4)
         }
     }
 
@@ -396,6 +432,8 @@ pub mod stack_sample {
         writer ExecutionContextWriter;
         /// The fields of an encoded `perfetto.protos.StackSample.ExecutionContext`.
         reader ExecutionContextReader;
+        decoder ExecutionContextDecoder;
+        fields 1, 2, 3;
     }
 
     impl ExecutionContextWriter<'_> {
@@ -421,23 +459,23 @@ pub mod stack_sample {
         }
     }
 
-    impl<'a> ExecutionContextReader<'a> {
+    impl<'a, I: pz::Lookup> ExecutionContextReader<'a, I> {
         /// `optional uint64 iid = 1`
         #[inline]
         pub fn iid(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional uint32 cpu = 2`
         #[inline]
         pub fn cpu(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 2)
+            self.0.last::<pz::kind::Uint32>(2)
         }
 
         /// `optional Mode mode = 3`
         #[inline]
         pub fn mode(&self) -> Option<Mode> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 3)
+            self.0.last::<pz::kind::Enum<_>>(3)
         }
     }
 
@@ -457,6 +495,8 @@ pub mod stack_sample {
         writer CounterDescriptorWriter;
         /// The fields of an encoded `perfetto.protos.StackSample.CounterDescriptor`.
         reader CounterDescriptorReader;
+        decoder CounterDescriptorDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7;
     }
 
     impl CounterDescriptorWriter<'_> {
@@ -510,47 +550,53 @@ pub mod stack_sample {
         }
     }
 
-    impl<'a> CounterDescriptorReader<'a> {
+    impl<'a, I: pz::Lookup> CounterDescriptorReader<'a, I> {
         /// `optional uint64 iid = 1`
         #[inline]
         pub fn iid(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional string name = 2`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `Unit unit = 3`, one of `unit_field`
         #[inline]
         pub fn unit(&self) -> Option<Unit> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 3)
+            self.0.last::<pz::kind::Enum<_>>(3)
         }
 
         /// `string unit_str = 4`, one of `unit_field`
         #[inline]
         pub fn unit_str(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 4)
+            self.0.last::<pz::kind::Bytes>(4)
         }
 
         /// `optional uint64 unit_multiplier = 5`
         #[inline]
         pub fn unit_multiplier(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 5)
+            self.0.last::<pz::kind::Uint64>(5)
         }
 
         /// `optional string description = 6`
         #[inline]
         pub fn description(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 6)
+            self.0.last::<pz::kind::Bytes>(6)
         }
 
         /// `optional Scope scope = 7`
         #[inline]
         pub fn scope(&self) -> Option<counter_descriptor::Scope> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 7)
+            self.0.last::<pz::kind::Enum<_>>(7)
+        }
+
+        /// The member of `oneof unit_field` that counts, which is the one that comes last.
+        #[inline]
+        pub fn unit_field(&self) -> Option<pz::Field<'a>> {
+            self.0.last_of(&[3, 4])
         }
     }
 
@@ -586,6 +632,8 @@ pz::message! {
     writer StackSampleDefaultsWriter;
     /// The fields of an encoded `perfetto.protos.StackSampleDefaults`.
     reader StackSampleDefaultsReader;
+    decoder StackSampleDefaultsDecoder;
+    fields 1, 2, 3;
 }
 
 impl StackSampleDefaultsWriter<'_> {
@@ -609,23 +657,23 @@ impl StackSampleDefaultsWriter<'_> {
     }
 }
 
-impl<'a> StackSampleDefaultsReader<'a> {
+impl<'a, I: pz::Lookup> StackSampleDefaultsReader<'a, I> {
     /// `optional string source = 1`
     #[inline]
     pub fn source(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional CounterDescriptor primary_descriptor = 2`
     #[inline]
     pub fn primary_descriptor(&self) -> Option<stack_sample::CounterDescriptorReader<'a>> {
-        pz::last_message(self.0, 2)
+        self.0.message(2)
     }
 
     /// `repeated CounterDescriptor follower_descriptors = 3`
     #[inline]
     pub fn follower_descriptors(&self) -> pz::Messages<'a, stack_sample::CounterDescriptorReader<'a>> {
-        pz::messages(self.0, 3)
+        self.0.messages(3)
     }
 }
 

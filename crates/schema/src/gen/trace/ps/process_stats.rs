@@ -7,6 +7,8 @@ pz::message! {
     writer ProcessStatsWriter;
     /// The fields of an encoded `perfetto.protos.ProcessStats`.
     reader ProcessStatsReader;
+    decoder ProcessStatsDecoder;
+    fields 1, 2;
 }
 
 impl ProcessStatsWriter<'_> {
@@ -24,17 +26,17 @@ impl ProcessStatsWriter<'_> {
     }
 }
 
-impl<'a> ProcessStatsReader<'a> {
+impl<'a, I: pz::Lookup> ProcessStatsReader<'a, I> {
     /// `repeated Process processes = 1`
     #[inline]
     pub fn processes(&self) -> pz::Messages<'a, process_stats::ProcessReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `optional uint64 collection_end_timestamp = 2`
     #[inline]
     pub fn collection_end_timestamp(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 
@@ -54,6 +56,8 @@ pub mod process_stats {
         writer ThreadWriter;
         /// The fields of an encoded `perfetto.protos.ProcessStats.Thread`.
         reader ThreadReader;
+        decoder ThreadDecoder;
+        fields 1;
     }
 
     impl ThreadWriter<'_> {
@@ -65,11 +69,11 @@ pub mod process_stats {
         }
     }
 
-    impl<'a> ThreadReader<'a> {
+    impl<'a, I: pz::Lookup> ThreadReader<'a, I> {
         /// `optional int32 tid = 1`
         #[inline]
         pub fn tid(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 1)
+            self.0.last::<pz::kind::Int32>(1)
         }
     }
 
@@ -87,6 +91,8 @@ pub mod process_stats {
         writer FDInfoWriter;
         /// The fields of an encoded `perfetto.protos.ProcessStats.FDInfo`.
         reader FDInfoReader;
+        decoder FDInfoDecoder;
+        fields 1, 2;
     }
 
     impl FDInfoWriter<'_> {
@@ -105,17 +111,17 @@ pub mod process_stats {
         }
     }
 
-    impl<'a> FDInfoReader<'a> {
+    impl<'a, I: pz::Lookup> FDInfoReader<'a, I> {
         /// `optional uint64 fd = 1`
         #[inline]
         pub fn fd(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional string path = 2`
         #[inline]
         pub fn path(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
     }
 
@@ -134,6 +140,8 @@ pub mod process_stats {
         writer ProcessWriter;
         /// The fields of an encoded `perfetto.protos.ProcessStats.Process`.
         reader ProcessReader;
+        decoder ProcessDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24;
     }
 
     impl ProcessWriter<'_> {
@@ -304,149 +312,149 @@ pub mod process_stats {
         }
     }
 
-    impl<'a> ProcessReader<'a> {
+    impl<'a, I: pz::Lookup> ProcessReader<'a, I> {
         /// `optional int32 pid = 1`
         #[inline]
         pub fn pid(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 1)
+            self.0.last::<pz::kind::Int32>(1)
         }
 
         /// `optional uint64 vm_size_kb = 2`
         #[inline]
         pub fn vm_size_kb(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
 
         /// `optional uint64 vm_rss_kb = 3`
         #[inline]
         pub fn vm_rss_kb(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 3)
+            self.0.last::<pz::kind::Uint64>(3)
         }
 
         /// `optional uint64 rss_anon_kb = 4`
         #[inline]
         pub fn rss_anon_kb(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 4)
+            self.0.last::<pz::kind::Uint64>(4)
         }
 
         /// `optional uint64 rss_file_kb = 5`
         #[inline]
         pub fn rss_file_kb(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 5)
+            self.0.last::<pz::kind::Uint64>(5)
         }
 
         /// `optional uint64 rss_shmem_kb = 6`
         #[inline]
         pub fn rss_shmem_kb(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 6)
+            self.0.last::<pz::kind::Uint64>(6)
         }
 
         /// `optional uint64 vm_swap_kb = 7`
         #[inline]
         pub fn vm_swap_kb(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 7)
+            self.0.last::<pz::kind::Uint64>(7)
         }
 
         /// `optional uint64 vm_locked_kb = 8`
         #[inline]
         pub fn vm_locked_kb(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 8)
+            self.0.last::<pz::kind::Uint64>(8)
         }
 
         /// `optional uint64 vm_hwm_kb = 9`
         #[inline]
         pub fn vm_hwm_kb(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 9)
+            self.0.last::<pz::kind::Uint64>(9)
         }
 
         /// `optional int64 oom_score_adj = 10`
         #[inline]
         pub fn oom_score_adj(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 10)
+            self.0.last::<pz::kind::Int64>(10)
         }
 
         /// `repeated Thread threads = 11`
         #[inline]
         pub fn threads(&self) -> pz::Messages<'a, ThreadReader<'a>> {
-            pz::messages(self.0, 11)
+            self.0.messages(11)
         }
 
         /// `optional bool is_peak_rss_resettable = 12`
         #[inline]
         pub fn is_peak_rss_resettable(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 12)
+            self.0.last::<pz::kind::Bool>(12)
         }
 
         /// `optional uint32 chrome_private_footprint_kb = 13`
         #[inline]
         pub fn chrome_private_footprint_kb(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 13)
+            self.0.last::<pz::kind::Uint32>(13)
         }
 
         /// `optional uint32 chrome_peak_resident_set_kb = 14`
         #[inline]
         pub fn chrome_peak_resident_set_kb(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 14)
+            self.0.last::<pz::kind::Uint32>(14)
         }
 
         /// `repeated FDInfo fds = 15`
         #[inline]
         pub fn fds(&self) -> pz::Messages<'a, FDInfoReader<'a>> {
-            pz::messages(self.0, 15)
+            self.0.messages(15)
         }
 
         /// `optional uint64 smr_rss_kb = 16`
         #[inline]
         pub fn smr_rss_kb(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 16)
+            self.0.last::<pz::kind::Uint64>(16)
         }
 
         /// `optional uint64 smr_pss_kb = 17`
         #[inline]
         pub fn smr_pss_kb(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 17)
+            self.0.last::<pz::kind::Uint64>(17)
         }
 
         /// `optional uint64 smr_pss_anon_kb = 18`
         #[inline]
         pub fn smr_pss_anon_kb(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 18)
+            self.0.last::<pz::kind::Uint64>(18)
         }
 
         /// `optional uint64 smr_pss_file_kb = 19`
         #[inline]
         pub fn smr_pss_file_kb(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 19)
+            self.0.last::<pz::kind::Uint64>(19)
         }
 
         /// `optional uint64 smr_pss_shmem_kb = 20`
         #[inline]
         pub fn smr_pss_shmem_kb(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 20)
+            self.0.last::<pz::kind::Uint64>(20)
         }
 
         /// `optional uint64 runtime_user_mode = 21`
         #[inline]
         pub fn runtime_user_mode(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 21)
+            self.0.last::<pz::kind::Uint64>(21)
         }
 
         /// `optional uint64 runtime_kernel_mode = 22`
         #[inline]
         pub fn runtime_kernel_mode(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 22)
+            self.0.last::<pz::kind::Uint64>(22)
         }
 
         /// `optional uint64 smr_swap_pss_kb = 23`
         #[inline]
         pub fn smr_swap_pss_kb(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 23)
+            self.0.last::<pz::kind::Uint64>(23)
         }
 
         /// `optional uint64 dmabuf_rss_kb = 24`
         #[inline]
         pub fn dmabuf_rss_kb(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 24)
+            self.0.last::<pz::kind::Uint64>(24)
         }
     }
 

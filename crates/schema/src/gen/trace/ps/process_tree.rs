@@ -7,6 +7,8 @@ pz::message! {
     writer ProcessTreeWriter;
     /// The fields of an encoded `perfetto.protos.ProcessTree`.
     reader ProcessTreeReader;
+    decoder ProcessTreeDecoder;
+    fields 1, 2, 3;
 }
 
 impl ProcessTreeWriter<'_> {
@@ -30,23 +32,23 @@ impl ProcessTreeWriter<'_> {
     }
 }
 
-impl<'a> ProcessTreeReader<'a> {
+impl<'a, I: pz::Lookup> ProcessTreeReader<'a, I> {
     /// `repeated Process processes = 1`
     #[inline]
     pub fn processes(&self) -> pz::Messages<'a, process_tree::ProcessReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `repeated Thread threads = 2`
     #[inline]
     pub fn threads(&self) -> pz::Messages<'a, process_tree::ThreadReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `optional uint64 collection_end_timestamp = 3`
     #[inline]
     pub fn collection_end_timestamp(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -67,6 +69,8 @@ pub mod process_tree {
         writer ThreadWriter;
         /// The fields of an encoded `perfetto.protos.ProcessTree.Thread`.
         reader ThreadReader;
+        decoder ThreadDecoder;
+        fields 1, 2, 3, 4;
     }
 
     impl ThreadWriter<'_> {
@@ -99,29 +103,29 @@ pub mod process_tree {
         }
     }
 
-    impl<'a> ThreadReader<'a> {
+    impl<'a, I: pz::Lookup> ThreadReader<'a, I> {
         /// `optional int32 tid = 1`
         #[inline]
         pub fn tid(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 1)
+            self.0.last::<pz::kind::Int32>(1)
         }
 
         /// `optional string name = 2`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `optional int32 tgid = 3`
         #[inline]
         pub fn tgid(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 3)
+            self.0.last::<pz::kind::Int32>(3)
         }
 
         /// `repeated int32 nstid = 4`
         #[inline]
         pub fn nstid(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-            pz::repeated::<pz::kind::Int32>(self.0, 4)
+            self.0.repeated(4)
         }
     }
 
@@ -142,6 +146,8 @@ pub mod process_tree {
         writer ProcessWriter;
         /// The fields of an encoded `perfetto.protos.ProcessTree.Process`.
         reader ProcessReader;
+        decoder ProcessDecoder;
+        fields 1, 2, 3, 5, 6, 7, 8, 9;
     }
 
     impl ProcessWriter<'_> {
@@ -202,53 +208,53 @@ pub mod process_tree {
         }
     }
 
-    impl<'a> ProcessReader<'a> {
+    impl<'a, I: pz::Lookup> ProcessReader<'a, I> {
         /// `optional int32 pid = 1`
         #[inline]
         pub fn pid(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 1)
+            self.0.last::<pz::kind::Int32>(1)
         }
 
         /// `optional int32 ppid = 2`
         #[inline]
         pub fn ppid(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 2)
+            self.0.last::<pz::kind::Int32>(2)
         }
 
         /// `repeated string cmdline = 3`
         #[inline]
         pub fn cmdline(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-            pz::repeated::<pz::kind::Bytes>(self.0, 3)
+            self.0.repeated(3)
         }
 
         /// `optional int32 uid = 5`
         #[inline]
         pub fn uid(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 5)
+            self.0.last::<pz::kind::Int32>(5)
         }
 
         /// `repeated int32 nspid = 6`
         #[inline]
         pub fn nspid(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-            pz::repeated::<pz::kind::Int32>(self.0, 6)
+            self.0.repeated(6)
         }
 
         /// `optional uint64 process_start_from_boot = 7`
         #[inline]
         pub fn process_start_from_boot(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 7)
+            self.0.last::<pz::kind::Uint64>(7)
         }
 
         /// `optional bool is_kthread = 8`
         #[inline]
         pub fn is_kthread(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 8)
+            self.0.last::<pz::kind::Bool>(8)
         }
 
         /// `optional bool cmdline_is_comm = 9`
         #[inline]
         pub fn cmdline_is_comm(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 9)
+            self.0.last::<pz::kind::Bool>(9)
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer AtomWriter;
     /// The fields of an encoded `perfetto.protos.Atom`.
     reader AtomReader;
+    decoder AtomDecoder;
+    fields;
 }
 
 pz::message! {
@@ -14,6 +16,8 @@ pz::message! {
     writer StatsdAtomWriter;
     /// The fields of an encoded `perfetto.protos.StatsdAtom`.
     reader StatsdAtomReader;
+    decoder StatsdAtomDecoder;
+    fields 1, 2;
 }
 
 impl StatsdAtomWriter<'_> {
@@ -31,17 +35,17 @@ impl StatsdAtomWriter<'_> {
     }
 }
 
-impl<'a> StatsdAtomReader<'a> {
+impl<'a, I: pz::Lookup> StatsdAtomReader<'a, I> {
     /// `repeated Atom atom = 1`
     #[inline]
     pub fn atom(&self) -> pz::Messages<'a, AtomReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `repeated int64 timestamp_nanos = 2`
     #[inline]
     pub fn timestamp_nanos(&self) -> pz::Repeated<'a, pz::kind::Int64> {
-        pz::repeated::<pz::kind::Int64>(self.0, 2)
+        self.0.repeated(2)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer SysStatsWriter;
     /// The fields of an encoded `perfetto.protos.SysStats`.
     reader SysStatsReader;
+    decoder SysStatsDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18;
 }
 
 impl SysStatsWriter<'_> {
@@ -125,113 +127,113 @@ impl SysStatsWriter<'_> {
     }
 }
 
-impl<'a> SysStatsReader<'a> {
+impl<'a, I: pz::Lookup> SysStatsReader<'a, I> {
     /// `repeated MeminfoValue meminfo = 1`
     #[inline]
     pub fn meminfo(&self) -> pz::Messages<'a, sys_stats::MeminfoValueReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `repeated VmstatValue vmstat = 2`
     #[inline]
     pub fn vmstat(&self) -> pz::Messages<'a, sys_stats::VmstatValueReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 
     /// `repeated CpuTimes cpu_stat = 3`
     #[inline]
     pub fn cpu_stat(&self) -> pz::Messages<'a, sys_stats::CpuTimesReader<'a>> {
-        pz::messages(self.0, 3)
+        self.0.messages(3)
     }
 
     /// `optional uint64 num_forks = 4`
     #[inline]
     pub fn num_forks(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional uint64 num_irq_total = 5`
     #[inline]
     pub fn num_irq_total(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `repeated InterruptCount num_irq = 6`
     #[inline]
     pub fn num_irq(&self) -> pz::Messages<'a, sys_stats::InterruptCountReader<'a>> {
-        pz::messages(self.0, 6)
+        self.0.messages(6)
     }
 
     /// `optional uint64 num_softirq_total = 7`
     #[inline]
     pub fn num_softirq_total(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `repeated InterruptCount num_softirq = 8`
     #[inline]
     pub fn num_softirq(&self) -> pz::Messages<'a, sys_stats::InterruptCountReader<'a>> {
-        pz::messages(self.0, 8)
+        self.0.messages(8)
     }
 
     /// `optional uint64 collection_end_timestamp = 9`
     #[inline]
     pub fn collection_end_timestamp(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 9)
+        self.0.last::<pz::kind::Uint64>(9)
     }
 
     /// `repeated DevfreqValue devfreq = 10`
     #[inline]
     pub fn devfreq(&self) -> pz::Messages<'a, sys_stats::DevfreqValueReader<'a>> {
-        pz::messages(self.0, 10)
+        self.0.messages(10)
     }
 
     /// `repeated uint32 cpufreq_khz = 11`
     #[inline]
     pub fn cpufreq_khz(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-        pz::repeated::<pz::kind::Uint32>(self.0, 11)
+        self.0.repeated(11)
     }
 
     /// `repeated BuddyInfo buddy_info = 12`
     #[inline]
     pub fn buddy_info(&self) -> pz::Messages<'a, sys_stats::BuddyInfoReader<'a>> {
-        pz::messages(self.0, 12)
+        self.0.messages(12)
     }
 
     /// `repeated DiskStat disk_stat = 13`
     #[inline]
     pub fn disk_stat(&self) -> pz::Messages<'a, sys_stats::DiskStatReader<'a>> {
-        pz::messages(self.0, 13)
+        self.0.messages(13)
     }
 
     /// `repeated PsiSample psi = 14`
     #[inline]
     pub fn psi(&self) -> pz::Messages<'a, sys_stats::PsiSampleReader<'a>> {
-        pz::messages(self.0, 14)
+        self.0.messages(14)
     }
 
     /// `repeated ThermalZone thermal_zone = 15`
     #[inline]
     pub fn thermal_zone(&self) -> pz::Messages<'a, sys_stats::ThermalZoneReader<'a>> {
-        pz::messages(self.0, 15)
+        self.0.messages(15)
     }
 
     /// `repeated CpuIdleState cpuidle_state = 16`
     #[inline]
     pub fn cpuidle_state(&self) -> pz::Messages<'a, sys_stats::CpuIdleStateReader<'a>> {
-        pz::messages(self.0, 16)
+        self.0.messages(16)
     }
 
     /// `repeated uint64 gpufreq_mhz = 17`
     #[inline]
     pub fn gpufreq_mhz(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 17)
+        self.0.repeated(17)
     }
 
     /// `repeated SlabInfo slab_info = 18`
     #[inline]
     pub fn slab_info(&self) -> pz::Messages<'a, sys_stats::SlabInfoReader<'a>> {
-        pz::messages(self.0, 18)
+        self.0.messages(18)
     }
 }
 
@@ -267,6 +269,8 @@ pub mod sys_stats {
         writer MeminfoValueWriter;
         /// The fields of an encoded `perfetto.protos.SysStats.MeminfoValue`.
         reader MeminfoValueReader;
+        decoder MeminfoValueDecoder;
+        fields 1, 2;
     }
 
     impl MeminfoValueWriter<'_> {
@@ -285,17 +289,17 @@ pub mod sys_stats {
         }
     }
 
-    impl<'a> MeminfoValueReader<'a> {
+    impl<'a, I: pz::Lookup> MeminfoValueReader<'a, I> {
         /// `optional MeminfoCounters key = 1`
         #[inline]
         pub fn key(&self) -> Option<crate::MeminfoCounters> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 1)
+            self.0.last::<pz::kind::Enum<_>>(1)
         }
 
         /// `optional uint64 value = 2`
         #[inline]
         pub fn value(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
     }
 
@@ -314,6 +318,8 @@ pub mod sys_stats {
         writer VmstatValueWriter;
         /// The fields of an encoded `perfetto.protos.SysStats.VmstatValue`.
         reader VmstatValueReader;
+        decoder VmstatValueDecoder;
+        fields 1, 2;
     }
 
     impl VmstatValueWriter<'_> {
@@ -332,17 +338,17 @@ pub mod sys_stats {
         }
     }
 
-    impl<'a> VmstatValueReader<'a> {
+    impl<'a, I: pz::Lookup> VmstatValueReader<'a, I> {
         /// `optional VmstatCounters key = 1`
         #[inline]
         pub fn key(&self) -> Option<crate::VmstatCounters> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 1)
+            self.0.last::<pz::kind::Enum<_>>(1)
         }
 
         /// `optional uint64 value = 2`
         #[inline]
         pub fn value(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
     }
 
@@ -361,6 +367,8 @@ pub mod sys_stats {
         writer CpuTimesWriter;
         /// The fields of an encoded `perfetto.protos.SysStats.CpuTimes`.
         reader CpuTimesReader;
+        decoder CpuTimesDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7, 8, 9;
     }
 
     impl CpuTimesWriter<'_> {
@@ -428,59 +436,59 @@ pub mod sys_stats {
         }
     }
 
-    impl<'a> CpuTimesReader<'a> {
+    impl<'a, I: pz::Lookup> CpuTimesReader<'a, I> {
         /// `optional uint32 cpu_id = 1`
         #[inline]
         pub fn cpu_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional uint64 user_ns = 2`
         #[inline]
         pub fn user_ns(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
 
         /// `optional uint64 user_nice_ns = 3`
         #[inline]
         pub fn user_nice_ns(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 3)
+            self.0.last::<pz::kind::Uint64>(3)
         }
 
         /// `optional uint64 system_mode_ns = 4`
         #[inline]
         pub fn system_mode_ns(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 4)
+            self.0.last::<pz::kind::Uint64>(4)
         }
 
         /// `optional uint64 idle_ns = 5`
         #[inline]
         pub fn idle_ns(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 5)
+            self.0.last::<pz::kind::Uint64>(5)
         }
 
         /// `optional uint64 io_wait_ns = 6`
         #[inline]
         pub fn io_wait_ns(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 6)
+            self.0.last::<pz::kind::Uint64>(6)
         }
 
         /// `optional uint64 irq_ns = 7`
         #[inline]
         pub fn irq_ns(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 7)
+            self.0.last::<pz::kind::Uint64>(7)
         }
 
         /// `optional uint64 softirq_ns = 8`
         #[inline]
         pub fn softirq_ns(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 8)
+            self.0.last::<pz::kind::Uint64>(8)
         }
 
         /// `optional uint64 steal_ns = 9`
         #[inline]
         pub fn steal_ns(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 9)
+            self.0.last::<pz::kind::Uint64>(9)
         }
     }
 
@@ -506,6 +514,8 @@ pub mod sys_stats {
         writer InterruptCountWriter;
         /// The fields of an encoded `perfetto.protos.SysStats.InterruptCount`.
         reader InterruptCountReader;
+        decoder InterruptCountDecoder;
+        fields 1, 2;
     }
 
     impl InterruptCountWriter<'_> {
@@ -524,17 +534,17 @@ pub mod sys_stats {
         }
     }
 
-    impl<'a> InterruptCountReader<'a> {
+    impl<'a, I: pz::Lookup> InterruptCountReader<'a, I> {
         /// `optional int32 irq = 1`
         #[inline]
         pub fn irq(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 1)
+            self.0.last::<pz::kind::Int32>(1)
         }
 
         /// `optional uint64 count = 2`
         #[inline]
         pub fn count(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
     }
 
@@ -553,6 +563,8 @@ pub mod sys_stats {
         writer DevfreqValueWriter;
         /// The fields of an encoded `perfetto.protos.SysStats.DevfreqValue`.
         reader DevfreqValueReader;
+        decoder DevfreqValueDecoder;
+        fields 1, 2;
     }
 
     impl DevfreqValueWriter<'_> {
@@ -571,17 +583,17 @@ pub mod sys_stats {
         }
     }
 
-    impl<'a> DevfreqValueReader<'a> {
+    impl<'a, I: pz::Lookup> DevfreqValueReader<'a, I> {
         /// `optional string key = 1`
         #[inline]
         pub fn key(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional uint64 value = 2`
         #[inline]
         pub fn value(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
     }
 
@@ -600,6 +612,8 @@ pub mod sys_stats {
         writer BuddyInfoWriter;
         /// The fields of an encoded `perfetto.protos.SysStats.BuddyInfo`.
         reader BuddyInfoReader;
+        decoder BuddyInfoDecoder;
+        fields 1, 2, 3;
     }
 
     impl BuddyInfoWriter<'_> {
@@ -625,23 +639,23 @@ pub mod sys_stats {
         }
     }
 
-    impl<'a> BuddyInfoReader<'a> {
+    impl<'a, I: pz::Lookup> BuddyInfoReader<'a, I> {
         /// `optional string node = 1`
         #[inline]
         pub fn node(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional string zone = 2`
         #[inline]
         pub fn zone(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `repeated uint32 order_pages = 3`
         #[inline]
         pub fn order_pages(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-            pz::repeated::<pz::kind::Uint32>(self.0, 3)
+            self.0.repeated(3)
         }
     }
 
@@ -661,6 +675,8 @@ pub mod sys_stats {
         writer DiskStatWriter;
         /// The fields of an encoded `perfetto.protos.SysStats.DiskStat`.
         reader DiskStatReader;
+        decoder DiskStatDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7, 8, 9;
     }
 
     impl DiskStatWriter<'_> {
@@ -728,59 +744,59 @@ pub mod sys_stats {
         }
     }
 
-    impl<'a> DiskStatReader<'a> {
+    impl<'a, I: pz::Lookup> DiskStatReader<'a, I> {
         /// `optional string device_name = 1`
         #[inline]
         pub fn device_name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional uint64 read_sectors = 2`
         #[inline]
         pub fn read_sectors(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
 
         /// `optional uint64 read_time_ms = 3`
         #[inline]
         pub fn read_time_ms(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 3)
+            self.0.last::<pz::kind::Uint64>(3)
         }
 
         /// `optional uint64 write_sectors = 4`
         #[inline]
         pub fn write_sectors(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 4)
+            self.0.last::<pz::kind::Uint64>(4)
         }
 
         /// `optional uint64 write_time_ms = 5`
         #[inline]
         pub fn write_time_ms(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 5)
+            self.0.last::<pz::kind::Uint64>(5)
         }
 
         /// `optional uint64 discard_sectors = 6`
         #[inline]
         pub fn discard_sectors(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 6)
+            self.0.last::<pz::kind::Uint64>(6)
         }
 
         /// `optional uint64 discard_time_ms = 7`
         #[inline]
         pub fn discard_time_ms(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 7)
+            self.0.last::<pz::kind::Uint64>(7)
         }
 
         /// `optional uint64 flush_count = 8`
         #[inline]
         pub fn flush_count(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 8)
+            self.0.last::<pz::kind::Uint64>(8)
         }
 
         /// `optional uint64 flush_time_ms = 9`
         #[inline]
         pub fn flush_time_ms(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 9)
+            self.0.last::<pz::kind::Uint64>(9)
         }
     }
 
@@ -806,6 +822,8 @@ pub mod sys_stats {
         writer PsiSampleWriter;
         /// The fields of an encoded `perfetto.protos.SysStats.PsiSample`.
         reader PsiSampleReader;
+        decoder PsiSampleDecoder;
+        fields 1, 2;
     }
 
     impl PsiSampleWriter<'_> {
@@ -824,17 +842,17 @@ pub mod sys_stats {
         }
     }
 
-    impl<'a> PsiSampleReader<'a> {
+    impl<'a, I: pz::Lookup> PsiSampleReader<'a, I> {
         /// `optional PsiResource resource = 1`
         #[inline]
         pub fn resource(&self) -> Option<psi_sample::PsiResource> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 1)
+            self.0.last::<pz::kind::Enum<_>>(1)
         }
 
         /// `optional uint64 total_ns = 2`
         #[inline]
         pub fn total_ns(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
     }
 
@@ -868,6 +886,8 @@ pub mod sys_stats {
         writer ThermalZoneWriter;
         /// The fields of an encoded `perfetto.protos.SysStats.ThermalZone`.
         reader ThermalZoneReader;
+        decoder ThermalZoneDecoder;
+        fields 1, 2, 3;
     }
 
     impl ThermalZoneWriter<'_> {
@@ -893,23 +913,23 @@ pub mod sys_stats {
         }
     }
 
-    impl<'a> ThermalZoneReader<'a> {
+    impl<'a, I: pz::Lookup> ThermalZoneReader<'a, I> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional uint64 temp = 2`
         #[inline]
         pub fn temp(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
 
         /// `optional string type = 3`
         #[inline]
         pub fn r#type(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
         }
     }
 
@@ -929,6 +949,8 @@ pub mod sys_stats {
         writer CpuIdleStateEntryWriter;
         /// The fields of an encoded `perfetto.protos.SysStats.CpuIdleStateEntry`.
         reader CpuIdleStateEntryReader;
+        decoder CpuIdleStateEntryDecoder;
+        fields 1, 2;
     }
 
     impl CpuIdleStateEntryWriter<'_> {
@@ -947,17 +969,17 @@ pub mod sys_stats {
         }
     }
 
-    impl<'a> CpuIdleStateEntryReader<'a> {
+    impl<'a, I: pz::Lookup> CpuIdleStateEntryReader<'a, I> {
         /// `optional string state = 1`
         #[inline]
         pub fn state(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional uint64 duration_us = 2`
         #[inline]
         pub fn duration_us(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
     }
 
@@ -976,6 +998,8 @@ pub mod sys_stats {
         writer CpuIdleStateWriter;
         /// The fields of an encoded `perfetto.protos.SysStats.CpuIdleState`.
         reader CpuIdleStateReader;
+        decoder CpuIdleStateDecoder;
+        fields 1, 2;
     }
 
     impl CpuIdleStateWriter<'_> {
@@ -993,17 +1017,17 @@ pub mod sys_stats {
         }
     }
 
-    impl<'a> CpuIdleStateReader<'a> {
+    impl<'a, I: pz::Lookup> CpuIdleStateReader<'a, I> {
         /// `optional uint32 cpu_id = 1`
         #[inline]
         pub fn cpu_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `repeated CpuIdleStateEntry cpuidle_state_entry = 2`
         #[inline]
         pub fn cpuidle_state_entry(&self) -> pz::Messages<'a, CpuIdleStateEntryReader<'a>> {
-            pz::messages(self.0, 2)
+            self.0.messages(2)
         }
     }
 
@@ -1022,6 +1046,8 @@ pub mod sys_stats {
         writer SlabInfoWriter;
         /// The fields of an encoded `perfetto.protos.SysStats.SlabInfo`.
         reader SlabInfoReader;
+        decoder SlabInfoDecoder;
+        fields 1, 2, 3;
     }
 
     impl SlabInfoWriter<'_> {
@@ -1047,23 +1073,23 @@ pub mod sys_stats {
         }
     }
 
-    impl<'a> SlabInfoReader<'a> {
+    impl<'a, I: pz::Lookup> SlabInfoReader<'a, I> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional uint32 pages_per_slab = 2`
         #[inline]
         pub fn pages_per_slab(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 2)
+            self.0.last::<pz::kind::Uint32>(2)
         }
 
         /// `optional uint32 num_slabs = 3`
         #[inline]
         pub fn num_slabs(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 3)
+            self.0.last::<pz::kind::Uint32>(3)
         }
     }
 

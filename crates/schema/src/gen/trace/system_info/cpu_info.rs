@@ -7,6 +7,8 @@ pz::message! {
     writer CpuInfoWriter;
     /// The fields of an encoded `perfetto.protos.CpuInfo`.
     reader CpuInfoReader;
+    decoder CpuInfoDecoder;
+    fields 1;
 }
 
 impl CpuInfoWriter<'_> {
@@ -17,11 +19,11 @@ impl CpuInfoWriter<'_> {
     }
 }
 
-impl<'a> CpuInfoReader<'a> {
+impl<'a, I: pz::Lookup> CpuInfoReader<'a, I> {
     /// `repeated Cpu cpus = 1`
     #[inline]
     pub fn cpus(&self) -> pz::Messages<'a, cpu_info::CpuReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 }
 
@@ -40,6 +42,8 @@ pub mod cpu_info {
         writer ArmCpuIdentifierWriter;
         /// The fields of an encoded `perfetto.protos.CpuInfo.ArmCpuIdentifier`.
         reader ArmCpuIdentifierReader;
+        decoder ArmCpuIdentifierDecoder;
+        fields 1, 2, 3, 4, 5;
     }
 
     impl ArmCpuIdentifierWriter<'_> {
@@ -79,35 +83,35 @@ pub mod cpu_info {
         }
     }
 
-    impl<'a> ArmCpuIdentifierReader<'a> {
+    impl<'a, I: pz::Lookup> ArmCpuIdentifierReader<'a, I> {
         /// `optional uint32 implementer = 1`
         #[inline]
         pub fn implementer(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional uint32 architecture = 2`
         #[inline]
         pub fn architecture(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 2)
+            self.0.last::<pz::kind::Uint32>(2)
         }
 
         /// `optional uint32 variant = 3`
         #[inline]
         pub fn variant(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 3)
+            self.0.last::<pz::kind::Uint32>(3)
         }
 
         /// `optional uint32 part = 4`
         #[inline]
         pub fn part(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 4)
+            self.0.last::<pz::kind::Uint32>(4)
         }
 
         /// `optional uint32 revision = 5`
         #[inline]
         pub fn revision(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 5)
+            self.0.last::<pz::kind::Uint32>(5)
         }
     }
 
@@ -129,6 +133,8 @@ pub mod cpu_info {
         writer CpuWriter;
         /// The fields of an encoded `perfetto.protos.CpuInfo.Cpu`.
         reader CpuReader;
+        decoder CpuDecoder;
+        fields 1, 2, 3, 4, 5;
     }
 
     impl CpuWriter<'_> {
@@ -167,35 +173,41 @@ pub mod cpu_info {
         }
     }
 
-    impl<'a> CpuReader<'a> {
+    impl<'a, I: pz::Lookup> CpuReader<'a, I> {
         /// `optional string processor = 1`
         #[inline]
         pub fn processor(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `repeated uint32 frequencies = 2`
         #[inline]
         pub fn frequencies(&self) -> pz::Repeated<'a, pz::kind::Uint32> {
-            pz::repeated::<pz::kind::Uint32>(self.0, 2)
+            self.0.repeated(2)
         }
 
         /// `optional uint32 capacity = 3`
         #[inline]
         pub fn capacity(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 3)
+            self.0.last::<pz::kind::Uint32>(3)
         }
 
         /// `ArmCpuIdentifier arm_identifier = 4`, one of `identifier`
         #[inline]
         pub fn arm_identifier(&self) -> Option<ArmCpuIdentifierReader<'a>> {
-            pz::last_message(self.0, 4)
+            self.0.message(4)
         }
 
         /// `optional uint64 features = 5`
         #[inline]
         pub fn features(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 5)
+            self.0.last::<pz::kind::Uint64>(5)
+        }
+
+        /// The member of `oneof identifier` that counts, which is the one that comes last.
+        #[inline]
+        pub fn identifier(&self) -> Option<pz::Field<'a>> {
+            self.0.last_of(&[4])
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer GpuInfoWriter;
     /// The fields of an encoded `perfetto.protos.GpuInfo`.
     reader GpuInfoReader;
+    decoder GpuInfoDecoder;
+    fields 1;
 }
 
 impl GpuInfoWriter<'_> {
@@ -17,11 +19,11 @@ impl GpuInfoWriter<'_> {
     }
 }
 
-impl<'a> GpuInfoReader<'a> {
+impl<'a, I: pz::Lookup> GpuInfoReader<'a, I> {
     /// `repeated Gpu gpus = 1`
     #[inline]
     pub fn gpus(&self) -> pz::Messages<'a, gpu_info::GpuReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 }
 
@@ -40,6 +42,8 @@ pub mod gpu_info {
         writer GpuWriter;
         /// The fields of an encoded `perfetto.protos.GpuInfo.Gpu`.
         reader GpuReader;
+        decoder GpuDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7;
     }
 
     impl GpuWriter<'_> {
@@ -92,47 +96,47 @@ pub mod gpu_info {
         }
     }
 
-    impl<'a> GpuReader<'a> {
+    impl<'a, I: pz::Lookup> GpuReader<'a, I> {
         /// `optional string name = 1`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional string vendor = 2`
         #[inline]
         pub fn vendor(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
 
         /// `optional string model = 3`
         #[inline]
         pub fn model(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 3)
+            self.0.last::<pz::kind::Bytes>(3)
         }
 
         /// `optional string architecture = 4`
         #[inline]
         pub fn architecture(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 4)
+            self.0.last::<pz::kind::Bytes>(4)
         }
 
         /// `optional bytes uuid = 5`
         #[inline]
         pub fn uuid(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 5)
+            self.0.last::<pz::kind::Bytes>(5)
         }
 
         /// `repeated KeyValue extra_info = 6`
         #[inline]
         pub fn extra_info(&self) -> pz::Messages<'a, gpu::KeyValueReader<'a>> {
-            pz::messages(self.0, 6)
+            self.0.messages(6)
         }
 
         /// `optional string pci_bdf = 7`
         #[inline]
         pub fn pci_bdf(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 7)
+            self.0.last::<pz::kind::Bytes>(7)
         }
     }
 
@@ -157,6 +161,8 @@ pub mod gpu_info {
             writer KeyValueWriter;
             /// The fields of an encoded `perfetto.protos.GpuInfo.Gpu.KeyValue`.
             reader KeyValueReader;
+            decoder KeyValueDecoder;
+            fields 1, 2;
         }
 
         impl KeyValueWriter<'_> {
@@ -175,17 +181,17 @@ pub mod gpu_info {
             }
         }
 
-        impl<'a> KeyValueReader<'a> {
+        impl<'a, I: pz::Lookup> KeyValueReader<'a, I> {
             /// `optional string key = 1`
             #[inline]
             pub fn key(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 1)
+                self.0.last::<pz::kind::Bytes>(1)
             }
 
             /// `optional string value = 2`
             #[inline]
             pub fn value(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 2)
+                self.0.last::<pz::kind::Bytes>(2)
             }
         }
 

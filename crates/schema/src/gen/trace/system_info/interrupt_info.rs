@@ -7,6 +7,8 @@ pz::message! {
     writer InterruptInfoWriter;
     /// The fields of an encoded `perfetto.protos.InterruptInfo`.
     reader InterruptInfoReader;
+    decoder InterruptInfoDecoder;
+    fields 1;
 }
 
 impl InterruptInfoWriter<'_> {
@@ -17,11 +19,11 @@ impl InterruptInfoWriter<'_> {
     }
 }
 
-impl<'a> InterruptInfoReader<'a> {
+impl<'a, I: pz::Lookup> InterruptInfoReader<'a, I> {
     /// `repeated InterruptMapping irq_mapping = 1`
     #[inline]
     pub fn irq_mapping(&self) -> pz::Messages<'a, interrupt_info::InterruptMappingReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 }
 
@@ -40,6 +42,8 @@ pub mod interrupt_info {
         writer InterruptMappingWriter;
         /// The fields of an encoded `perfetto.protos.InterruptInfo.InterruptMapping`.
         reader InterruptMappingReader;
+        decoder InterruptMappingDecoder;
+        fields 1, 2;
     }
 
     impl InterruptMappingWriter<'_> {
@@ -58,17 +62,17 @@ pub mod interrupt_info {
         }
     }
 
-    impl<'a> InterruptMappingReader<'a> {
+    impl<'a, I: pz::Lookup> InterruptMappingReader<'a, I> {
         /// `optional uint32 irq_id = 1`
         #[inline]
         pub fn irq_id(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional string name = 2`
         #[inline]
         pub fn name(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
     }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer ChromeActiveProcessesWriter;
     /// The fields of an encoded `perfetto.protos.ChromeActiveProcesses`.
     reader ChromeActiveProcessesReader;
+    decoder ChromeActiveProcessesDecoder;
+    fields 1;
 }
 
 impl ChromeActiveProcessesWriter<'_> {
@@ -18,11 +20,11 @@ impl ChromeActiveProcessesWriter<'_> {
     }
 }
 
-impl<'a> ChromeActiveProcessesReader<'a> {
+impl<'a, I: pz::Lookup> ChromeActiveProcessesReader<'a, I> {
     /// `repeated int32 pid = 1`
     #[inline]
     pub fn pid(&self) -> pz::Repeated<'a, pz::kind::Int32> {
-        pz::repeated::<pz::kind::Int32>(self.0, 1)
+        self.0.repeated(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer ChromeApplicationStateInfoWriter;
     /// The fields of an encoded `perfetto.protos.ChromeApplicationStateInfo`.
     reader ChromeApplicationStateInfoReader;
+    decoder ChromeApplicationStateInfoDecoder;
+    fields 1;
 }
 
 impl ChromeApplicationStateInfoWriter<'_> {
@@ -18,11 +20,11 @@ impl ChromeApplicationStateInfoWriter<'_> {
     }
 }
 
-impl<'a> ChromeApplicationStateInfoReader<'a> {
+impl<'a, I: pz::Lookup> ChromeApplicationStateInfoReader<'a, I> {
     /// `optional ChromeApplicationState application_state = 1`
     #[inline]
     pub fn application_state(&self) -> Option<chrome_application_state_info::ChromeApplicationState> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 }
 

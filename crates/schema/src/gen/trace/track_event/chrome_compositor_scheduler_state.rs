@@ -27,6 +27,8 @@ pz::message! {
     writer ChromeCompositorSchedulerStateWriter;
     /// The fields of an encoded `perfetto.protos.ChromeCompositorSchedulerState`.
     reader ChromeCompositorSchedulerStateReader;
+    decoder ChromeCompositorSchedulerStateDecoder;
+    fields 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17;
 }
 
 impl ChromeCompositorSchedulerStateWriter<'_> {
@@ -138,101 +140,101 @@ impl ChromeCompositorSchedulerStateWriter<'_> {
     }
 }
 
-impl<'a> ChromeCompositorSchedulerStateReader<'a> {
+impl<'a, I: pz::Lookup> ChromeCompositorSchedulerStateReader<'a, I> {
     /// `optional ChromeCompositorStateMachine state_machine = 1`
     #[inline]
     pub fn state_machine(&self) -> Option<ChromeCompositorStateMachineReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 
     /// `optional bool observing_begin_frame_source = 2`
     #[inline]
     pub fn observing_begin_frame_source(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 
     /// `optional bool begin_impl_frame_deadline_task = 3`
     #[inline]
     pub fn begin_impl_frame_deadline_task(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 
     /// `optional bool pending_begin_frame_task = 4`
     #[inline]
     pub fn pending_begin_frame_task(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 4)
+        self.0.last::<pz::kind::Bool>(4)
     }
 
     /// `optional bool skipped_last_frame_missed_exceeded_deadline = 5`
     #[inline]
     pub fn skipped_last_frame_missed_exceeded_deadline(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 5)
+        self.0.last::<pz::kind::Bool>(5)
     }
 
     /// `optional ChromeCompositorSchedulerAction inside_action = 7`
     #[inline]
     pub fn inside_action(&self) -> Option<ChromeCompositorSchedulerAction> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 7)
+        self.0.last::<pz::kind::Enum<_>>(7)
     }
 
     /// `optional BeginImplFrameDeadlineMode deadline_mode = 8`
     #[inline]
     pub fn deadline_mode(&self) -> Option<chrome_compositor_scheduler_state::BeginImplFrameDeadlineMode> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 8)
+        self.0.last::<pz::kind::Enum<_>>(8)
     }
 
     /// `optional int64 deadline_us = 9`
     #[inline]
     pub fn deadline_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 9)
+        self.0.last::<pz::kind::Int64>(9)
     }
 
     /// `optional int64 deadline_scheduled_at_us = 10`
     #[inline]
     pub fn deadline_scheduled_at_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 10)
+        self.0.last::<pz::kind::Int64>(10)
     }
 
     /// `optional int64 now_us = 11`
     #[inline]
     pub fn now_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 11)
+        self.0.last::<pz::kind::Int64>(11)
     }
 
     /// `optional int64 now_to_deadline_delta_us = 12`
     #[inline]
     pub fn now_to_deadline_delta_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 12)
+        self.0.last::<pz::kind::Int64>(12)
     }
 
     /// `optional int64 now_to_deadline_scheduled_at_delta_us = 13`
     #[inline]
     pub fn now_to_deadline_scheduled_at_delta_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 13)
+        self.0.last::<pz::kind::Int64>(13)
     }
 
     /// `optional BeginImplFrameArgs begin_impl_frame_args = 14`
     #[inline]
     pub fn begin_impl_frame_args(&self) -> Option<BeginImplFrameArgsReader<'a>> {
-        pz::last_message(self.0, 14)
+        self.0.message(14)
     }
 
     /// `optional BeginFrameObserverState begin_frame_observer_state = 15`
     #[inline]
     pub fn begin_frame_observer_state(&self) -> Option<BeginFrameObserverStateReader<'a>> {
-        pz::last_message(self.0, 15)
+        self.0.message(15)
     }
 
     /// `optional BeginFrameSourceState begin_frame_source_state = 16`
     #[inline]
     pub fn begin_frame_source_state(&self) -> Option<BeginFrameSourceStateReader<'a>> {
-        pz::last_message(self.0, 16)
+        self.0.message(16)
     }
 
     /// `optional CompositorTimingHistory compositor_timing_history = 17`
     #[inline]
     pub fn compositor_timing_history(&self) -> Option<CompositorTimingHistoryReader<'a>> {
-        pz::last_message(self.0, 17)
+        self.0.message(17)
     }
 }
 
@@ -279,6 +281,8 @@ pz::message! {
     writer ChromeCompositorStateMachineWriter;
     /// The fields of an encoded `perfetto.protos.ChromeCompositorStateMachine`.
     reader ChromeCompositorStateMachineReader;
+    decoder ChromeCompositorStateMachineDecoder;
+    fields 1, 2;
 }
 
 impl ChromeCompositorStateMachineWriter<'_> {
@@ -295,17 +299,17 @@ impl ChromeCompositorStateMachineWriter<'_> {
     }
 }
 
-impl<'a> ChromeCompositorStateMachineReader<'a> {
+impl<'a, I: pz::Lookup> ChromeCompositorStateMachineReader<'a, I> {
     /// `optional MajorState major_state = 1`
     #[inline]
     pub fn major_state(&self) -> Option<chrome_compositor_state_machine::MajorStateReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 
     /// `optional MinorState minor_state = 2`
     #[inline]
     pub fn minor_state(&self) -> Option<chrome_compositor_state_machine::MinorStateReader<'a>> {
-        pz::last_message(self.0, 2)
+        self.0.message(2)
     }
 }
 
@@ -325,6 +329,8 @@ pub mod chrome_compositor_state_machine {
         writer MajorStateWriter;
         /// The fields of an encoded `perfetto.protos.ChromeCompositorStateMachine.MajorState`.
         reader MajorStateReader;
+        decoder MajorStateDecoder;
+        fields 1, 2, 3, 4, 5;
     }
 
     impl MajorStateWriter<'_> {
@@ -364,35 +370,35 @@ pub mod chrome_compositor_state_machine {
         }
     }
 
-    impl<'a> MajorStateReader<'a> {
+    impl<'a, I: pz::Lookup> MajorStateReader<'a, I> {
         /// `optional ChromeCompositorSchedulerAction next_action = 1`
         #[inline]
         pub fn next_action(&self) -> Option<crate::ChromeCompositorSchedulerAction> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 1)
+            self.0.last::<pz::kind::Enum<_>>(1)
         }
 
         /// `optional BeginImplFrameState begin_impl_frame_state = 2`
         #[inline]
         pub fn begin_impl_frame_state(&self) -> Option<major_state::BeginImplFrameState> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 2)
+            self.0.last::<pz::kind::Enum<_>>(2)
         }
 
         /// `optional BeginMainFrameState begin_main_frame_state = 3`
         #[inline]
         pub fn begin_main_frame_state(&self) -> Option<major_state::BeginMainFrameState> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 3)
+            self.0.last::<pz::kind::Enum<_>>(3)
         }
 
         /// `optional LayerTreeFrameSinkState layer_tree_frame_sink_state = 4`
         #[inline]
         pub fn layer_tree_frame_sink_state(&self) -> Option<major_state::LayerTreeFrameSinkState> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 4)
+            self.0.last::<pz::kind::Enum<_>>(4)
         }
 
         /// `optional ForcedRedrawOnTimeoutState forced_redraw_state = 5`
         #[inline]
         pub fn forced_redraw_state(&self) -> Option<major_state::ForcedRedrawOnTimeoutState> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 5)
+            self.0.last::<pz::kind::Enum<_>>(5)
         }
     }
 
@@ -459,6 +465,9 @@ pub mod chrome_compositor_state_machine {
         writer MinorStateWriter;
         /// The fields of an encoded `perfetto.protos.ChromeCompositorStateMachine.MinorState`.
         reader MinorStateReader;
+        decoder MinorStateDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28,
+            29, 30, 31, 32, 33, 34, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46;
     }
 
     impl MinorStateWriter<'_> {
@@ -778,275 +787,275 @@ pub mod chrome_compositor_state_machine {
         }
     }
 
-    impl<'a> MinorStateReader<'a> {
+    impl<'a, I: pz::Lookup> MinorStateReader<'a, I> {
         /// `optional int32 commit_count = 1`
         #[inline]
         pub fn commit_count(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 1)
+            self.0.last::<pz::kind::Int32>(1)
         }
 
         /// `optional int32 current_frame_number = 2`
         #[inline]
         pub fn current_frame_number(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 2)
+            self.0.last::<pz::kind::Int32>(2)
         }
 
         /// `optional int32 last_frame_number_submit_performed = 3`
         #[inline]
         pub fn last_frame_number_submit_performed(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 3)
+            self.0.last::<pz::kind::Int32>(3)
         }
 
         /// `optional int32 last_frame_number_draw_performed = 4`
         #[inline]
         pub fn last_frame_number_draw_performed(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 4)
+            self.0.last::<pz::kind::Int32>(4)
         }
 
         /// `optional int32 last_frame_number_begin_main_frame_sent = 5`
         #[inline]
         pub fn last_frame_number_begin_main_frame_sent(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 5)
+            self.0.last::<pz::kind::Int32>(5)
         }
 
         /// `optional bool did_draw = 6`
         #[inline]
         pub fn did_draw(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 6)
+            self.0.last::<pz::kind::Bool>(6)
         }
 
         /// `optional bool did_send_begin_main_frame_for_current_frame = 7`
         #[inline]
         pub fn did_send_begin_main_frame_for_current_frame(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 7)
+            self.0.last::<pz::kind::Bool>(7)
         }
 
         /// `optional bool did_notify_begin_main_frame_not_expected_until = 8`
         #[inline]
         pub fn did_notify_begin_main_frame_not_expected_until(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 8)
+            self.0.last::<pz::kind::Bool>(8)
         }
 
         /// `optional bool did_notify_begin_main_frame_not_expected_soon = 9`
         #[inline]
         pub fn did_notify_begin_main_frame_not_expected_soon(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 9)
+            self.0.last::<pz::kind::Bool>(9)
         }
 
         /// `optional bool wants_begin_main_frame_not_expected = 10`
         #[inline]
         pub fn wants_begin_main_frame_not_expected(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 10)
+            self.0.last::<pz::kind::Bool>(10)
         }
 
         /// `optional bool did_commit_during_frame = 11`
         #[inline]
         pub fn did_commit_during_frame(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 11)
+            self.0.last::<pz::kind::Bool>(11)
         }
 
         /// `optional bool did_invalidate_layer_tree_frame_sink = 12`
         #[inline]
         pub fn did_invalidate_layer_tree_frame_sink(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 12)
+            self.0.last::<pz::kind::Bool>(12)
         }
 
         /// `optional bool did_perform_impl_side_invalidaion = 13`
         #[inline]
         pub fn did_perform_impl_side_invalidaion(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 13)
+            self.0.last::<pz::kind::Bool>(13)
         }
 
         /// `optional bool did_prepare_tiles = 14`
         #[inline]
         pub fn did_prepare_tiles(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 14)
+            self.0.last::<pz::kind::Bool>(14)
         }
 
         /// `optional int32 consecutive_checkerboard_animations = 15`
         #[inline]
         pub fn consecutive_checkerboard_animations(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 15)
+            self.0.last::<pz::kind::Int32>(15)
         }
 
         /// `optional int32 pending_submit_frames = 16`
         #[inline]
         pub fn pending_submit_frames(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 16)
+            self.0.last::<pz::kind::Int32>(16)
         }
 
         /// `optional int32 submit_frames_with_current_layer_tree_frame_sink = 17`
         #[inline]
         pub fn submit_frames_with_current_layer_tree_frame_sink(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 17)
+            self.0.last::<pz::kind::Int32>(17)
         }
 
         /// `optional bool needs_redraw = 18`
         #[inline]
         pub fn needs_redraw(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 18)
+            self.0.last::<pz::kind::Bool>(18)
         }
 
         /// `optional bool needs_prepare_tiles = 19`
         #[inline]
         pub fn needs_prepare_tiles(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 19)
+            self.0.last::<pz::kind::Bool>(19)
         }
 
         /// `optional bool needs_begin_main_frame = 20`
         #[inline]
         pub fn needs_begin_main_frame(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 20)
+            self.0.last::<pz::kind::Bool>(20)
         }
 
         /// `optional bool needs_one_begin_impl_frame = 21`
         #[inline]
         pub fn needs_one_begin_impl_frame(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 21)
+            self.0.last::<pz::kind::Bool>(21)
         }
 
         /// `optional bool visible = 22`
         #[inline]
         pub fn visible(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 22)
+            self.0.last::<pz::kind::Bool>(22)
         }
 
         /// `optional bool begin_frame_source_paused = 23`
         #[inline]
         pub fn begin_frame_source_paused(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 23)
+            self.0.last::<pz::kind::Bool>(23)
         }
 
         /// `optional bool can_draw = 24`
         #[inline]
         pub fn can_draw(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 24)
+            self.0.last::<pz::kind::Bool>(24)
         }
 
         /// `optional bool resourceless_draw = 25`
         #[inline]
         pub fn resourceless_draw(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 25)
+            self.0.last::<pz::kind::Bool>(25)
         }
 
         /// `optional bool has_pending_tree = 26`
         #[inline]
         pub fn has_pending_tree(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 26)
+            self.0.last::<pz::kind::Bool>(26)
         }
 
         /// `optional bool pending_tree_is_ready_for_activation = 27`
         #[inline]
         pub fn pending_tree_is_ready_for_activation(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 27)
+            self.0.last::<pz::kind::Bool>(27)
         }
 
         /// `optional bool active_tree_needs_first_draw = 28`
         #[inline]
         pub fn active_tree_needs_first_draw(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 28)
+            self.0.last::<pz::kind::Bool>(28)
         }
 
         /// `optional bool active_tree_is_ready_to_draw = 29`
         #[inline]
         pub fn active_tree_is_ready_to_draw(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 29)
+            self.0.last::<pz::kind::Bool>(29)
         }
 
         /// `optional bool did_create_and_initialize_first_layer_tree_frame_sink = 30`
         #[inline]
         pub fn did_create_and_initialize_first_layer_tree_frame_sink(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 30)
+            self.0.last::<pz::kind::Bool>(30)
         }
 
         /// `optional TreePriority tree_priority = 31`
         #[inline]
         pub fn tree_priority(&self) -> Option<minor_state::TreePriority> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 31)
+            self.0.last::<pz::kind::Enum<_>>(31)
         }
 
         /// `optional ScrollHandlerState scroll_handler_state = 32`
         #[inline]
         pub fn scroll_handler_state(&self) -> Option<minor_state::ScrollHandlerState> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 32)
+            self.0.last::<pz::kind::Enum<_>>(32)
         }
 
         /// `optional bool critical_begin_main_frame_to_activate_is_fast = 33`
         #[inline]
         pub fn critical_begin_main_frame_to_activate_is_fast(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 33)
+            self.0.last::<pz::kind::Bool>(33)
         }
 
         /// `optional bool main_thread_missed_last_deadline = 34`
         #[inline]
         pub fn main_thread_missed_last_deadline(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 34)
+            self.0.last::<pz::kind::Bool>(34)
         }
 
         /// `optional bool video_needs_begin_frames = 36`
         #[inline]
         pub fn video_needs_begin_frames(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 36)
+            self.0.last::<pz::kind::Bool>(36)
         }
 
         /// `optional bool defer_begin_main_frame = 37`
         #[inline]
         pub fn defer_begin_main_frame(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 37)
+            self.0.last::<pz::kind::Bool>(37)
         }
 
         /// `optional bool last_commit_had_no_updates = 38`
         #[inline]
         pub fn last_commit_had_no_updates(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 38)
+            self.0.last::<pz::kind::Bool>(38)
         }
 
         /// `optional bool did_draw_in_last_frame = 39`
         #[inline]
         pub fn did_draw_in_last_frame(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 39)
+            self.0.last::<pz::kind::Bool>(39)
         }
 
         /// `optional bool did_submit_in_last_frame = 40`
         #[inline]
         pub fn did_submit_in_last_frame(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 40)
+            self.0.last::<pz::kind::Bool>(40)
         }
 
         /// `optional bool needs_impl_side_invalidation = 41`
         #[inline]
         pub fn needs_impl_side_invalidation(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 41)
+            self.0.last::<pz::kind::Bool>(41)
         }
 
         /// `optional bool current_pending_tree_is_impl_side = 42`
         #[inline]
         pub fn current_pending_tree_is_impl_side(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 42)
+            self.0.last::<pz::kind::Bool>(42)
         }
 
         /// `optional bool previous_pending_tree_was_impl_side = 43`
         #[inline]
         pub fn previous_pending_tree_was_impl_side(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 43)
+            self.0.last::<pz::kind::Bool>(43)
         }
 
         /// `optional bool processing_animation_worklets_for_active_tree = 44`
         #[inline]
         pub fn processing_animation_worklets_for_active_tree(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 44)
+            self.0.last::<pz::kind::Bool>(44)
         }
 
         /// `optional bool processing_animation_worklets_for_pending_tree = 45`
         #[inline]
         pub fn processing_animation_worklets_for_pending_tree(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 45)
+            self.0.last::<pz::kind::Bool>(45)
         }
 
         /// `optional bool processing_paint_worklets_for_pending_tree = 46`
         #[inline]
         pub fn processing_paint_worklets_for_pending_tree(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 46)
+            self.0.last::<pz::kind::Bool>(46)
         }
     }
 
@@ -1130,6 +1139,8 @@ pz::message! {
     writer BeginFrameArgsWriter;
     /// The fields of an encoded `perfetto.protos.BeginFrameArgs`.
     reader BeginFrameArgsReader;
+    decoder BeginFrameArgsDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12;
 }
 
 impl BeginFrameArgsWriter<'_> {
@@ -1210,71 +1221,77 @@ impl BeginFrameArgsWriter<'_> {
     }
 }
 
-impl<'a> BeginFrameArgsReader<'a> {
+impl<'a, I: pz::Lookup> BeginFrameArgsReader<'a, I> {
     /// `optional BeginFrameArgsType type = 1`
     #[inline]
     pub fn r#type(&self) -> Option<begin_frame_args::BeginFrameArgsType> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `optional uint64 source_id = 2`
     #[inline]
     pub fn source_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 sequence_number = 3`
     #[inline]
     pub fn sequence_number(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional int64 frame_time_us = 4`
     #[inline]
     pub fn frame_time_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 
     /// `optional int64 deadline_us = 5`
     #[inline]
     pub fn deadline_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 
     /// `optional int64 interval_delta_us = 6`
     #[inline]
     pub fn interval_delta_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 6)
+        self.0.last::<pz::kind::Int64>(6)
     }
 
     /// `optional bool on_critical_path = 7`
     #[inline]
     pub fn on_critical_path(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 7)
+        self.0.last::<pz::kind::Bool>(7)
     }
 
     /// `optional bool animate_only = 8`
     #[inline]
     pub fn animate_only(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 8)
+        self.0.last::<pz::kind::Bool>(8)
     }
 
     /// `uint64 source_location_iid = 9`, one of `created_from`
     #[inline]
     pub fn source_location_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 9)
+        self.0.last::<pz::kind::Uint64>(9)
     }
 
     /// `SourceLocation source_location = 10`, one of `created_from`
     #[inline]
     pub fn source_location(&self) -> Option<crate::SourceLocationReader<'a>> {
-        pz::last_message(self.0, 10)
+        self.0.message(10)
     }
 
     /// `optional int64 frames_throttled_since_last = 12`
     #[inline]
     pub fn frames_throttled_since_last(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 12)
+        self.0.last::<pz::kind::Int64>(12)
+    }
+
+    /// The member of `oneof created_from` that counts, which is the one that comes last.
+    #[inline]
+    pub fn created_from(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[9, 10])
     }
 }
 
@@ -1314,6 +1331,8 @@ pz::message! {
     writer BeginImplFrameArgsWriter;
     /// The fields of an encoded `perfetto.protos.BeginImplFrameArgs`.
     reader BeginImplFrameArgsReader;
+    decoder BeginImplFrameArgsDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl BeginImplFrameArgsWriter<'_> {
@@ -1357,41 +1376,47 @@ impl BeginImplFrameArgsWriter<'_> {
     }
 }
 
-impl<'a> BeginImplFrameArgsReader<'a> {
+impl<'a, I: pz::Lookup> BeginImplFrameArgsReader<'a, I> {
     /// `optional int64 updated_at_us = 1`
     #[inline]
     pub fn updated_at_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 1)
+        self.0.last::<pz::kind::Int64>(1)
     }
 
     /// `optional int64 finished_at_us = 2`
     #[inline]
     pub fn finished_at_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 
     /// `optional State state = 3`
     #[inline]
     pub fn state(&self) -> Option<begin_impl_frame_args::State> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 3)
+        self.0.last::<pz::kind::Enum<_>>(3)
     }
 
     /// `BeginFrameArgs current_args = 4`, one of `args`
     #[inline]
     pub fn current_args(&self) -> Option<BeginFrameArgsReader<'a>> {
-        pz::last_message(self.0, 4)
+        self.0.message(4)
     }
 
     /// `BeginFrameArgs last_args = 5`, one of `args`
     #[inline]
     pub fn last_args(&self) -> Option<BeginFrameArgsReader<'a>> {
-        pz::last_message(self.0, 5)
+        self.0.message(5)
     }
 
     /// `optional TimestampsInUs timestamps_in_us = 6`
     #[inline]
     pub fn timestamps_in_us(&self) -> Option<begin_impl_frame_args::TimestampsInUsReader<'a>> {
-        pz::last_message(self.0, 6)
+        self.0.message(6)
+    }
+
+    /// The member of `oneof args` that counts, which is the one that comes last.
+    #[inline]
+    pub fn args(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[4, 5])
     }
 }
 
@@ -1423,6 +1448,8 @@ pub mod begin_impl_frame_args {
         writer TimestampsInUsWriter;
         /// The fields of an encoded `perfetto.protos.BeginImplFrameArgs.TimestampsInUs`.
         reader TimestampsInUsReader;
+        decoder TimestampsInUsDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7;
     }
 
     impl TimestampsInUsWriter<'_> {
@@ -1476,47 +1503,47 @@ pub mod begin_impl_frame_args {
         }
     }
 
-    impl<'a> TimestampsInUsReader<'a> {
+    impl<'a, I: pz::Lookup> TimestampsInUsReader<'a, I> {
         /// `optional int64 interval_delta = 1`
         #[inline]
         pub fn interval_delta(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 1)
+            self.0.last::<pz::kind::Int64>(1)
         }
 
         /// `optional int64 now_to_deadline_delta = 2`
         #[inline]
         pub fn now_to_deadline_delta(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 2)
+            self.0.last::<pz::kind::Int64>(2)
         }
 
         /// `optional int64 frame_time_to_now_delta = 3`
         #[inline]
         pub fn frame_time_to_now_delta(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 3)
+            self.0.last::<pz::kind::Int64>(3)
         }
 
         /// `optional int64 frame_time_to_deadline_delta = 4`
         #[inline]
         pub fn frame_time_to_deadline_delta(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 4)
+            self.0.last::<pz::kind::Int64>(4)
         }
 
         /// `optional int64 now = 5`
         #[inline]
         pub fn now(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 5)
+            self.0.last::<pz::kind::Int64>(5)
         }
 
         /// `optional int64 frame_time = 6`
         #[inline]
         pub fn frame_time(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 6)
+            self.0.last::<pz::kind::Int64>(6)
         }
 
         /// `optional int64 deadline = 7`
         #[inline]
         pub fn deadline(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 7)
+            self.0.last::<pz::kind::Int64>(7)
         }
     }
 
@@ -1541,6 +1568,8 @@ pz::message! {
     writer BeginFrameObserverStateWriter;
     /// The fields of an encoded `perfetto.protos.BeginFrameObserverState`.
     reader BeginFrameObserverStateReader;
+    decoder BeginFrameObserverStateDecoder;
+    fields 1, 2;
 }
 
 impl BeginFrameObserverStateWriter<'_> {
@@ -1558,17 +1587,17 @@ impl BeginFrameObserverStateWriter<'_> {
     }
 }
 
-impl<'a> BeginFrameObserverStateReader<'a> {
+impl<'a, I: pz::Lookup> BeginFrameObserverStateReader<'a, I> {
     /// `optional int64 dropped_begin_frame_args = 1`
     #[inline]
     pub fn dropped_begin_frame_args(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 1)
+        self.0.last::<pz::kind::Int64>(1)
     }
 
     /// `optional BeginFrameArgs last_begin_frame_args = 2`
     #[inline]
     pub fn last_begin_frame_args(&self) -> Option<BeginFrameArgsReader<'a>> {
-        pz::last_message(self.0, 2)
+        self.0.message(2)
     }
 }
 
@@ -1587,6 +1616,8 @@ pz::message! {
     writer BeginFrameSourceStateWriter;
     /// The fields of an encoded `perfetto.protos.BeginFrameSourceState`.
     reader BeginFrameSourceStateReader;
+    decoder BeginFrameSourceStateDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl BeginFrameSourceStateWriter<'_> {
@@ -1618,29 +1649,29 @@ impl BeginFrameSourceStateWriter<'_> {
     }
 }
 
-impl<'a> BeginFrameSourceStateReader<'a> {
+impl<'a, I: pz::Lookup> BeginFrameSourceStateReader<'a, I> {
     /// `optional uint32 source_id = 1`
     #[inline]
     pub fn source_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional bool paused = 2`
     #[inline]
     pub fn paused(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 
     /// `optional uint32 num_observers = 3`
     #[inline]
     pub fn num_observers(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 3)
+        self.0.last::<pz::kind::Uint32>(3)
     }
 
     /// `optional BeginFrameArgs last_begin_frame_args = 4`
     #[inline]
     pub fn last_begin_frame_args(&self) -> Option<BeginFrameArgsReader<'a>> {
-        pz::last_message(self.0, 4)
+        self.0.message(4)
     }
 }
 
@@ -1661,6 +1692,8 @@ pz::message! {
     writer CompositorTimingHistoryWriter;
     /// The fields of an encoded `perfetto.protos.CompositorTimingHistory`.
     reader CompositorTimingHistoryReader;
+    decoder CompositorTimingHistoryDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl CompositorTimingHistoryWriter<'_> {
@@ -1714,47 +1747,47 @@ impl CompositorTimingHistoryWriter<'_> {
     }
 }
 
-impl<'a> CompositorTimingHistoryReader<'a> {
+impl<'a, I: pz::Lookup> CompositorTimingHistoryReader<'a, I> {
     /// `optional int64 begin_main_frame_queue_critical_estimate_delta_us = 1`
     #[inline]
     pub fn begin_main_frame_queue_critical_estimate_delta_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 1)
+        self.0.last::<pz::kind::Int64>(1)
     }
 
     /// `optional int64 begin_main_frame_queue_not_critical_estimate_delta_us = 2`
     #[inline]
     pub fn begin_main_frame_queue_not_critical_estimate_delta_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 
     /// `optional int64 begin_main_frame_start_to_ready_to_commit_estimate_delta_us = 3`
     #[inline]
     pub fn begin_main_frame_start_to_ready_to_commit_estimate_delta_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional int64 commit_to_ready_to_activate_estimate_delta_us = 4`
     #[inline]
     pub fn commit_to_ready_to_activate_estimate_delta_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 
     /// `optional int64 prepare_tiles_estimate_delta_us = 5`
     #[inline]
     pub fn prepare_tiles_estimate_delta_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 5)
+        self.0.last::<pz::kind::Int64>(5)
     }
 
     /// `optional int64 activate_estimate_delta_us = 6`
     #[inline]
     pub fn activate_estimate_delta_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 6)
+        self.0.last::<pz::kind::Int64>(6)
     }
 
     /// `optional int64 draw_estimate_delta_us = 7`
     #[inline]
     pub fn draw_estimate_delta_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 7)
+        self.0.last::<pz::kind::Int64>(7)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer ChromeContentSettingsEventInfoWriter;
     /// The fields of an encoded `perfetto.protos.ChromeContentSettingsEventInfo`.
     reader ChromeContentSettingsEventInfoReader;
+    decoder ChromeContentSettingsEventInfoDecoder;
+    fields 1;
 }
 
 impl ChromeContentSettingsEventInfoWriter<'_> {
@@ -18,11 +20,11 @@ impl ChromeContentSettingsEventInfoWriter<'_> {
     }
 }
 
-impl<'a> ChromeContentSettingsEventInfoReader<'a> {
+impl<'a, I: pz::Lookup> ChromeContentSettingsEventInfoReader<'a, I> {
     /// `optional uint32 number_of_exceptions = 1`
     #[inline]
     pub fn number_of_exceptions(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 }
 

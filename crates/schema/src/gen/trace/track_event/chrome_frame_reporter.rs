@@ -7,6 +7,8 @@ pz::message! {
     writer ChromeFrameReporterWriter;
     /// The fields of an encoded `perfetto.protos.ChromeFrameReporter`.
     reader ChromeFrameReporterReader;
+    decoder ChromeFrameReporterDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18;
 }
 
 impl ChromeFrameReporterWriter<'_> {
@@ -137,113 +139,113 @@ impl ChromeFrameReporterWriter<'_> {
     }
 }
 
-impl<'a> ChromeFrameReporterReader<'a> {
+impl<'a, I: pz::Lookup> ChromeFrameReporterReader<'a, I> {
     /// `optional State state = 1`
     #[inline]
     pub fn state(&self) -> Option<chrome_frame_reporter::State> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `optional FrameDropReason reason = 2`
     #[inline]
     pub fn reason(&self) -> Option<chrome_frame_reporter::FrameDropReason> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 2)
+        self.0.last::<pz::kind::Enum<_>>(2)
     }
 
     /// `optional uint64 frame_source = 3`
     #[inline]
     pub fn frame_source(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `optional uint64 frame_sequence = 4`
     #[inline]
     pub fn frame_sequence(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional bool affects_smoothness = 5`
     #[inline]
     pub fn affects_smoothness(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 5)
+        self.0.last::<pz::kind::Bool>(5)
     }
 
     /// `optional ScrollState scroll_state = 6`
     #[inline]
     pub fn scroll_state(&self) -> Option<chrome_frame_reporter::ScrollState> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 6)
+        self.0.last::<pz::kind::Enum<_>>(6)
     }
 
     /// `optional bool has_main_animation = 7`
     #[inline]
     pub fn has_main_animation(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 7)
+        self.0.last::<pz::kind::Bool>(7)
     }
 
     /// `optional bool has_compositor_animation = 8`
     #[inline]
     pub fn has_compositor_animation(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 8)
+        self.0.last::<pz::kind::Bool>(8)
     }
 
     /// `optional bool has_smooth_input_main = 9`
     #[inline]
     pub fn has_smooth_input_main(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 9)
+        self.0.last::<pz::kind::Bool>(9)
     }
 
     /// `optional bool has_missing_content = 10`
     #[inline]
     pub fn has_missing_content(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 10)
+        self.0.last::<pz::kind::Bool>(10)
     }
 
     /// `optional uint64 layer_tree_host_id = 11`
     #[inline]
     pub fn layer_tree_host_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 11)
+        self.0.last::<pz::kind::Uint64>(11)
     }
 
     /// `optional bool has_high_latency = 12`
     #[inline]
     pub fn has_high_latency(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 12)
+        self.0.last::<pz::kind::Bool>(12)
     }
 
     /// `optional FrameType frame_type = 13`
     #[inline]
     pub fn frame_type(&self) -> Option<chrome_frame_reporter::FrameType> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 13)
+        self.0.last::<pz::kind::Enum<_>>(13)
     }
 
     /// `repeated string high_latency_contribution_stage = 14`
     #[inline]
     pub fn high_latency_contribution_stage(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 14)
+        self.0.repeated(14)
     }
 
     /// `optional bool checkerboarded_needs_raster = 15`
     #[inline]
     pub fn checkerboarded_needs_raster(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 15)
+        self.0.last::<pz::kind::Bool>(15)
     }
 
     /// `optional bool checkerboarded_needs_record = 16`
     #[inline]
     pub fn checkerboarded_needs_record(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 16)
+        self.0.last::<pz::kind::Bool>(16)
     }
 
     /// `optional int64 surface_frame_trace_id = 17`
     #[inline]
     pub fn surface_frame_trace_id(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 17)
+        self.0.last::<pz::kind::Int64>(17)
     }
 
     /// `optional int64 display_trace_id = 18`
     #[inline]
     pub fn display_trace_id(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 18)
+        self.0.last::<pz::kind::Int64>(18)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer HistogramNameWriter;
     /// The fields of an encoded `perfetto.protos.HistogramName`.
     reader HistogramNameReader;
+    decoder HistogramNameDecoder;
+    fields 1, 2;
 }
 
 impl HistogramNameWriter<'_> {
@@ -25,17 +27,17 @@ impl HistogramNameWriter<'_> {
     }
 }
 
-impl<'a> HistogramNameReader<'a> {
+impl<'a, I: pz::Lookup> HistogramNameReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional string name = 2`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 
@@ -54,6 +56,8 @@ pz::message! {
     writer ChromeHistogramSampleWriter;
     /// The fields of an encoded `perfetto.protos.ChromeHistogramSample`.
     reader ChromeHistogramSampleReader;
+    decoder ChromeHistogramSampleDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl ChromeHistogramSampleWriter<'_> {
@@ -86,29 +90,29 @@ impl ChromeHistogramSampleWriter<'_> {
     }
 }
 
-impl<'a> ChromeHistogramSampleReader<'a> {
+impl<'a, I: pz::Lookup> ChromeHistogramSampleReader<'a, I> {
     /// `optional uint64 name_hash = 1`
     #[inline]
     pub fn name_hash(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional string name = 2`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional int64 sample = 3`
     #[inline]
     pub fn sample(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 3)
+        self.0.last::<pz::kind::Int64>(3)
     }
 
     /// `optional uint64 name_iid = 4`
     #[inline]
     pub fn name_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 }
 

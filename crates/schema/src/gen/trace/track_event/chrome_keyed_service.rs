@@ -7,6 +7,8 @@ pz::message! {
     writer ChromeKeyedServiceWriter;
     /// The fields of an encoded `perfetto.protos.ChromeKeyedService`.
     reader ChromeKeyedServiceReader;
+    decoder ChromeKeyedServiceDecoder;
+    fields 1;
 }
 
 impl ChromeKeyedServiceWriter<'_> {
@@ -18,11 +20,11 @@ impl ChromeKeyedServiceWriter<'_> {
     }
 }
 
-impl<'a> ChromeKeyedServiceReader<'a> {
+impl<'a, I: pz::Lookup> ChromeKeyedServiceReader<'a, I> {
     /// `optional string name = 1`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer ChromeLatencyInfoWriter;
     /// The fields of an encoded `perfetto.protos.ChromeLatencyInfo`.
     reader ChromeLatencyInfoReader;
+    decoder ChromeLatencyInfoDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl ChromeLatencyInfoWriter<'_> {
@@ -66,53 +68,53 @@ impl ChromeLatencyInfoWriter<'_> {
     }
 }
 
-impl<'a> ChromeLatencyInfoReader<'a> {
+impl<'a, I: pz::Lookup> ChromeLatencyInfoReader<'a, I> {
     /// `optional int64 trace_id = 1`
     #[inline]
     pub fn trace_id(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 1)
+        self.0.last::<pz::kind::Int64>(1)
     }
 
     /// `optional Step step = 2`
     #[inline]
     pub fn step(&self) -> Option<chrome_latency_info::Step> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 2)
+        self.0.last::<pz::kind::Enum<_>>(2)
     }
 
     /// `optional int32 frame_tree_node_id = 3`
     #[inline]
     pub fn frame_tree_node_id(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `repeated ComponentInfo component_info = 4`
     #[inline]
     pub fn component_info(&self) -> pz::Messages<'a, chrome_latency_info::ComponentInfoReader<'a>> {
-        pz::messages(self.0, 4)
+        self.0.messages(4)
     }
 
     /// `optional bool is_coalesced = 5`
     #[inline]
     pub fn is_coalesced(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 5)
+        self.0.last::<pz::kind::Bool>(5)
     }
 
     /// `optional int64 gesture_scroll_id = 6`
     #[inline]
     pub fn gesture_scroll_id(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 6)
+        self.0.last::<pz::kind::Int64>(6)
     }
 
     /// `optional int64 touch_id = 7`
     #[inline]
     pub fn touch_id(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 7)
+        self.0.last::<pz::kind::Int64>(7)
     }
 
     /// `optional InputType input_type = 8`
     #[inline]
     pub fn input_type(&self) -> Option<chrome_latency_info::InputType> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 8)
+        self.0.last::<pz::kind::Enum<_>>(8)
     }
 }
 
@@ -190,6 +192,8 @@ pub mod chrome_latency_info {
         writer ComponentInfoWriter;
         /// The fields of an encoded `perfetto.protos.ChromeLatencyInfo.ComponentInfo`.
         reader ComponentInfoReader;
+        decoder ComponentInfoDecoder;
+        fields 1, 2;
     }
 
     impl ComponentInfoWriter<'_> {
@@ -208,17 +212,17 @@ pub mod chrome_latency_info {
         }
     }
 
-    impl<'a> ComponentInfoReader<'a> {
+    impl<'a, I: pz::Lookup> ComponentInfoReader<'a, I> {
         /// `optional LatencyComponentType component_type = 1`
         #[inline]
         pub fn component_type(&self) -> Option<LatencyComponentType> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 1)
+            self.0.last::<pz::kind::Enum<_>>(1)
         }
 
         /// `optional uint64 time_us = 2`
         #[inline]
         pub fn time_us(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 2)
+            self.0.last::<pz::kind::Uint64>(2)
         }
     }
 

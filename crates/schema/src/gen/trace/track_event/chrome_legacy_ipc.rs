@@ -7,6 +7,8 @@ pz::message! {
     writer ChromeLegacyIpcWriter;
     /// The fields of an encoded `perfetto.protos.ChromeLegacyIpc`.
     reader ChromeLegacyIpcReader;
+    decoder ChromeLegacyIpcDecoder;
+    fields 1, 2;
 }
 
 impl ChromeLegacyIpcWriter<'_> {
@@ -25,17 +27,17 @@ impl ChromeLegacyIpcWriter<'_> {
     }
 }
 
-impl<'a> ChromeLegacyIpcReader<'a> {
+impl<'a, I: pz::Lookup> ChromeLegacyIpcReader<'a, I> {
     /// `optional MessageClass message_class = 1`
     #[inline]
     pub fn message_class(&self) -> Option<chrome_legacy_ipc::MessageClass> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `optional uint32 message_line = 2`
     #[inline]
     pub fn message_line(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer ChromeMessagePumpWriter;
     /// The fields of an encoded `perfetto.protos.ChromeMessagePump`.
     reader ChromeMessagePumpReader;
+    decoder ChromeMessagePumpDecoder;
+    fields 1, 2;
 }
 
 impl ChromeMessagePumpWriter<'_> {
@@ -25,17 +27,17 @@ impl ChromeMessagePumpWriter<'_> {
     }
 }
 
-impl<'a> ChromeMessagePumpReader<'a> {
+impl<'a, I: pz::Lookup> ChromeMessagePumpReader<'a, I> {
     /// `optional bool sent_messages_in_queue = 1`
     #[inline]
     pub fn sent_messages_in_queue(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 1)
+        self.0.last::<pz::kind::Bool>(1)
     }
 
     /// `optional uint64 io_handler_location_iid = 2`
     #[inline]
     pub fn io_handler_location_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 

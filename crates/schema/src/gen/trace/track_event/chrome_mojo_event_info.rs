@@ -7,6 +7,8 @@ pz::message! {
     writer ChromeMojoEventInfoWriter;
     /// The fields of an encoded `perfetto.protos.ChromeMojoEventInfo`.
     reader ChromeMojoEventInfoReader;
+    decoder ChromeMojoEventInfoDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl ChromeMojoEventInfoWriter<'_> {
@@ -60,47 +62,47 @@ impl ChromeMojoEventInfoWriter<'_> {
     }
 }
 
-impl<'a> ChromeMojoEventInfoReader<'a> {
+impl<'a, I: pz::Lookup> ChromeMojoEventInfoReader<'a, I> {
     /// `optional string watcher_notify_interface_tag = 1`
     #[inline]
     pub fn watcher_notify_interface_tag(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint32 ipc_hash = 2`
     #[inline]
     pub fn ipc_hash(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional string mojo_interface_tag = 3`
     #[inline]
     pub fn mojo_interface_tag(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional uint64 mojo_interface_method_iid = 4`
     #[inline]
     pub fn mojo_interface_method_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 4)
+        self.0.last::<pz::kind::Uint64>(4)
     }
 
     /// `optional bool is_reply = 5`
     #[inline]
     pub fn is_reply(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 5)
+        self.0.last::<pz::kind::Bool>(5)
     }
 
     /// `optional uint64 payload_size = 6`
     #[inline]
     pub fn payload_size(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 6)
+        self.0.last::<pz::kind::Uint64>(6)
     }
 
     /// `optional uint64 data_num_bytes = 7`
     #[inline]
     pub fn data_num_bytes(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer ChromeProcessDescriptorWriter;
     /// The fields of an encoded `perfetto.protos.ChromeProcessDescriptor`.
     reader ChromeProcessDescriptorReader;
+    decoder ChromeProcessDescriptorDecoder;
+    fields 1, 2, 3, 4, 5;
 }
 
 impl ChromeProcessDescriptorWriter<'_> {
@@ -46,35 +48,35 @@ impl ChromeProcessDescriptorWriter<'_> {
     }
 }
 
-impl<'a> ChromeProcessDescriptorReader<'a> {
+impl<'a, I: pz::Lookup> ChromeProcessDescriptorReader<'a, I> {
     /// `optional int32 process_type = 1`
     #[inline]
     pub fn process_type(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 process_priority = 2`
     #[inline]
     pub fn process_priority(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional int32 legacy_sort_index = 3`
     #[inline]
     pub fn legacy_sort_index(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional string host_app_package_name = 4`
     #[inline]
     pub fn host_app_package_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 4)
+        self.0.last::<pz::kind::Bytes>(4)
     }
 
     /// `optional uint64 crash_trace_id = 5`
     #[inline]
     pub fn crash_trace_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 }
 

@@ -18,6 +18,8 @@ pz::message! {
     writer ChromeRendererSchedulerStateWriter;
     /// The fields of an encoded `perfetto.protos.ChromeRendererSchedulerState`.
     reader ChromeRendererSchedulerStateReader;
+    decoder ChromeRendererSchedulerStateDecoder;
+    fields 1, 2, 3;
 }
 
 impl ChromeRendererSchedulerStateWriter<'_> {
@@ -43,23 +45,23 @@ impl ChromeRendererSchedulerStateWriter<'_> {
     }
 }
 
-impl<'a> ChromeRendererSchedulerStateReader<'a> {
+impl<'a, I: pz::Lookup> ChromeRendererSchedulerStateReader<'a, I> {
     /// `optional ChromeRAILMode rail_mode = 1`
     #[inline]
     pub fn rail_mode(&self) -> Option<ChromeRAILMode> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `optional bool is_backgrounded = 2`
     #[inline]
     pub fn is_backgrounded(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 
     /// `optional bool is_hidden = 3`
     #[inline]
     pub fn is_hidden(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 }
 

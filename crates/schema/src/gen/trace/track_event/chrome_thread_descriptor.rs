@@ -7,6 +7,8 @@ pz::message! {
     writer ChromeThreadDescriptorWriter;
     /// The fields of an encoded `perfetto.protos.ChromeThreadDescriptor`.
     reader ChromeThreadDescriptorReader;
+    decoder ChromeThreadDescriptorDecoder;
+    fields 1, 2, 3;
 }
 
 impl ChromeThreadDescriptorWriter<'_> {
@@ -32,23 +34,23 @@ impl ChromeThreadDescriptorWriter<'_> {
     }
 }
 
-impl<'a> ChromeThreadDescriptorReader<'a> {
+impl<'a, I: pz::Lookup> ChromeThreadDescriptorReader<'a, I> {
     /// `optional int32 thread_type = 1`
     #[inline]
     pub fn thread_type(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int32 legacy_sort_index = 2`
     #[inline]
     pub fn legacy_sort_index(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 
     /// `optional bool is_sandboxed_tid = 3`
     #[inline]
     pub fn is_sandboxed_tid(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 3)
+        self.0.last::<pz::kind::Bool>(3)
     }
 }
 

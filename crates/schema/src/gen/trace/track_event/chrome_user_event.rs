@@ -7,6 +7,8 @@ pz::message! {
     writer ChromeUserEventWriter;
     /// The fields of an encoded `perfetto.protos.ChromeUserEvent`.
     reader ChromeUserEventReader;
+    decoder ChromeUserEventDecoder;
+    fields 1, 2;
 }
 
 impl ChromeUserEventWriter<'_> {
@@ -25,17 +27,17 @@ impl ChromeUserEventWriter<'_> {
     }
 }
 
-impl<'a> ChromeUserEventReader<'a> {
+impl<'a, I: pz::Lookup> ChromeUserEventReader<'a, I> {
     /// `optional string action = 1`
     #[inline]
     pub fn action(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional uint64 action_hash = 2`
     #[inline]
     pub fn action_hash(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer ChromeWindowHandleEventInfoWriter;
     /// The fields of an encoded `perfetto.protos.ChromeWindowHandleEventInfo`.
     reader ChromeWindowHandleEventInfoReader;
+    decoder ChromeWindowHandleEventInfoDecoder;
+    fields 1, 2, 3;
 }
 
 impl ChromeWindowHandleEventInfoWriter<'_> {
@@ -32,23 +34,23 @@ impl ChromeWindowHandleEventInfoWriter<'_> {
     }
 }
 
-impl<'a> ChromeWindowHandleEventInfoReader<'a> {
+impl<'a, I: pz::Lookup> ChromeWindowHandleEventInfoReader<'a, I> {
     /// `optional uint32 dpi = 1`
     #[inline]
     pub fn dpi(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 1)
+        self.0.last::<pz::kind::Uint32>(1)
     }
 
     /// `optional uint32 message_id = 2`
     #[inline]
     pub fn message_id(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 2)
+        self.0.last::<pz::kind::Uint32>(2)
     }
 
     /// `optional fixed64 hwnd_ptr = 3`
     #[inline]
     pub fn hwnd_ptr(&self) -> Option<u64> {
-        pz::last::<pz::kind::Fixed64>(self.0, 3)
+        self.0.last::<pz::kind::Fixed64>(3)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer CounterDescriptorWriter;
     /// The fields of an encoded `perfetto.protos.CounterDescriptor`.
     reader CounterDescriptorReader;
+    decoder CounterDescriptorDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7;
 }
 
 impl CounterDescriptorWriter<'_> {
@@ -60,47 +62,47 @@ impl CounterDescriptorWriter<'_> {
     }
 }
 
-impl<'a> CounterDescriptorReader<'a> {
+impl<'a, I: pz::Lookup> CounterDescriptorReader<'a, I> {
     /// `optional BuiltinCounterType type = 1`
     #[inline]
     pub fn r#type(&self) -> Option<counter_descriptor::BuiltinCounterType> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 1)
+        self.0.last::<pz::kind::Enum<_>>(1)
     }
 
     /// `repeated string categories = 2`
     #[inline]
     pub fn categories(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `optional Unit unit = 3`
     #[inline]
     pub fn unit(&self) -> Option<counter_descriptor::Unit> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 3)
+        self.0.last::<pz::kind::Enum<_>>(3)
     }
 
     /// `optional int64 unit_multiplier = 4`
     #[inline]
     pub fn unit_multiplier(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 
     /// `optional bool is_incremental = 5`
     #[inline]
     pub fn is_incremental(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 5)
+        self.0.last::<pz::kind::Bool>(5)
     }
 
     /// `optional string unit_name = 6`
     #[inline]
     pub fn unit_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 
     /// `optional string y_axis_share_key = 7`
     #[inline]
     pub fn y_axis_share_key(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 7)
+        self.0.last::<pz::kind::Bytes>(7)
     }
 }
 

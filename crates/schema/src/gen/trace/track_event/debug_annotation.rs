@@ -7,6 +7,8 @@ pz::message! {
     writer DebugAnnotationWriter;
     /// The fields of an encoded `perfetto.protos.DebugAnnotation`.
     reader DebugAnnotationReader;
+    decoder DebugAnnotationDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17;
 }
 
 impl DebugAnnotationWriter<'_> {
@@ -120,101 +122,119 @@ impl DebugAnnotationWriter<'_> {
     }
 }
 
-impl<'a> DebugAnnotationReader<'a> {
+impl<'a, I: pz::Lookup> DebugAnnotationReader<'a, I> {
     /// `uint64 name_iid = 1`, one of `name_field`
     #[inline]
     pub fn name_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `bool bool_value = 2`, one of `value`
     #[inline]
     pub fn bool_value(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 2)
+        self.0.last::<pz::kind::Bool>(2)
     }
 
     /// `uint64 uint_value = 3`, one of `value`
     #[inline]
     pub fn uint_value(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 
     /// `int64 int_value = 4`, one of `value`
     #[inline]
     pub fn int_value(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 4)
+        self.0.last::<pz::kind::Int64>(4)
     }
 
     /// `double double_value = 5`, one of `value`
     #[inline]
     pub fn double_value(&self) -> Option<f64> {
-        pz::last::<pz::kind::Double>(self.0, 5)
+        self.0.last::<pz::kind::Double>(5)
     }
 
     /// `string string_value = 6`, one of `value`
     #[inline]
     pub fn string_value(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 
     /// `uint64 pointer_value = 7`, one of `value`
     #[inline]
     pub fn pointer_value(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 7)
+        self.0.last::<pz::kind::Uint64>(7)
     }
 
     /// `NestedValue nested_value = 8`, one of `value`
     #[inline]
     pub fn nested_value(&self) -> Option<debug_annotation::NestedValueReader<'a>> {
-        pz::last_message(self.0, 8)
+        self.0.message(8)
     }
 
     /// `string legacy_json_value = 9`, one of `value`
     #[inline]
     pub fn legacy_json_value(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 9)
+        self.0.last::<pz::kind::Bytes>(9)
     }
 
     /// `string name = 10`, one of `name_field`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 10)
+        self.0.last::<pz::kind::Bytes>(10)
     }
 
     /// `repeated DebugAnnotation dict_entries = 11`
     #[inline]
     pub fn dict_entries(&self) -> pz::Messages<'a, DebugAnnotationReader<'a>> {
-        pz::messages(self.0, 11)
+        self.0.messages(11)
     }
 
     /// `repeated DebugAnnotation array_values = 12`
     #[inline]
     pub fn array_values(&self) -> pz::Messages<'a, DebugAnnotationReader<'a>> {
-        pz::messages(self.0, 12)
+        self.0.messages(12)
     }
 
     /// `uint64 proto_type_name_iid = 13`, one of `proto_type_descriptor`
     #[inline]
     pub fn proto_type_name_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 13)
+        self.0.last::<pz::kind::Uint64>(13)
     }
 
     /// `optional bytes proto_value = 14`
     #[inline]
     pub fn proto_value(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 14)
+        self.0.last::<pz::kind::Bytes>(14)
     }
 
     /// `string proto_type_name = 16`, one of `proto_type_descriptor`
     #[inline]
     pub fn proto_type_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 16)
+        self.0.last::<pz::kind::Bytes>(16)
     }
 
     /// `uint64 string_value_iid = 17`, one of `value`
     #[inline]
     pub fn string_value_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 17)
+        self.0.last::<pz::kind::Uint64>(17)
+    }
+
+    /// The member of `oneof name_field` that counts, which is the one that comes last.
+    #[inline]
+    pub fn name_field(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[1, 10])
+    }
+
+    /// The member of `oneof value` that counts, which is the one that comes last.
+    #[inline]
+    pub fn value(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[2, 3, 4, 5, 6, 7, 8, 9, 17])
+    }
+
+    /// The member of `oneof proto_type_descriptor` that counts, which is the one that comes last.
+    #[inline]
+    pub fn proto_type_descriptor(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[13, 16])
     }
 }
 
@@ -248,6 +268,8 @@ pub mod debug_annotation {
         writer NestedValueWriter;
         /// The fields of an encoded `perfetto.protos.DebugAnnotation.NestedValue`.
         reader NestedValueReader;
+        decoder NestedValueDecoder;
+        fields 1, 2, 3, 4, 5, 6, 7, 8;
     }
 
     impl NestedValueWriter<'_> {
@@ -306,53 +328,53 @@ pub mod debug_annotation {
         }
     }
 
-    impl<'a> NestedValueReader<'a> {
+    impl<'a, I: pz::Lookup> NestedValueReader<'a, I> {
         /// `optional NestedType nested_type = 1`
         #[inline]
         pub fn nested_type(&self) -> Option<nested_value::NestedType> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 1)
+            self.0.last::<pz::kind::Enum<_>>(1)
         }
 
         /// `repeated string dict_keys = 2`
         #[inline]
         pub fn dict_keys(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-            pz::repeated::<pz::kind::Bytes>(self.0, 2)
+            self.0.repeated(2)
         }
 
         /// `repeated NestedValue dict_values = 3`
         #[inline]
         pub fn dict_values(&self) -> pz::Messages<'a, NestedValueReader<'a>> {
-            pz::messages(self.0, 3)
+            self.0.messages(3)
         }
 
         /// `repeated NestedValue array_values = 4`
         #[inline]
         pub fn array_values(&self) -> pz::Messages<'a, NestedValueReader<'a>> {
-            pz::messages(self.0, 4)
+            self.0.messages(4)
         }
 
         /// `optional int64 int_value = 5`
         #[inline]
         pub fn int_value(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 5)
+            self.0.last::<pz::kind::Int64>(5)
         }
 
         /// `optional double double_value = 6`
         #[inline]
         pub fn double_value(&self) -> Option<f64> {
-            pz::last::<pz::kind::Double>(self.0, 6)
+            self.0.last::<pz::kind::Double>(6)
         }
 
         /// `optional bool bool_value = 7`
         #[inline]
         pub fn bool_value(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 7)
+            self.0.last::<pz::kind::Bool>(7)
         }
 
         /// `optional string string_value = 8`
         #[inline]
         pub fn string_value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 8)
+            self.0.last::<pz::kind::Bytes>(8)
         }
     }
 
@@ -389,6 +411,8 @@ pz::message! {
     writer DebugAnnotationNameWriter;
     /// The fields of an encoded `perfetto.protos.DebugAnnotationName`.
     reader DebugAnnotationNameReader;
+    decoder DebugAnnotationNameDecoder;
+    fields 1, 2;
 }
 
 impl DebugAnnotationNameWriter<'_> {
@@ -407,17 +431,17 @@ impl DebugAnnotationNameWriter<'_> {
     }
 }
 
-impl<'a> DebugAnnotationNameReader<'a> {
+impl<'a, I: pz::Lookup> DebugAnnotationNameReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional string name = 2`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 
@@ -436,6 +460,8 @@ pz::message! {
     writer DebugAnnotationValueTypeNameWriter;
     /// The fields of an encoded `perfetto.protos.DebugAnnotationValueTypeName`.
     reader DebugAnnotationValueTypeNameReader;
+    decoder DebugAnnotationValueTypeNameDecoder;
+    fields 1, 2;
 }
 
 impl DebugAnnotationValueTypeNameWriter<'_> {
@@ -454,17 +480,17 @@ impl DebugAnnotationValueTypeNameWriter<'_> {
     }
 }
 
-impl<'a> DebugAnnotationValueTypeNameReader<'a> {
+impl<'a, I: pz::Lookup> DebugAnnotationValueTypeNameReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional string name = 2`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 

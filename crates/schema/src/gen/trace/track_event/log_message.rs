@@ -7,6 +7,8 @@ pz::message! {
     writer LogMessageWriter;
     /// The fields of an encoded `perfetto.protos.LogMessage`.
     reader LogMessageReader;
+    decoder LogMessageDecoder;
+    fields 1, 2, 3;
 }
 
 impl LogMessageWriter<'_> {
@@ -32,23 +34,23 @@ impl LogMessageWriter<'_> {
     }
 }
 
-impl<'a> LogMessageReader<'a> {
+impl<'a, I: pz::Lookup> LogMessageReader<'a, I> {
     /// `optional uint64 source_location_iid = 1`
     #[inline]
     pub fn source_location_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 body_iid = 2`
     #[inline]
     pub fn body_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional Priority prio = 3`
     #[inline]
     pub fn prio(&self) -> Option<log_message::Priority> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 3)
+        self.0.last::<pz::kind::Enum<_>>(3)
     }
 }
 
@@ -84,6 +86,8 @@ pz::message! {
     writer LogMessageBodyWriter;
     /// The fields of an encoded `perfetto.protos.LogMessageBody`.
     reader LogMessageBodyReader;
+    decoder LogMessageBodyDecoder;
+    fields 1, 2;
 }
 
 impl LogMessageBodyWriter<'_> {
@@ -102,17 +106,17 @@ impl LogMessageBodyWriter<'_> {
     }
 }
 
-impl<'a> LogMessageBodyReader<'a> {
+impl<'a, I: pz::Lookup> LogMessageBodyReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional string body = 2`
     #[inline]
     pub fn body(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer ProcessDescriptorWriter;
     /// The fields of an encoded `perfetto.protos.ProcessDescriptor`.
     reader ProcessDescriptorReader;
+    decoder ProcessDescriptorDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl ProcessDescriptorWriter<'_> {
@@ -67,53 +69,53 @@ impl ProcessDescriptorWriter<'_> {
     }
 }
 
-impl<'a> ProcessDescriptorReader<'a> {
+impl<'a, I: pz::Lookup> ProcessDescriptorReader<'a, I> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `repeated string cmdline = 2`
     #[inline]
     pub fn cmdline(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 2)
+        self.0.repeated(2)
     }
 
     /// `optional int32 legacy_sort_index = 3`
     #[inline]
     pub fn legacy_sort_index(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional ChromeProcessType chrome_process_type = 4`
     #[inline]
     pub fn chrome_process_type(&self) -> Option<process_descriptor::ChromeProcessType> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 4)
+        self.0.last::<pz::kind::Enum<_>>(4)
     }
 
     /// `optional int32 process_priority = 5`
     #[inline]
     pub fn process_priority(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 5)
+        self.0.last::<pz::kind::Int32>(5)
     }
 
     /// `optional string process_name = 6`
     #[inline]
     pub fn process_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 6)
+        self.0.last::<pz::kind::Bytes>(6)
     }
 
     /// `optional int64 start_timestamp_ns = 7`
     #[inline]
     pub fn start_timestamp_ns(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 7)
+        self.0.last::<pz::kind::Int64>(7)
     }
 
     /// `repeated string process_labels = 8`
     #[inline]
     pub fn process_labels(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 8)
+        self.0.repeated(8)
     }
 }
 

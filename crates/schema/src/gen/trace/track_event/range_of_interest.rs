@@ -7,6 +7,8 @@ pz::message! {
     writer TrackEventRangeOfInterestWriter;
     /// The fields of an encoded `perfetto.protos.TrackEventRangeOfInterest`.
     reader TrackEventRangeOfInterestReader;
+    decoder TrackEventRangeOfInterestDecoder;
+    fields 1;
 }
 
 impl TrackEventRangeOfInterestWriter<'_> {
@@ -18,11 +20,11 @@ impl TrackEventRangeOfInterestWriter<'_> {
     }
 }
 
-impl<'a> TrackEventRangeOfInterestReader<'a> {
+impl<'a, I: pz::Lookup> TrackEventRangeOfInterestReader<'a, I> {
     /// `optional int64 start_us = 1`
     #[inline]
     pub fn start_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 1)
+        self.0.last::<pz::kind::Int64>(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer ScreenshotWriter;
     /// The fields of an encoded `perfetto.protos.Screenshot`.
     reader ScreenshotReader;
+    decoder ScreenshotDecoder;
+    fields 1, 2, 3;
 }
 
 impl ScreenshotWriter<'_> {
@@ -32,23 +34,23 @@ impl ScreenshotWriter<'_> {
     }
 }
 
-impl<'a> ScreenshotReader<'a> {
+impl<'a, I: pz::Lookup> ScreenshotReader<'a, I> {
     /// `optional bytes jpg_image = 1`
     #[inline]
     pub fn jpg_image(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 1)
+        self.0.last::<pz::kind::Bytes>(1)
     }
 
     /// `optional bytes pam_image = 2`
     #[inline]
     pub fn pam_image(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional bytes ppm_image = 3`
     #[inline]
     pub fn ppm_image(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 }
 

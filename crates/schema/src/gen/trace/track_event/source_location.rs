@@ -7,6 +7,8 @@ pz::message! {
     writer UnsymbolizedSourceLocationWriter;
     /// The fields of an encoded `perfetto.protos.UnsymbolizedSourceLocation`.
     reader UnsymbolizedSourceLocationReader;
+    decoder UnsymbolizedSourceLocationDecoder;
+    fields 1, 2, 3;
 }
 
 impl UnsymbolizedSourceLocationWriter<'_> {
@@ -32,23 +34,23 @@ impl UnsymbolizedSourceLocationWriter<'_> {
     }
 }
 
-impl<'a> UnsymbolizedSourceLocationReader<'a> {
+impl<'a, I: pz::Lookup> UnsymbolizedSourceLocationReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional uint64 mapping_id = 2`
     #[inline]
     pub fn mapping_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 2)
+        self.0.last::<pz::kind::Uint64>(2)
     }
 
     /// `optional uint64 rel_pc = 3`
     #[inline]
     pub fn rel_pc(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 3)
+        self.0.last::<pz::kind::Uint64>(3)
     }
 }
 
@@ -68,6 +70,8 @@ pz::message! {
     writer SourceLocationWriter;
     /// The fields of an encoded `perfetto.protos.SourceLocation`.
     reader SourceLocationReader;
+    decoder SourceLocationDecoder;
+    fields 1, 2, 3, 4;
 }
 
 impl SourceLocationWriter<'_> {
@@ -100,29 +104,29 @@ impl SourceLocationWriter<'_> {
     }
 }
 
-impl<'a> SourceLocationReader<'a> {
+impl<'a, I: pz::Lookup> SourceLocationReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional string file_name = 2`
     #[inline]
     pub fn file_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional string function_name = 3`
     #[inline]
     pub fn function_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 3)
+        self.0.last::<pz::kind::Bytes>(3)
     }
 
     /// `optional uint32 line_number = 4`
     #[inline]
     pub fn line_number(&self) -> Option<u32> {
-        pz::last::<pz::kind::Uint32>(self.0, 4)
+        self.0.last::<pz::kind::Uint32>(4)
     }
 }
 

@@ -7,4 +7,6 @@ pz::message! {
     writer StateDescriptorWriter;
     /// The fields of an encoded `perfetto.protos.StateDescriptor`.
     reader StateDescriptorReader;
+    decoder StateDescriptorDecoder;
+    fields;
 }

@@ -7,6 +7,8 @@ pz::message! {
     writer TaskExecutionWriter;
     /// The fields of an encoded `perfetto.protos.TaskExecution`.
     reader TaskExecutionReader;
+    decoder TaskExecutionDecoder;
+    fields 1;
 }
 
 impl TaskExecutionWriter<'_> {
@@ -18,11 +20,11 @@ impl TaskExecutionWriter<'_> {
     }
 }
 
-impl<'a> TaskExecutionReader<'a> {
+impl<'a, I: pz::Lookup> TaskExecutionReader<'a, I> {
     /// `optional uint64 posted_from_iid = 1`
     #[inline]
     pub fn posted_from_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer ThreadDescriptorWriter;
     /// The fields of an encoded `perfetto.protos.ThreadDescriptor`.
     reader ThreadDescriptorReader;
+    decoder ThreadDescriptorDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8;
 }
 
 impl ThreadDescriptorWriter<'_> {
@@ -67,53 +69,53 @@ impl ThreadDescriptorWriter<'_> {
     }
 }
 
-impl<'a> ThreadDescriptorReader<'a> {
+impl<'a, I: pz::Lookup> ThreadDescriptorReader<'a, I> {
     /// `optional int32 pid = 1`
     #[inline]
     pub fn pid(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 1)
+        self.0.last::<pz::kind::Int32>(1)
     }
 
     /// `optional int64 tid = 2`
     #[inline]
     pub fn tid(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 
     /// `optional int32 legacy_sort_index = 3`
     #[inline]
     pub fn legacy_sort_index(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 3)
+        self.0.last::<pz::kind::Int32>(3)
     }
 
     /// `optional ChromeThreadType chrome_thread_type = 4`
     #[inline]
     pub fn chrome_thread_type(&self) -> Option<thread_descriptor::ChromeThreadType> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 4)
+        self.0.last::<pz::kind::Enum<_>>(4)
     }
 
     /// `optional string thread_name = 5`
     #[inline]
     pub fn thread_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 5)
+        self.0.last::<pz::kind::Bytes>(5)
     }
 
     /// `optional int64 reference_timestamp_us = 6`
     #[inline]
     pub fn reference_timestamp_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 6)
+        self.0.last::<pz::kind::Int64>(6)
     }
 
     /// `optional int64 reference_thread_time_us = 7`
     #[inline]
     pub fn reference_thread_time_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 7)
+        self.0.last::<pz::kind::Int64>(7)
     }
 
     /// `optional int64 reference_thread_instruction_count = 8`
     #[inline]
     pub fn reference_thread_instruction_count(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 8)
+        self.0.last::<pz::kind::Int64>(8)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer TrackDescriptorWriter;
     /// The fields of an encoded `perfetto.protos.TrackDescriptor`.
     reader TrackDescriptorReader;
+    decoder TrackDescriptorDecoder;
+    fields 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20;
 }
 
 impl TrackDescriptorWriter<'_> {
@@ -145,125 +147,137 @@ impl TrackDescriptorWriter<'_> {
     }
 }
 
-impl<'a> TrackDescriptorReader<'a> {
+impl<'a, I: pz::Lookup> TrackDescriptorReader<'a, I> {
     /// `optional uint64 uuid = 1`
     #[inline]
     pub fn uuid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `string name = 2`, one of `static_or_dynamic_name`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 
     /// `optional ProcessDescriptor process = 3`
     #[inline]
     pub fn process(&self) -> Option<crate::ProcessDescriptorReader<'a>> {
-        pz::last_message(self.0, 3)
+        self.0.message(3)
     }
 
     /// `optional ThreadDescriptor thread = 4`
     #[inline]
     pub fn thread(&self) -> Option<crate::ThreadDescriptorReader<'a>> {
-        pz::last_message(self.0, 4)
+        self.0.message(4)
     }
 
     /// `optional uint64 parent_uuid = 5`
     #[inline]
     pub fn parent_uuid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 5)
+        self.0.last::<pz::kind::Uint64>(5)
     }
 
     /// `optional ChromeProcessDescriptor chrome_process = 6`
     #[inline]
     pub fn chrome_process(&self) -> Option<crate::ChromeProcessDescriptorReader<'a>> {
-        pz::last_message(self.0, 6)
+        self.0.message(6)
     }
 
     /// `optional ChromeThreadDescriptor chrome_thread = 7`
     #[inline]
     pub fn chrome_thread(&self) -> Option<crate::ChromeThreadDescriptorReader<'a>> {
-        pz::last_message(self.0, 7)
+        self.0.message(7)
     }
 
     /// `optional CounterDescriptor counter = 8`
     #[inline]
     pub fn counter(&self) -> Option<crate::CounterDescriptorReader<'a>> {
-        pz::last_message(self.0, 8)
+        self.0.message(8)
     }
 
     /// `optional bool disallow_merging_with_system_tracks = 9`
     #[inline]
     pub fn disallow_merging_with_system_tracks(&self) -> Option<bool> {
-        pz::last::<pz::kind::Bool>(self.0, 9)
+        self.0.last::<pz::kind::Bool>(9)
     }
 
     /// `string static_name = 10`, one of `static_or_dynamic_name`
     #[inline]
     pub fn static_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 10)
+        self.0.last::<pz::kind::Bytes>(10)
     }
 
     /// `optional ChildTracksOrdering child_ordering = 11`
     #[inline]
     pub fn child_ordering(&self) -> Option<track_descriptor::ChildTracksOrdering> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 11)
+        self.0.last::<pz::kind::Enum<_>>(11)
     }
 
     /// `optional int32 sibling_order_rank = 12`
     #[inline]
     pub fn sibling_order_rank(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 12)
+        self.0.last::<pz::kind::Int32>(12)
     }
 
     /// `string atrace_name = 13`, one of `static_or_dynamic_name`
     #[inline]
     pub fn atrace_name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 13)
+        self.0.last::<pz::kind::Bytes>(13)
     }
 
     /// `optional string description = 14`
     #[inline]
     pub fn description(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 14)
+        self.0.last::<pz::kind::Bytes>(14)
     }
 
     /// `optional SiblingMergeBehavior sibling_merge_behavior = 15`
     #[inline]
     pub fn sibling_merge_behavior(&self) -> Option<track_descriptor::SiblingMergeBehavior> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 15)
+        self.0.last::<pz::kind::Enum<_>>(15)
     }
 
     /// `string sibling_merge_key = 16`, one of `sibling_merge_key_field`
     #[inline]
     pub fn sibling_merge_key(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 16)
+        self.0.last::<pz::kind::Bytes>(16)
     }
 
     /// `uint64 sibling_merge_key_int = 17`, one of `sibling_merge_key_field`
     #[inline]
     pub fn sibling_merge_key_int(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 17)
+        self.0.last::<pz::kind::Uint64>(17)
     }
 
     /// `optional StateDescriptor state = 18`
     #[inline]
     pub fn state(&self) -> Option<crate::StateDescriptorReader<'a>> {
-        pz::last_message(self.0, 18)
+        self.0.message(18)
     }
 
     /// `optional ProcessOrdering process_ordering = 19`
     #[inline]
     pub fn process_ordering(&self) -> Option<track_descriptor::ProcessOrdering> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 19)
+        self.0.last::<pz::kind::Enum<_>>(19)
     }
 
     /// `optional ThreadOrdering thread_ordering = 20`
     #[inline]
     pub fn thread_ordering(&self) -> Option<track_descriptor::ThreadOrdering> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 20)
+        self.0.last::<pz::kind::Enum<_>>(20)
+    }
+
+    /// The member of `oneof static_or_dynamic_name` that counts, which is the one that comes last.
+    #[inline]
+    pub fn static_or_dynamic_name(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[2, 10, 13])
+    }
+
+    /// The member of `oneof sibling_merge_key_field` that counts, which is the one that comes last.
+    #[inline]
+    pub fn sibling_merge_key_field(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[16, 17])
     }
 }
 

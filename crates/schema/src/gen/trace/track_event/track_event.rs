@@ -7,6 +7,9 @@ pz::message! {
     writer TrackEventWriter;
     /// The fields of an encoded `perfetto.protos.TrackEvent`.
     reader TrackEventReader;
+    decoder TrackEventDecoder;
+    fields 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 16, 17, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35,
+        36, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 52, 53, 54, 55, 56, 57;
 }
 
 impl TrackEventWriter<'_> {
@@ -333,299 +336,347 @@ impl TrackEventWriter<'_> {
     }
 }
 
-impl<'a> TrackEventReader<'a> {
+impl<'a, I: pz::Lookup> TrackEventReader<'a, I> {
     /// `int64 timestamp_delta_us = 1`, one of `timestamp`
     #[inline]
     pub fn timestamp_delta_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 1)
+        self.0.last::<pz::kind::Int64>(1)
     }
 
     /// `int64 thread_time_delta_us = 2`, one of `thread_time`
     #[inline]
     pub fn thread_time_delta_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 2)
+        self.0.last::<pz::kind::Int64>(2)
     }
 
     /// `repeated uint64 category_iids = 3`
     #[inline]
     pub fn category_iids(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 3)
+        self.0.repeated(3)
     }
 
     /// `repeated DebugAnnotation debug_annotations = 4`
     #[inline]
     pub fn debug_annotations(&self) -> pz::Messages<'a, crate::DebugAnnotationReader<'a>> {
-        pz::messages(self.0, 4)
+        self.0.messages(4)
     }
 
     /// `optional TaskExecution task_execution = 5`
     #[inline]
     pub fn task_execution(&self) -> Option<crate::TaskExecutionReader<'a>> {
-        pz::last_message(self.0, 5)
+        self.0.message(5)
     }
 
     /// `optional LegacyEvent legacy_event = 6`
     #[inline]
     pub fn legacy_event(&self) -> Option<track_event::LegacyEventReader<'a>> {
-        pz::last_message(self.0, 6)
+        self.0.message(6)
     }
 
     /// `int64 thread_instruction_count_delta = 8`, one of `thread_instruction_count`
     #[inline]
     pub fn thread_instruction_count_delta(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 8)
+        self.0.last::<pz::kind::Int64>(8)
     }
 
     /// `optional Type type = 9`
     #[inline]
     pub fn r#type(&self) -> Option<track_event::Type> {
-        pz::last::<pz::kind::Enum<_>>(self.0, 9)
+        self.0.last::<pz::kind::Enum<_>>(9)
     }
 
     /// `uint64 name_iid = 10`, one of `name_field`
     #[inline]
     pub fn name_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 10)
+        self.0.last::<pz::kind::Uint64>(10)
     }
 
     /// `optional uint64 track_uuid = 11`
     #[inline]
     pub fn track_uuid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 11)
+        self.0.last::<pz::kind::Uint64>(11)
     }
 
     /// `repeated int64 extra_counter_values = 12`
     #[inline]
     pub fn extra_counter_values(&self) -> pz::Repeated<'a, pz::kind::Int64> {
-        pz::repeated::<pz::kind::Int64>(self.0, 12)
+        self.0.repeated(12)
     }
 
     /// `int64 timestamp_absolute_us = 16`, one of `timestamp`
     #[inline]
     pub fn timestamp_absolute_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 16)
+        self.0.last::<pz::kind::Int64>(16)
     }
 
     /// `int64 thread_time_absolute_us = 17`, one of `thread_time`
     #[inline]
     pub fn thread_time_absolute_us(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 17)
+        self.0.last::<pz::kind::Int64>(17)
     }
 
     /// `int64 thread_instruction_count_absolute = 20`, one of `thread_instruction_count`
     #[inline]
     pub fn thread_instruction_count_absolute(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 20)
+        self.0.last::<pz::kind::Int64>(20)
     }
 
     /// `optional LogMessage log_message = 21`
     #[inline]
     pub fn log_message(&self) -> Option<crate::LogMessageReader<'a>> {
-        pz::last_message(self.0, 21)
+        self.0.message(21)
     }
 
     /// `repeated string categories = 22`
     #[inline]
     pub fn categories(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
-        pz::repeated::<pz::kind::Bytes>(self.0, 22)
+        self.0.repeated(22)
     }
 
     /// `string name = 23`, one of `name_field`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 23)
+        self.0.last::<pz::kind::Bytes>(23)
     }
 
     /// `optional ChromeCompositorSchedulerState cc_scheduler_state = 24`
     #[inline]
     pub fn cc_scheduler_state(&self) -> Option<crate::ChromeCompositorSchedulerStateReader<'a>> {
-        pz::last_message(self.0, 24)
+        self.0.message(24)
     }
 
     /// `optional ChromeUserEvent chrome_user_event = 25`
     #[inline]
     pub fn chrome_user_event(&self) -> Option<crate::ChromeUserEventReader<'a>> {
-        pz::last_message(self.0, 25)
+        self.0.message(25)
     }
 
     /// `optional ChromeKeyedService chrome_keyed_service = 26`
     #[inline]
     pub fn chrome_keyed_service(&self) -> Option<crate::ChromeKeyedServiceReader<'a>> {
-        pz::last_message(self.0, 26)
+        self.0.message(26)
     }
 
     /// `optional ChromeLegacyIpc chrome_legacy_ipc = 27`
     #[inline]
     pub fn chrome_legacy_ipc(&self) -> Option<crate::ChromeLegacyIpcReader<'a>> {
-        pz::last_message(self.0, 27)
+        self.0.message(27)
     }
 
     /// `optional ChromeHistogramSample chrome_histogram_sample = 28`
     #[inline]
     pub fn chrome_histogram_sample(&self) -> Option<crate::ChromeHistogramSampleReader<'a>> {
-        pz::last_message(self.0, 28)
+        self.0.message(28)
     }
 
     /// `optional ChromeLatencyInfo chrome_latency_info = 29`
     #[inline]
     pub fn chrome_latency_info(&self) -> Option<crate::ChromeLatencyInfoReader<'a>> {
-        pz::last_message(self.0, 29)
+        self.0.message(29)
     }
 
     /// `int64 counter_value = 30`, one of `counter_value_field`
     #[inline]
     pub fn counter_value(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 30)
+        self.0.last::<pz::kind::Int64>(30)
     }
 
     /// `repeated uint64 extra_counter_track_uuids = 31`
     #[inline]
     pub fn extra_counter_track_uuids(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 31)
+        self.0.repeated(31)
     }
 
     /// `optional ChromeFrameReporter chrome_frame_reporter = 32`, deprecated
     #[inline]
     pub fn chrome_frame_reporter(&self) -> Option<crate::ChromeFrameReporterReader<'a>> {
-        pz::last_message(self.0, 32)
+        self.0.message(32)
     }
 
     /// `SourceLocation source_location = 33`, one of `source_location_field`
     #[inline]
     pub fn source_location(&self) -> Option<crate::SourceLocationReader<'a>> {
-        pz::last_message(self.0, 33)
+        self.0.message(33)
     }
 
     /// `uint64 source_location_iid = 34`, one of `source_location_field`
     #[inline]
     pub fn source_location_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 34)
+        self.0.last::<pz::kind::Uint64>(34)
     }
 
     /// `optional ChromeMessagePump chrome_message_pump = 35`
     #[inline]
     pub fn chrome_message_pump(&self) -> Option<crate::ChromeMessagePumpReader<'a>> {
-        pz::last_message(self.0, 35)
+        self.0.message(35)
     }
 
     /// `repeated uint64 flow_ids_old = 36`, deprecated
     #[inline]
     pub fn flow_ids_old(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 36)
+        self.0.repeated(36)
     }
 
     /// `optional ChromeMojoEventInfo chrome_mojo_event_info = 38`
     #[inline]
     pub fn chrome_mojo_event_info(&self) -> Option<crate::ChromeMojoEventInfoReader<'a>> {
-        pz::last_message(self.0, 38)
+        self.0.message(38)
     }
 
     /// `optional ChromeApplicationStateInfo chrome_application_state_info = 39`
     #[inline]
     pub fn chrome_application_state_info(&self) -> Option<crate::ChromeApplicationStateInfoReader<'a>> {
-        pz::last_message(self.0, 39)
+        self.0.message(39)
     }
 
     /// `optional ChromeRendererSchedulerState chrome_renderer_scheduler_state = 40`
     #[inline]
     pub fn chrome_renderer_scheduler_state(&self) -> Option<crate::ChromeRendererSchedulerStateReader<'a>> {
-        pz::last_message(self.0, 40)
+        self.0.message(40)
     }
 
     /// `optional ChromeWindowHandleEventInfo chrome_window_handle_event_info = 41`
     #[inline]
     pub fn chrome_window_handle_event_info(&self) -> Option<crate::ChromeWindowHandleEventInfoReader<'a>> {
-        pz::last_message(self.0, 41)
+        self.0.message(41)
     }
 
     /// `repeated uint64 terminating_flow_ids_old = 42`, deprecated
     #[inline]
     pub fn terminating_flow_ids_old(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 42)
+        self.0.repeated(42)
     }
 
     /// `optional ChromeContentSettingsEventInfo chrome_content_settings_event_info = 43`
     #[inline]
     pub fn chrome_content_settings_event_info(&self) -> Option<crate::ChromeContentSettingsEventInfoReader<'a>> {
-        pz::last_message(self.0, 43)
+        self.0.message(43)
     }
 
     /// `double double_counter_value = 44`, one of `counter_value_field`
     #[inline]
     pub fn double_counter_value(&self) -> Option<f64> {
-        pz::last::<pz::kind::Double>(self.0, 44)
+        self.0.last::<pz::kind::Double>(44)
     }
 
     /// `repeated uint64 extra_double_counter_track_uuids = 45`
     #[inline]
     pub fn extra_double_counter_track_uuids(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 45)
+        self.0.repeated(45)
     }
 
     /// `repeated double extra_double_counter_values = 46`
     #[inline]
     pub fn extra_double_counter_values(&self) -> pz::Repeated<'a, pz::kind::Double> {
-        pz::repeated::<pz::kind::Double>(self.0, 46)
+        self.0.repeated(46)
     }
 
     /// `repeated fixed64 flow_ids = 47`
     #[inline]
     pub fn flow_ids(&self) -> pz::Repeated<'a, pz::kind::Fixed64> {
-        pz::repeated::<pz::kind::Fixed64>(self.0, 47)
+        self.0.repeated(47)
     }
 
     /// `repeated fixed64 terminating_flow_ids = 48`
     #[inline]
     pub fn terminating_flow_ids(&self) -> pz::Repeated<'a, pz::kind::Fixed64> {
-        pz::repeated::<pz::kind::Fixed64>(self.0, 48)
+        self.0.repeated(48)
     }
 
     /// `optional ChromeActiveProcesses chrome_active_processes = 49`
     #[inline]
     pub fn chrome_active_processes(&self) -> Option<crate::ChromeActiveProcessesReader<'a>> {
-        pz::last_message(self.0, 49)
+        self.0.message(49)
     }
 
     /// `optional Screenshot screenshot = 50`
     #[inline]
     pub fn screenshot(&self) -> Option<crate::ScreenshotReader<'a>> {
-        pz::last_message(self.0, 50)
+        self.0.message(50)
     }
 
     /// `uint64 correlation_id = 52`, one of `correlation_id_field`
     #[inline]
     pub fn correlation_id(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 52)
+        self.0.last::<pz::kind::Uint64>(52)
     }
 
     /// `string correlation_id_str = 53`, one of `correlation_id_field`
     #[inline]
     pub fn correlation_id_str(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 53)
+        self.0.last::<pz::kind::Bytes>(53)
     }
 
     /// `uint64 correlation_id_str_iid = 54`, one of `correlation_id_field`
     #[inline]
     pub fn correlation_id_str_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 54)
+        self.0.last::<pz::kind::Uint64>(54)
     }
 
     /// `InlineCallstack callstack = 55`, one of `callstack_field`
     #[inline]
     pub fn callstack(&self) -> Option<track_event::InlineCallstackReader<'a>> {
-        pz::last_message(self.0, 55)
+        self.0.message(55)
     }
 
     /// `uint64 callstack_iid = 56`, one of `callstack_field`
     #[inline]
     pub fn callstack_iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 56)
+        self.0.last::<pz::kind::Uint64>(56)
     }
 
     /// `optional double callstack_weight = 57`
     #[inline]
     pub fn callstack_weight(&self) -> Option<f64> {
-        pz::last::<pz::kind::Double>(self.0, 57)
+        self.0.last::<pz::kind::Double>(57)
+    }
+
+    /// The member of `oneof name_field` that counts, which is the one that comes last.
+    #[inline]
+    pub fn name_field(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[10, 23])
+    }
+
+    /// The member of `oneof counter_value_field` that counts, which is the one that comes last.
+    #[inline]
+    pub fn counter_value_field(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[30, 44])
+    }
+
+    /// The member of `oneof correlation_id_field` that counts, which is the one that comes last.
+    #[inline]
+    pub fn correlation_id_field(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[52, 53, 54])
+    }
+
+    /// The member of `oneof callstack_field` that counts, which is the one that comes last.
+    #[inline]
+    pub fn callstack_field(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[55, 56])
+    }
+
+    /// The member of `oneof source_location_field` that counts, which is the one that comes last.
+    #[inline]
+    pub fn source_location_field(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[33, 34])
+    }
+
+    /// The member of `oneof timestamp` that counts, which is the one that comes last.
+    #[inline]
+    pub fn timestamp(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[1, 16])
+    }
+
+    /// The member of `oneof thread_time` that counts, which is the one that comes last.
+    #[inline]
+    pub fn thread_time(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[2, 17])
+    }
+
+    /// The member of `oneof thread_instruction_count` that counts, which is the one that comes last.
+    #[inline]
+    pub fn thread_instruction_count(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[8, 20])
     }
 }
 
@@ -704,6 +755,8 @@ pub mod track_event {
         writer InlineCallstackWriter;
         /// The fields of an encoded `perfetto.protos.TrackEvent.InlineCallstack`.
         reader InlineCallstackReader;
+        decoder InlineCallstackDecoder;
+        fields 1;
     }
 
     impl InlineCallstackWriter<'_> {
@@ -714,11 +767,11 @@ pub mod track_event {
         }
     }
 
-    impl<'a> InlineCallstackReader<'a> {
+    impl<'a, I: pz::Lookup> InlineCallstackReader<'a, I> {
         /// `repeated Frame frames = 1`
         #[inline]
         pub fn frames(&self) -> pz::Messages<'a, inline_callstack::FrameReader<'a>> {
-            pz::messages(self.0, 1)
+            self.0.messages(1)
         }
     }
 
@@ -737,6 +790,8 @@ pub mod track_event {
             writer FrameWriter;
             /// The fields of an encoded `perfetto.protos.TrackEvent.InlineCallstack.Frame`.
             reader FrameReader;
+            decoder FrameDecoder;
+            fields 1, 2, 3;
         }
 
         impl FrameWriter<'_> {
@@ -762,23 +817,23 @@ pub mod track_event {
             }
         }
 
-        impl<'a> FrameReader<'a> {
+        impl<'a, I: pz::Lookup> FrameReader<'a, I> {
             /// `optional string function_name = 1`
             #[inline]
             pub fn function_name(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 1)
+                self.0.last::<pz::kind::Bytes>(1)
             }
 
             /// `optional string source_file = 2`
             #[inline]
             pub fn source_file(&self) -> Option<&'a [u8]> {
-                pz::last::<pz::kind::Bytes>(self.0, 2)
+                self.0.last::<pz::kind::Bytes>(2)
             }
 
             /// `optional uint32 line_number = 3`
             #[inline]
             pub fn line_number(&self) -> Option<u32> {
-                pz::last::<pz::kind::Uint32>(self.0, 3)
+                self.0.last::<pz::kind::Uint32>(3)
             }
         }
 
@@ -799,6 +854,8 @@ pub mod track_event {
         writer LegacyEventWriter;
         /// The fields of an encoded `perfetto.protos.TrackEvent.LegacyEvent`.
         reader LegacyEventReader;
+        decoder LegacyEventDecoder;
+        fields 1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 18, 19;
     }
 
     impl LegacyEventWriter<'_> {
@@ -915,101 +972,107 @@ pub mod track_event {
         }
     }
 
-    impl<'a> LegacyEventReader<'a> {
+    impl<'a, I: pz::Lookup> LegacyEventReader<'a, I> {
         /// `optional uint64 name_iid = 1`
         #[inline]
         pub fn name_iid(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional int32 phase = 2`
         #[inline]
         pub fn phase(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 2)
+            self.0.last::<pz::kind::Int32>(2)
         }
 
         /// `optional int64 duration_us = 3`
         #[inline]
         pub fn duration_us(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 3)
+            self.0.last::<pz::kind::Int64>(3)
         }
 
         /// `optional int64 thread_duration_us = 4`
         #[inline]
         pub fn thread_duration_us(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 4)
+            self.0.last::<pz::kind::Int64>(4)
         }
 
         /// `uint64 unscoped_id = 6`, one of `id`
         #[inline]
         pub fn unscoped_id(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 6)
+            self.0.last::<pz::kind::Uint64>(6)
         }
 
         /// `optional string id_scope = 7`
         #[inline]
         pub fn id_scope(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 7)
+            self.0.last::<pz::kind::Bytes>(7)
         }
 
         /// `optional uint64 bind_id = 8`
         #[inline]
         pub fn bind_id(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 8)
+            self.0.last::<pz::kind::Uint64>(8)
         }
 
         /// `optional bool use_async_tts = 9`
         #[inline]
         pub fn use_async_tts(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 9)
+            self.0.last::<pz::kind::Bool>(9)
         }
 
         /// `uint64 local_id = 10`, one of `id`
         #[inline]
         pub fn local_id(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 10)
+            self.0.last::<pz::kind::Uint64>(10)
         }
 
         /// `uint64 global_id = 11`, one of `id`
         #[inline]
         pub fn global_id(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 11)
+            self.0.last::<pz::kind::Uint64>(11)
         }
 
         /// `optional bool bind_to_enclosing = 12`
         #[inline]
         pub fn bind_to_enclosing(&self) -> Option<bool> {
-            pz::last::<pz::kind::Bool>(self.0, 12)
+            self.0.last::<pz::kind::Bool>(12)
         }
 
         /// `optional FlowDirection flow_direction = 13`
         #[inline]
         pub fn flow_direction(&self) -> Option<legacy_event::FlowDirection> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 13)
+            self.0.last::<pz::kind::Enum<_>>(13)
         }
 
         /// `optional InstantEventScope instant_event_scope = 14`
         #[inline]
         pub fn instant_event_scope(&self) -> Option<legacy_event::InstantEventScope> {
-            pz::last::<pz::kind::Enum<_>>(self.0, 14)
+            self.0.last::<pz::kind::Enum<_>>(14)
         }
 
         /// `optional int64 thread_instruction_delta = 15`
         #[inline]
         pub fn thread_instruction_delta(&self) -> Option<i64> {
-            pz::last::<pz::kind::Int64>(self.0, 15)
+            self.0.last::<pz::kind::Int64>(15)
         }
 
         /// `optional int32 pid_override = 18`
         #[inline]
         pub fn pid_override(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 18)
+            self.0.last::<pz::kind::Int32>(18)
         }
 
         /// `optional int32 tid_override = 19`
         #[inline]
         pub fn tid_override(&self) -> Option<i32> {
-            pz::last::<pz::kind::Int32>(self.0, 19)
+            self.0.last::<pz::kind::Int32>(19)
+        }
+
+        /// The member of `oneof id` that counts, which is the one that comes last.
+        #[inline]
+        pub fn id(&self) -> Option<pz::Field<'a>> {
+            self.0.last_of(&[6, 10, 11])
         }
     }
 
@@ -1065,6 +1128,8 @@ pz::message! {
     writer TrackEventDefaultsWriter;
     /// The fields of an encoded `perfetto.protos.TrackEventDefaults`.
     reader TrackEventDefaultsReader;
+    decoder TrackEventDefaultsDecoder;
+    fields 11, 31, 45;
 }
 
 impl TrackEventDefaultsWriter<'_> {
@@ -1090,23 +1155,23 @@ impl TrackEventDefaultsWriter<'_> {
     }
 }
 
-impl<'a> TrackEventDefaultsReader<'a> {
+impl<'a, I: pz::Lookup> TrackEventDefaultsReader<'a, I> {
     /// `optional uint64 track_uuid = 11`
     #[inline]
     pub fn track_uuid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 11)
+        self.0.last::<pz::kind::Uint64>(11)
     }
 
     /// `repeated uint64 extra_counter_track_uuids = 31`
     #[inline]
     pub fn extra_counter_track_uuids(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 31)
+        self.0.repeated(31)
     }
 
     /// `repeated uint64 extra_double_counter_track_uuids = 45`
     #[inline]
     pub fn extra_double_counter_track_uuids(&self) -> pz::Repeated<'a, pz::kind::Uint64> {
-        pz::repeated::<pz::kind::Uint64>(self.0, 45)
+        self.0.repeated(45)
     }
 }
 
@@ -1126,6 +1191,8 @@ pz::message! {
     writer EventCategoryWriter;
     /// The fields of an encoded `perfetto.protos.EventCategory`.
     reader EventCategoryReader;
+    decoder EventCategoryDecoder;
+    fields 1, 2;
 }
 
 impl EventCategoryWriter<'_> {
@@ -1144,17 +1211,17 @@ impl EventCategoryWriter<'_> {
     }
 }
 
-impl<'a> EventCategoryReader<'a> {
+impl<'a, I: pz::Lookup> EventCategoryReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional string name = 2`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 
@@ -1173,6 +1240,8 @@ pz::message! {
     writer EventNameWriter;
     /// The fields of an encoded `perfetto.protos.EventName`.
     reader EventNameReader;
+    decoder EventNameDecoder;
+    fields 1, 2;
 }
 
 impl EventNameWriter<'_> {
@@ -1191,17 +1260,17 @@ impl EventNameWriter<'_> {
     }
 }
 
-impl<'a> EventNameReader<'a> {
+impl<'a, I: pz::Lookup> EventNameReader<'a, I> {
     /// `optional uint64 iid = 1`
     #[inline]
     pub fn iid(&self) -> Option<u64> {
-        pz::last::<pz::kind::Uint64>(self.0, 1)
+        self.0.last::<pz::kind::Uint64>(1)
     }
 
     /// `optional string name = 2`
     #[inline]
     pub fn name(&self) -> Option<&'a [u8]> {
-        pz::last::<pz::kind::Bytes>(self.0, 2)
+        self.0.last::<pz::kind::Bytes>(2)
     }
 }
 

@@ -7,6 +7,8 @@ pz::message! {
     writer TranslationTableWriter;
     /// The fields of an encoded `perfetto.protos.TranslationTable`.
     reader TranslationTableReader;
+    decoder TranslationTableDecoder;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl TranslationTableWriter<'_> {
@@ -47,41 +49,47 @@ impl TranslationTableWriter<'_> {
     }
 }
 
-impl<'a> TranslationTableReader<'a> {
+impl<'a, I: pz::Lookup> TranslationTableReader<'a, I> {
     /// `ChromeHistorgramTranslationTable chrome_histogram = 1`, one of `table`
     #[inline]
     pub fn chrome_histogram(&self) -> Option<ChromeHistorgramTranslationTableReader<'a>> {
-        pz::last_message(self.0, 1)
+        self.0.message(1)
     }
 
     /// `ChromeUserEventTranslationTable chrome_user_event = 2`, one of `table`
     #[inline]
     pub fn chrome_user_event(&self) -> Option<ChromeUserEventTranslationTableReader<'a>> {
-        pz::last_message(self.0, 2)
+        self.0.message(2)
     }
 
     /// `ChromePerformanceMarkTranslationTable chrome_performance_mark = 3`, one of `table`
     #[inline]
     pub fn chrome_performance_mark(&self) -> Option<ChromePerformanceMarkTranslationTableReader<'a>> {
-        pz::last_message(self.0, 3)
+        self.0.message(3)
     }
 
     /// `SliceNameTranslationTable slice_name = 4`, one of `table`
     #[inline]
     pub fn slice_name(&self) -> Option<SliceNameTranslationTableReader<'a>> {
-        pz::last_message(self.0, 4)
+        self.0.message(4)
     }
 
     /// `ProcessTrackNameTranslationTable process_track_name = 5`, one of `table`
     #[inline]
     pub fn process_track_name(&self) -> Option<ProcessTrackNameTranslationTableReader<'a>> {
-        pz::last_message(self.0, 5)
+        self.0.message(5)
     }
 
     /// `ChromeStudyTranslationTable chrome_study = 6`, one of `table`
     #[inline]
     pub fn chrome_study(&self) -> Option<ChromeStudyTranslationTableReader<'a>> {
-        pz::last_message(self.0, 6)
+        self.0.message(6)
+    }
+
+    /// The member of `oneof table` that counts, which is the one that comes last.
+    #[inline]
+    pub fn table(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[1, 2, 3, 4, 5, 6])
     }
 }
 
@@ -104,6 +112,8 @@ pz::message! {
     writer ChromeHistorgramTranslationTableWriter;
     /// The fields of an encoded `perfetto.protos.ChromeHistorgramTranslationTable`.
     reader ChromeHistorgramTranslationTableReader;
+    decoder ChromeHistorgramTranslationTableDecoder;
+    fields 1;
 }
 
 impl ChromeHistorgramTranslationTableWriter<'_> {
@@ -114,11 +124,11 @@ impl ChromeHistorgramTranslationTableWriter<'_> {
     }
 }
 
-impl<'a> ChromeHistorgramTranslationTableReader<'a> {
+impl<'a, I: pz::Lookup> ChromeHistorgramTranslationTableReader<'a, I> {
     /// `repeated HashToNameEntry hash_to_name = 1`
     #[inline]
     pub fn hash_to_name(&self) -> pz::Messages<'a, chrome_historgram_translation_table::HashToNameEntryReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 }
 
@@ -137,6 +147,8 @@ pub mod chrome_historgram_translation_table {
         writer HashToNameEntryWriter;
         /// The fields of an encoded `perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry`.
         reader HashToNameEntryReader;
+        decoder HashToNameEntryDecoder;
+        fields 1, 2;
     }
 
     impl HashToNameEntryWriter<'_> {
@@ -155,17 +167,17 @@ pub mod chrome_historgram_translation_table {
         }
     }
 
-    impl<'a> HashToNameEntryReader<'a> {
+    impl<'a, I: pz::Lookup> HashToNameEntryReader<'a, I> {
         /// `optional uint64 key = 1`
         #[inline]
         pub fn key(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional string value = 2`
         #[inline]
         pub fn value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
     }
 
@@ -185,6 +197,8 @@ pz::message! {
     writer ChromeUserEventTranslationTableWriter;
     /// The fields of an encoded `perfetto.protos.ChromeUserEventTranslationTable`.
     reader ChromeUserEventTranslationTableReader;
+    decoder ChromeUserEventTranslationTableDecoder;
+    fields 1;
 }
 
 impl ChromeUserEventTranslationTableWriter<'_> {
@@ -195,13 +209,13 @@ impl ChromeUserEventTranslationTableWriter<'_> {
     }
 }
 
-impl<'a> ChromeUserEventTranslationTableReader<'a> {
+impl<'a, I: pz::Lookup> ChromeUserEventTranslationTableReader<'a, I> {
     /// `repeated ActionHashToNameEntry action_hash_to_name = 1`
     #[inline]
     pub fn action_hash_to_name(
         &self,
     ) -> pz::Messages<'a, chrome_user_event_translation_table::ActionHashToNameEntryReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 }
 
@@ -220,6 +234,8 @@ pub mod chrome_user_event_translation_table {
         writer ActionHashToNameEntryWriter;
         /// The fields of an encoded `perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry`.
         reader ActionHashToNameEntryReader;
+        decoder ActionHashToNameEntryDecoder;
+        fields 1, 2;
     }
 
     impl ActionHashToNameEntryWriter<'_> {
@@ -238,17 +254,17 @@ pub mod chrome_user_event_translation_table {
         }
     }
 
-    impl<'a> ActionHashToNameEntryReader<'a> {
+    impl<'a, I: pz::Lookup> ActionHashToNameEntryReader<'a, I> {
         /// `optional uint64 key = 1`
         #[inline]
         pub fn key(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional string value = 2`
         #[inline]
         pub fn value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
     }
 
@@ -268,6 +284,8 @@ pz::message! {
     writer ChromePerformanceMarkTranslationTableWriter;
     /// The fields of an encoded `perfetto.protos.ChromePerformanceMarkTranslationTable`.
     reader ChromePerformanceMarkTranslationTableReader;
+    decoder ChromePerformanceMarkTranslationTableDecoder;
+    fields 1, 2;
 }
 
 impl ChromePerformanceMarkTranslationTableWriter<'_> {
@@ -284,13 +302,13 @@ impl ChromePerformanceMarkTranslationTableWriter<'_> {
     }
 }
 
-impl<'a> ChromePerformanceMarkTranslationTableReader<'a> {
+impl<'a, I: pz::Lookup> ChromePerformanceMarkTranslationTableReader<'a, I> {
     /// `repeated SiteHashToNameEntry site_hash_to_name = 1`
     #[inline]
     pub fn site_hash_to_name(
         &self,
     ) -> pz::Messages<'a, chrome_performance_mark_translation_table::SiteHashToNameEntryReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 
     /// `repeated MarkHashToNameEntry mark_hash_to_name = 2`
@@ -298,7 +316,7 @@ impl<'a> ChromePerformanceMarkTranslationTableReader<'a> {
     pub fn mark_hash_to_name(
         &self,
     ) -> pz::Messages<'a, chrome_performance_mark_translation_table::MarkHashToNameEntryReader<'a>> {
-        pz::messages(self.0, 2)
+        self.0.messages(2)
     }
 }
 
@@ -318,6 +336,8 @@ pub mod chrome_performance_mark_translation_table {
         writer SiteHashToNameEntryWriter;
         /// The fields of an encoded `perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry`.
         reader SiteHashToNameEntryReader;
+        decoder SiteHashToNameEntryDecoder;
+        fields 1, 2;
     }
 
     impl SiteHashToNameEntryWriter<'_> {
@@ -336,17 +356,17 @@ pub mod chrome_performance_mark_translation_table {
         }
     }
 
-    impl<'a> SiteHashToNameEntryReader<'a> {
+    impl<'a, I: pz::Lookup> SiteHashToNameEntryReader<'a, I> {
         /// `optional uint32 key = 1`
         #[inline]
         pub fn key(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional string value = 2`
         #[inline]
         pub fn value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
     }
 
@@ -365,6 +385,8 @@ pub mod chrome_performance_mark_translation_table {
         writer MarkHashToNameEntryWriter;
         /// The fields of an encoded `perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry`.
         reader MarkHashToNameEntryReader;
+        decoder MarkHashToNameEntryDecoder;
+        fields 1, 2;
     }
 
     impl MarkHashToNameEntryWriter<'_> {
@@ -383,17 +405,17 @@ pub mod chrome_performance_mark_translation_table {
         }
     }
 
-    impl<'a> MarkHashToNameEntryReader<'a> {
+    impl<'a, I: pz::Lookup> MarkHashToNameEntryReader<'a, I> {
         /// `optional uint32 key = 1`
         #[inline]
         pub fn key(&self) -> Option<u32> {
-            pz::last::<pz::kind::Uint32>(self.0, 1)
+            self.0.last::<pz::kind::Uint32>(1)
         }
 
         /// `optional string value = 2`
         #[inline]
         pub fn value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
     }
 
@@ -413,6 +435,8 @@ pz::message! {
     writer SliceNameTranslationTableWriter;
     /// The fields of an encoded `perfetto.protos.SliceNameTranslationTable`.
     reader SliceNameTranslationTableReader;
+    decoder SliceNameTranslationTableDecoder;
+    fields 1;
 }
 
 impl SliceNameTranslationTableWriter<'_> {
@@ -423,13 +447,13 @@ impl SliceNameTranslationTableWriter<'_> {
     }
 }
 
-impl<'a> SliceNameTranslationTableReader<'a> {
+impl<'a, I: pz::Lookup> SliceNameTranslationTableReader<'a, I> {
     /// `repeated RawToDeobfuscatedNameEntry raw_to_deobfuscated_name = 1`
     #[inline]
     pub fn raw_to_deobfuscated_name(
         &self,
     ) -> pz::Messages<'a, slice_name_translation_table::RawToDeobfuscatedNameEntryReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 }
 
@@ -448,6 +472,8 @@ pub mod slice_name_translation_table {
         writer RawToDeobfuscatedNameEntryWriter;
         /// The fields of an encoded `perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry`.
         reader RawToDeobfuscatedNameEntryReader;
+        decoder RawToDeobfuscatedNameEntryDecoder;
+        fields 1, 2;
     }
 
     impl RawToDeobfuscatedNameEntryWriter<'_> {
@@ -466,17 +492,17 @@ pub mod slice_name_translation_table {
         }
     }
 
-    impl<'a> RawToDeobfuscatedNameEntryReader<'a> {
+    impl<'a, I: pz::Lookup> RawToDeobfuscatedNameEntryReader<'a, I> {
         /// `optional string key = 1`
         #[inline]
         pub fn key(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional string value = 2`
         #[inline]
         pub fn value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
     }
 
@@ -496,6 +522,8 @@ pz::message! {
     writer ProcessTrackNameTranslationTableWriter;
     /// The fields of an encoded `perfetto.protos.ProcessTrackNameTranslationTable`.
     reader ProcessTrackNameTranslationTableReader;
+    decoder ProcessTrackNameTranslationTableDecoder;
+    fields 1;
 }
 
 impl ProcessTrackNameTranslationTableWriter<'_> {
@@ -508,13 +536,13 @@ impl ProcessTrackNameTranslationTableWriter<'_> {
     }
 }
 
-impl<'a> ProcessTrackNameTranslationTableReader<'a> {
+impl<'a, I: pz::Lookup> ProcessTrackNameTranslationTableReader<'a, I> {
     /// `repeated RawToDeobfuscatedNameEntry raw_to_deobfuscated_name = 1`
     #[inline]
     pub fn raw_to_deobfuscated_name(
         &self,
     ) -> pz::Messages<'a, process_track_name_translation_table::RawToDeobfuscatedNameEntryReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 }
 
@@ -533,6 +561,8 @@ pub mod process_track_name_translation_table {
         writer RawToDeobfuscatedNameEntryWriter;
         /// The fields of an encoded `perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry`.
         reader RawToDeobfuscatedNameEntryReader;
+        decoder RawToDeobfuscatedNameEntryDecoder;
+        fields 1, 2;
     }
 
     impl RawToDeobfuscatedNameEntryWriter<'_> {
@@ -551,17 +581,17 @@ pub mod process_track_name_translation_table {
         }
     }
 
-    impl<'a> RawToDeobfuscatedNameEntryReader<'a> {
+    impl<'a, I: pz::Lookup> RawToDeobfuscatedNameEntryReader<'a, I> {
         /// `optional string key = 1`
         #[inline]
         pub fn key(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 1)
+            self.0.last::<pz::kind::Bytes>(1)
         }
 
         /// `optional string value = 2`
         #[inline]
         pub fn value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
     }
 
@@ -581,6 +611,8 @@ pz::message! {
     writer ChromeStudyTranslationTableWriter;
     /// The fields of an encoded `perfetto.protos.ChromeStudyTranslationTable`.
     reader ChromeStudyTranslationTableReader;
+    decoder ChromeStudyTranslationTableDecoder;
+    fields 1;
 }
 
 impl ChromeStudyTranslationTableWriter<'_> {
@@ -591,11 +623,11 @@ impl ChromeStudyTranslationTableWriter<'_> {
     }
 }
 
-impl<'a> ChromeStudyTranslationTableReader<'a> {
+impl<'a, I: pz::Lookup> ChromeStudyTranslationTableReader<'a, I> {
     /// `repeated HashToNameEntry hash_to_name = 1`
     #[inline]
     pub fn hash_to_name(&self) -> pz::Messages<'a, chrome_study_translation_table::HashToNameEntryReader<'a>> {
-        pz::messages(self.0, 1)
+        self.0.messages(1)
     }
 }
 
@@ -614,6 +646,8 @@ pub mod chrome_study_translation_table {
         writer HashToNameEntryWriter;
         /// The fields of an encoded `perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry`.
         reader HashToNameEntryReader;
+        decoder HashToNameEntryDecoder;
+        fields 1, 2;
     }
 
     impl HashToNameEntryWriter<'_> {
@@ -632,17 +666,17 @@ pub mod chrome_study_translation_table {
         }
     }
 
-    impl<'a> HashToNameEntryReader<'a> {
+    impl<'a, I: pz::Lookup> HashToNameEntryReader<'a, I> {
         /// `optional uint64 key = 1`
         #[inline]
         pub fn key(&self) -> Option<u64> {
-            pz::last::<pz::kind::Uint64>(self.0, 1)
+            self.0.last::<pz::kind::Uint64>(1)
         }
 
         /// `optional string value = 2`
         #[inline]
         pub fn value(&self) -> Option<&'a [u8]> {
-            pz::last::<pz::kind::Bytes>(self.0, 2)
+            self.0.last::<pz::kind::Bytes>(2)
         }
     }
 

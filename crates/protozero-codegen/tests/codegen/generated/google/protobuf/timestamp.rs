@@ -7,6 +7,8 @@ pz::message! {
     writer TimestampWriter;
     /// The fields of an encoded `google.protobuf.Timestamp`.
     reader TimestampReader;
+    decoder TimestampDecoder;
+    fields 1, 2;
 }
 
 impl TimestampWriter<'_> {
@@ -25,17 +27,17 @@ impl TimestampWriter<'_> {
     }
 }
 
-impl<'a> TimestampReader<'a> {
+impl<'a, I: pz::Lookup> TimestampReader<'a, I> {
     /// `int64 seconds = 1`
     #[inline]
     pub fn seconds(&self) -> Option<i64> {
-        pz::last::<pz::kind::Int64>(self.0, 1)
+        self.0.last::<pz::kind::Int64>(1)
     }
 
     /// `int32 nanos = 2`
     #[inline]
     pub fn nanos(&self) -> Option<i32> {
-        pz::last::<pz::kind::Int32>(self.0, 2)
+        self.0.last::<pz::kind::Int32>(2)
     }
 }
 

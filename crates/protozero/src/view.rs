@@ -1,0 +1,258 @@
+//! Messages seen through their schema: what generated readers are made of.
+//!
+//! A generated `FooReader` has one getter per field of the schema and comes in two forms with the same getters:
+//!
+//! - `FooReader<'a>` is a slice of bytes. Every getter walks the message, because the last occurrence of a singular
+//!   field wins (`docs/spec/protozero.md` §8.2). Nothing is done that is not asked for: the choice for a field or two.
+//! - `FooDecoder<'a>`, made by `FooReader::decoder` or `FooDecoder::decode`, has walked the message once and noted
+//!   where each field is: the choice for more. It lives where you put it, takes eight bytes per field of the schema, and
+//!   never allocates either; see [`Index`].
+//!
+//! Both take what is malformed for the end of the message: what stands before can be read, and `check` tells where
+//! it is. Values are taken from the wire types that can carry them; an occurrence with any other is passed over. Nested
+//! messages are readers again, which nobody has looked into yet.
+//!
+//! What stands below is what the generator prints for such a message, slightly shortened:
+//!
+//! ```
+//! use esatto_protozero::{self as pz, encode_into};
+//!
+//! // message Order { optional uint64 id = 1; repeated sint32 amounts = 3; optional Order previous = 4; }
+//! pz::message! {
+//!     /// Writes an order.
+//!     writer OrderWriter;
+//!     /// Reads an order.
+//!     reader OrderReader;
+//!     decoder OrderDecoder;
+//!     fields 1, 3, 4;
+//! }
+//!
+//! impl<'a, I: pz::Lookup> OrderReader<'a, I> {
+//!     pub fn id(&self) -> Option<u64> {
+//!         self.0.last::<pz::kind::Uint64>(1)
+//!     }
+//!
+//!     pub fn amounts(&self) -> pz::Repeated<'a, pz::kind::Sint32> {
+//!         self.0.repeated(3)
+//!     }
+//!
+//!     pub fn previous(&self) -> Option<OrderReader<'a>> {
+//!         self.0.message(4)
+//!     }
+//! }
+//!
+//! let bytes = b"\x08\x05\x1a\x03\x02\x04\x05\x08\x07\x22\x02\x08\x01\x28\x63";
+//!
+//! // One field: no index.
+//! assert_eq!(OrderReader::new(bytes).id(), Some(7), "the last one wins");
+//!
+//! // Many: one pass, and every getter knows where to look.
+//! let order = OrderDecoder::decode(bytes);
+//! assert_eq!(order.id(), Some(7));
+//! assert_eq!(order.amounts().collect::<Vec<_>>(), [1, 2, -3]);
+//! let previous = order.previous().unwrap().decoder();
+//! assert_eq!((previous.id(), previous.previous().is_none()), (Some(1), true));
+//!
+//! // A newer version of the schema seems to have a field 5.
+//! assert_eq!(order.unknown_fields().map(|field| field.id).collect::<Vec<_>>(), [5]);
+//! assert_eq!(order.check(), Ok(()));
+//! ```
+
+use core::fmt;
+use core::iter::FusedIterator;
+use core::marker::PhantomData;
+
+use crate::kind::{self, Kind, WireTypes};
+use crate::{DecodeError, Field, Fields, Index, Messages, Repeated, Schema, Value};
+
+/// An encoded message whose fields are found by their numbers.
+///
+/// What generated readers wrap; also for reading by number without a schema.
+///
+/// ```
+/// use esatto_protozero::{View, kind};
+///
+/// let view = View::new(b"\x08\x01\x12\x02hi\x08\x02");
+/// assert_eq!(view.last::<kind::Uint32>(1), Some(2));
+/// assert_eq!(view.last::<kind::Bytes>(2), Some(&b"hi"[..]));
+/// assert_eq!(view.last::<kind::Float>(1), None, "a varint is not a float");
+/// ```
+#[derive(Clone, Copy, Default)]
+pub struct View<'a, I = Scan> {
+    input: &'a [u8],
+    index: I,
+}
+
+impl<'a> View<'a> {
+    /// A view that scans the message for each field.
+    #[inline]
+    #[must_use]
+    pub const fn new(input: &'a [u8]) -> Self {
+        Self { input, index: Scan }
+    }
+}
+
+impl<'a, M: Schema> View<'a, Index<M>> {
+    /// Walks the message once and notes where its fields are.
+    #[inline]
+    #[must_use]
+    pub fn indexed(input: &'a [u8]) -> Self {
+        Self { input, index: Index::new(input) }
+    }
+}
+
+impl<'a, I> View<'a, I> {
+    /// The encoded message.
+    #[inline]
+    #[must_use]
+    pub const fn as_bytes(&self) -> &'a [u8] {
+        self.input
+    }
+}
+
+impl<'a, I: Lookup> View<'a, I> {
+    /// The last occurrence of field `id`, or `None` if there is none of kind `K`.
+    #[inline]
+    #[must_use]
+    pub fn last<K: Kind<'a>>(&self, id: u32) -> Option<K::Value> {
+        self.index.last(self.input, id, K::WIRE_TYPES).and_then(K::read)
+    }
+
+    /// Like [`last`](Self::last) for a nested message, whose reader is made from its bytes.
+    ///
+    /// Occurrences are not merged: the last one is the value.
+    #[inline]
+    #[must_use]
+    pub fn message<R: From<&'a [u8]>>(&self, id: u32) -> Option<R> {
+        self.last::<kind::Bytes>(id).map(R::from)
+    }
+
+    /// All values of the repeated field `id`, packed or not, in the order of the bytes.
+    #[inline]
+    #[must_use]
+    pub fn repeated<K: Kind<'a>>(&self, id: u32) -> Repeated<'a, K> {
+        Repeated::new(self.index.span(self.input, id), id)
+    }
+
+    /// The readers of all occurrences of the repeated message field `id`, in the order of the bytes.
+    #[inline]
+    #[must_use]
+    pub fn messages<R: From<&'a [u8]>>(&self, id: u32) -> Messages<'a, R> {
+        Messages::new(self.repeated(id))
+    }
+
+    /// Of the fields `ids`, in ascending order, the one that comes last: the member of a oneof that counts.
+    #[inline]
+    #[must_use]
+    pub fn last_of(&self, ids: &[u32]) -> Option<Field<'a>> {
+        self.index.last_of(self.input, ids)
+    }
+
+    /// Whether the fields are whole; those of nested messages are not looked at.
+    ///
+    /// # Errors
+    ///
+    /// With the offset of the first field that is not.
+    #[inline]
+    pub fn check(&self) -> Result<(), DecodeError> {
+        self.index.check(self.input)
+    }
+}
+
+impl<I: fmt::Debug> fmt::Debug for View<'_, I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("View").field("input", &self.input).field("index", &self.index).finish()
+    }
+}
+
+/// How a [`View`] finds fields: [`Scan`] or [`Index`].
+pub trait Lookup: sealed::Sealed {
+    /// The value of the last occurrence of a field that has one of the wire types.
+    #[doc(hidden)]
+    fn last<'a>(&self, input: &'a [u8], id: u32, wire_types: WireTypes) -> Option<Value<'a>>;
+
+    /// A part of the input with all occurrences of a field in it.
+    #[doc(hidden)]
+    fn span<'a>(&self, input: &'a [u8], id: u32) -> &'a [u8];
+
+    #[doc(hidden)]
+    fn last_of<'a>(&self, input: &'a [u8], ids: &[u32]) -> Option<Field<'a>>;
+
+    #[doc(hidden)]
+    fn check(&self, input: &[u8]) -> Result<(), DecodeError>;
+}
+
+pub(crate) mod sealed {
+    pub trait Sealed {}
+}
+
+/// No index: fields are found by walking the message.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scan;
+
+impl sealed::Sealed for Scan {}
+
+impl Lookup for Scan {
+    // Neither generic nor inlined: one loop for all getters of all messages.
+    #[inline(never)]
+    fn last<'a>(&self, input: &'a [u8], id: u32, wire_types: WireTypes) -> Option<Value<'a>> {
+        let mut found = None;
+        for field in Fields::new(input) {
+            if field.id == id && wire_types.contain(field.value) {
+                found = Some(field.value);
+            }
+        }
+        found
+    }
+
+    #[inline]
+    fn span<'a>(&self, input: &'a [u8], _: u32) -> &'a [u8] {
+        input
+    }
+
+    #[inline(never)]
+    fn last_of<'a>(&self, input: &'a [u8], ids: &[u32]) -> Option<Field<'a>> {
+        Fields::new(input).filter(|field| ids.binary_search(&field.id).is_ok()).last()
+    }
+
+    fn check(&self, input: &[u8]) -> Result<(), DecodeError> {
+        Fields::new(input).check()
+    }
+}
+
+/// Iterator over the fields of a message whose numbers its schema does not have.
+pub struct UnknownFields<'a, M> {
+    fields: Fields<'a>,
+    schema: PhantomData<fn() -> M>,
+}
+
+impl<'a, M: Schema> UnknownFields<'a, M> {
+    /// The fields of `input` that `M` does not know.
+    #[inline]
+    #[must_use]
+    pub const fn new(input: &'a [u8]) -> Self {
+        Self { fields: Fields::new(input), schema: PhantomData }
+    }
+}
+
+impl<'a, M: Schema> Iterator for UnknownFields<'a, M> {
+    type Item = Field<'a>;
+
+    fn next(&mut self) -> Option<Field<'a>> {
+        self.fields.find(|field| M::FIELDS.binary_search(&field.id).is_err())
+    }
+}
+
+impl<M: Schema> FusedIterator for UnknownFields<'_, M> {}
+
+impl<M> Clone for UnknownFields<'_, M> {
+    fn clone(&self) -> Self {
+        Self { fields: self.fields, schema: PhantomData }
+    }
+}
+
+impl<M> fmt::Debug for UnknownFields<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("UnknownFields").field(&self.fields).finish()
+    }
+}
