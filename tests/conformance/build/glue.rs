@@ -33,14 +33,18 @@ fn pair(file: &File, message: &Message) -> String {
         "impl Pair for theirs::{name} {{
     type Owned = ours::{name};
     type Writer<'w> = ours::{name}Writer<'w>;
-    type Reader<'a> = ours::{name}Reader<'a>;
+    type Reader<'a, I> = ours::{name}Reader<'a, I>;
     fn random(random: &mut Random) -> Self {{
         Self {{
 {}        }}
     }}
     fn write(&self, w: &mut Self::Writer<'_>) {{
 {}    }}
-    fn check(&self, r: Self::Reader<'_>) {{
+    fn read(&self, bytes: &[u8]) {{
+        self.check(ours::{name}Reader::new(bytes));
+        self.check(ours::{name}Decoder::decode(bytes));
+    }}
+    fn check<I: Lookup>(&self, r: Self::Reader<'_, I>) {{
 {}    }}
     fn to_ours(&self) -> Self::Owned {{
         ours::{name} {{

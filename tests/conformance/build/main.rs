@@ -19,7 +19,7 @@ use std::{env, fs};
 use prost::Message as _;
 
 /// Files of the schema unless told otherwise.
-const SCHEMAS: u64 = 6;
+const SCHEMAS: u64 = 4;
 /// Where it all begins unless told otherwise.
 const SEED: u64 = 1;
 

@@ -20,6 +20,8 @@ pub use random::Random;
 mod generated {
     use std::collections::BTreeMap;
 
+    use esatto_protozero::Lookup;
+
     use crate::case::{Case, Pair, case, unless_default};
     use crate::random::Random;
 
