@@ -24,8 +24,7 @@ fn values_of_an_enumeration_may_be_called_like_its_methods() {
 #[test]
 fn a_message_is_not_taken_for_what_belongs_to_another() {
     // `LogReader` is the reader of a `Log`; the value of a message `LogReader` and those of `log` and `log.Log` are others.
-    let log =
-        names::Log { text: Some("t".into()), inner: Some(names::log::Log::default().into()), ..Default::default() };
+    let log = names::Log { text: Some("t".into()), inner: Some(names::log::Log::default()), ..Default::default() };
     let value = names::LogReader_ { log: Some(log), ..Default::default() };
     assert_eq!(names::LogReader_Reader::new(&value.encode()).log().unwrap().text(), Some(&b"t"[..]));
     let lower = names::log_::default();
