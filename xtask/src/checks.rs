@@ -8,6 +8,7 @@ use serde_json::Value;
 const FEATURES: &[&[&str]] = &[
     &["-p", "esatto", "--no-default-features"],
     &["-p", "esatto-protozero", "--no-default-features"],
+    &["-p", "esatto-protozero", "--features", "compact", "--all-targets"],
     &["-p", "esatto-service", "--no-default-features"],
     &["-p", "esatto-service", "--all-features"],
     &["-p", "esatto-schema", "--all-features"],

@@ -1,11 +1,24 @@
-//! Protobuf encoding straight into buffers that need not be contiguous, and decoding without
-//! copies.
+//! Protobuf without the copies: messages are encoded straight into the memory they leave from, and read where they lie.
 //!
-//! A [`Message`] appends fields to a stream of byte ranges. A nested message borrows its parent, so
-//! the parent cannot be written while the child is open, and dropping the child fills in its length:
+//! - **Writers append.** No message is built up first, nothing is allocated, no length is computed in advance: a field is a few
+//!   stores, the length of a nested message is filled in when it ends.
+//! - **Memory may be in pieces**: chunks of a ring, pages of shared memory, slices on the heap. A message may be far larger than
+//!   any of them, and what is full can be sent before the message ends.
+//! - **The compiler checks the nesting.** A nested message borrows its parent.
+//! - **Readers are views.** They never allocate, never recurse, and take any bytes without a panic.
+//! - `no_std`, no dependencies.
+//!
+//! It is the encoder under every trace point of Esatto, and knows nothing of tracing. The wire format is ordinary protobuf.
+//!
+//! # Five minutes
+//!
+//! ## Write
+//!
+//! A sink hands out a root [`Message`]; its methods append fields, in the order of the calls. [`begin`](Message::begin) opens a nested
+//! message, which ends, and gets its length, when it is dropped:
 //!
 //! ```
-//! use esatto_protozero::{Fields, HeapBuffer};
+//! use esatto_protozero::HeapBuffer;
 //!
 //! let mut buffer = HeapBuffer::new();
 //! let mut message = buffer.message();
@@ -15,28 +28,146 @@
 //!     nested.string(1, "testing");
 //! } // the length of field 2 is written here
 //! drop(message);
-//!
-//! let bytes = buffer.to_vec();
-//! assert_eq!(bytes, b"\x08\x96\x01\x12\x09\x0a\x07testing");
-//!
-//! let mut fields = Fields::new(&bytes);
-//! assert_eq!(fields.next().unwrap().as_u64(), 150);
-//! assert_eq!(fields.next().unwrap().as_bytes(), b"\x0a\x07testing");
-//! assert!(fields.next().is_none() && !fields.is_malformed());
+//! assert_eq!(buffer.as_slice(), b"\x08\x96\x01\x12\x09\x0a\x07testing");
 //! ```
 //!
-//! Writing to a parent while a child is open does not compile:
+//! What cannot work does not compile. Not writing to a parent while a child is open:
 //!
 //! ```compile_fail,E0499
-//! let mut buffer = esatto_protozero::HeapBuffer::new();
+//! # let mut buffer = esatto_protozero::HeapBuffer::new();
 //! let mut message = buffer.message();
 //! let mut nested = message.begin(2);
 //! message.varint(1, 150); // error: `message` is still borrowed by `nested`
 //! nested.varint(1, 1);
 //! ```
 //!
-//! The bytes are ordinary protobuf. Lengths of nested messages take one byte where the message is
-//! short and lies in one range, else four (`docs/spec/protozero.md` §4).
+//! not writing to a message that has ended:
+//!
+//! ```compile_fail,E0382
+//! # let mut buffer = esatto_protozero::HeapBuffer::new();
+//! # let mut message = buffer.message();
+//! let mut nested = message.begin(2);
+//! drop(nested);
+//! nested.varint(1, 1); // error: use of moved value
+//! ```
+//!
+//! not two messages of one parent, or ending the parent first:
+//!
+//! ```compile_fail,E0505
+//! # let mut buffer = esatto_protozero::HeapBuffer::new();
+//! # let mut message = buffer.message();
+//! let mut nested = message.begin(2);
+//! drop(message); // error: cannot move out of `message` because it is borrowed
+//! nested.varint(1, 1);
+//! ```
+//!
+//! and not touching a buffer while a message is open in it:
+//!
+//! ```compile_fail,E0499
+//! # let mut buffer = esatto_protozero::HeapBuffer::new();
+//! let mut message = buffer.message();
+//! buffer.clear(); // error: cannot borrow `buffer` as mutable more than once at a time
+//! message.varint(1, 150);
+//! ```
+//!
+//! The one thing that the compiler does not see, a guard leaked by [`core::mem::forget`], does not leave a wrong length behind: the
+//! whole root message is void, and counted.
+//!
+//! ## Read
+//!
+//! [`Fields`] is an iterator over the fields of a message, in the order of the bytes; a nested message is a field of bytes to
+//! make another `Fields` of. [`View`] finds fields by number:
+//!
+//! ```
+//! use esatto_protozero::{Fields, View, kind};
+//!
+//! let bytes = b"\x08\x96\x01\x12\x09\x0a\x07testing";
+//! let mut fields = Fields::new(bytes);
+//! assert_eq!(fields.next().unwrap().as_u64(), 150);
+//! assert_eq!(fields.next().unwrap().as_bytes(), b"\x0a\x07testing");
+//! assert!(fields.next().is_none() && !fields.is_malformed());
+//!
+//! assert_eq!(View::new(bytes).last::<kind::Int64>(1), Some(150));
+//! ```
+//!
+//! ## With a schema
+//!
+//! Nobody wants to remember field numbers. `esatto-protozero-codegen` turns a `.proto` file into typed writers and readers over this
+//! crate, from a build script of three lines, as a plugin of protoc, or on the command line. No protoc is needed. The folder
+//! `examples/` of the repository has a program with a schema of its own. What is generated looks like this in use:
+//!
+//! ```
+//! # mod shop {
+//! #     use esatto_protozero::{self as pz, Lookup, Message};
+//! #     pz::message! { writer OrderWriter; reader OrderReader; decoder OrderDecoder; fields 1, 2; }
+//! #     pz::message! { writer ItemWriter; reader ItemReader; decoder ItemDecoder; fields 1; }
+//! #     impl OrderWriter<'_> {
+//! #         pub fn number(&mut self, v: u64) -> &mut Self { self.message().varint(1, v); self }
+//! #         pub fn items(&mut self) -> ItemWriter<'_> { self.message().begin(2).into() }
+//! #     }
+//! #     impl ItemWriter<'_> { pub fn name(&mut self, v: &str) -> &mut Self { self.message().string(1, v); self } }
+//! #     impl<'a, I: Lookup> OrderReader<'a, I> {
+//! #         pub fn number(&self) -> Option<u64> { self.0.last::<pz::kind::Uint64>(1) }
+//! #         pub fn items(&self) -> pz::Messages<'a, ItemReader<'a>> { self.0.messages(2) }
+//! #     }
+//! #     impl<'a, I: Lookup> ItemReader<'a, I> { pub fn name(&self) -> Option<&'a [u8]> { self.0.last::<pz::kind::Bytes>(1) } }
+//! # }
+//! # use shop::{OrderDecoder, OrderWriter};
+//! use esatto_protozero::HeapBuffer;
+//!
+//! let mut buffer = HeapBuffer::<OrderWriter>::default();
+//! let mut order = buffer.message();
+//! order.number(42);
+//! order.items().name("tea");
+//! order.items().name("cups");
+//! drop(order);
+//!
+//! let order = OrderDecoder::decode(buffer.as_slice());
+//! assert_eq!(order.number(), Some(42));
+//! assert_eq!(order.items().filter_map(|item| item.name()).collect::<Vec<_>>(), [&b"tea"[..], b"cups"]);
+//! ```
+//!
+//! # Where to
+//!
+//! | sink | memory | grows | needs `alloc` |
+//! | --- | --- | --- | --- |
+//! | [`HeapBuffer`] | one piece on the heap | by moving | yes |
+//! | [`ScatteredBuffer`] | a list of slices on the heap | by another slice | yes |
+//! | [`append_to`] | a `Vec<u8>` of yours | by moving | yes |
+//! | [`SliceBuffer`], [`encode_into`] | lent: `&mut [u8]`, `&mut [MaybeUninit<u8>]` | no: a message that does not fit is an error | no |
+//! | [`StaticBuffer`] | an array of its own | no | no |
+//! | [`ScatteredWriter`] | buffers of your [`Delegate`], in safe code | by the next buffer | no |
+//! | [`cursor::Stream`] | memory that cannot be borrowed, by your [`cursor::RawDelegate`] in unsafe code | by the next range | no |
+//!
+//! All of them take messages one behind the other, can be reused without allocating, and have a type parameter for the
+//! generated writer they hand out. Owned messages (values with fields, for configuration and requests) are made by the generator, too; see
+//! [`Owned`].
+//!
+//! # Pages
+//!
+#![cfg_attr(any(doc, doctest), doc = "- [`wire_tricks`]: redundant varints, and lengths that come later.")]
+//! - [`cursor`]: how the writer works, and what keeps its unsafe code sound.
+//! - [`view`], [`Index`]: how messages are read.
+//! - [`framing`]: whole messages out of a stream in pieces.
+//!
+//! # What it costs
+//!
+//! `cargo xtask bench protozero` in the repository measures it beside prost, quick-protobuf, micropb, buffa, rust-protobuf and a bare copy
+//! of the same bytes. As each field is encoded in place, a call site is larger than one that stores a value for later; the
+//! feature `compact` makes call sites small and fields slower.
+//!
+//! # Features
+//!
+//! | feature | default | |
+//! | --- | --- | --- |
+//! | `alloc` | yes | sinks on the heap, owned messages, framing, nesting deeper than [`cursor::INLINE_DEPTH`] |
+//! | `compact` | no | call sites of some 35 bytes per field, at two to three times the time |
+//!
+//! # Limits
+//!
+//! Nested messages of up to 2^28 − 1 bytes ([`wire::MAX_MESSAGE_LENGTH`]); root messages have no limit. Groups are neither written nor
+//! read. Strings are bytes by intention of text: nothing checks that they are UTF-8. The rules are those of
+//! `docs/spec/protozero.md` in the repository.
 
 #![no_std]
 #![deny(unsafe_code)]
@@ -56,11 +187,15 @@ mod index;
 mod message;
 #[cfg(feature = "alloc")]
 mod owned;
+mod packed;
 mod repeated;
 #[cfg(feature = "alloc")]
 mod scattered_buffer;
 pub mod view;
 pub mod wire;
+#[cfg(any(doc, doctest))]
+#[doc = include_str!("../docs/wire-tricks.md")]
+pub mod wire_tricks {}
 mod writer;
 
 pub use cursor::fixed::{BufferFull, SliceBuffer, StaticBuffer, encode_into};
@@ -74,6 +209,9 @@ pub use index::{Slot, slots, table, table_len};
 pub use message::Message;
 #[cfg(feature = "alloc")]
 pub use owned::*;
+#[doc(hidden)]
+pub use packed::Elements;
+pub use packed::Packed;
 pub use repeated::*;
 #[cfg(feature = "alloc")]
 pub use scattered_buffer::ScatteredBuffer;

@@ -138,6 +138,12 @@ impl<'w> Message<'w> {
         self.0.write(fields);
     }
 
+    /// Appends a varint without a tag.
+    #[inline]
+    pub(crate) fn raw_varint(&mut self, v: u64) {
+        self.0.write_varint(v);
+    }
+
     /// Bytes of content so far, without lengths that are not filled in yet being shortened.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -8,7 +8,7 @@ use crate::Message;
 ///
 /// ```
 /// # mod shop {
-/// #     esatto_protozero::message! { writer OrderWriter; reader OrderReader; }
+/// #     esatto_protozero::message! { writer OrderWriter; reader OrderReader; decoder OrderDecoder; fields 1; }
 /// #     impl OrderWriter<'_> {
 /// #         pub fn number(&mut self, v: u64) -> &mut Self { self.message().varint(1, v); self }
 /// #     }

@@ -6,8 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use esatto_protozero::{
-    Delegate, Fields, Filled, HeapBuffer, Message, ScatteredWriter, SliceBuffer, StaticBuffer, encode_into, kind, last,
-    repeated,
+    Delegate, Fields, Filled, HeapBuffer, Message, ScatteredWriter, SliceBuffer, StaticBuffer, View, encode_into, kind,
 };
 
 struct Counting;
@@ -148,8 +147,8 @@ fn reading_allocates_nothing() {
     let bytes = buffer.as_slice();
     let count = allocations(|| {
         assert_eq!(Fields::new(bytes).count(), 24);
-        assert_eq!(last::<kind::Sint32>(bytes, 2), Some(-5));
-        assert_eq!(repeated::<kind::Uint64>(bytes, 5).count(), 400);
+        assert_eq!(View::new(bytes).last::<kind::Sint32>(2), Some(-5));
+        assert_eq!(View::new(bytes).repeated::<kind::Uint64>(5).count(), 400);
     });
     assert_eq!(count, 0);
 }

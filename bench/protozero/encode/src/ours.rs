@@ -2,16 +2,14 @@
 
 use std::hint::black_box;
 
-use esatto_protozero::HeapBuffer;
+use esatto_protozero::{HeapBuffer, SliceBuffer};
 
 use crate::encode::{Encode, Flat, Nested, Packet};
 use crate::values::{self, LEVELS};
 
 mod chunks;
-mod slot;
 
 pub(crate) use chunks::Chunks;
-use slot::SlotSink;
 
 /// Generated from `proto/`.
 #[allow(warnings, clippy::all)]
@@ -24,7 +22,6 @@ use proto::{EveryFieldWriter, TraceWriter, track_event};
 #[derive(Debug, Default)]
 pub(crate) struct Ours {
     buffer: HeapBuffer,
-    slot: SlotSink,
 }
 
 macro_rules! encode {
@@ -39,7 +36,10 @@ macro_rules! encode {
             }
 
             fn encode_into(&mut self, values: &$values, slot: &mut [u8]) -> usize {
-                self.slot.write(slot, |message| $write(message.into(), values))
+                let mut buffer = SliceBuffer::new(slot);
+                $write(buffer.message().into(), values);
+                assert_eq!(buffer.dropped(), 0, "the message fits");
+                buffer.len()
             }
         }
     };

@@ -2,6 +2,7 @@
 
 use core::marker::PhantomData;
 
+use crate::packed::Elements;
 use crate::wire::{WireType, read_varint, unzigzag, zigzag};
 use crate::{Message, Value};
 
@@ -51,6 +52,9 @@ pub trait Scalar: for<'a> Kind<'a, Value = Self::Native> {
     fn write(message: &mut Message<'_>, id: u32, value: Self::Native);
     /// Appends one field that holds all `values`; nothing at all is also a field.
     fn write_packed(message: &mut Message<'_>, id: u32, values: impl Iterator<Item = Self::Native> + Clone);
+    /// Appends one value to an open packed field.
+    #[doc(hidden)]
+    fn push(packed: &mut Elements<'_>, value: Self::Native);
 }
 
 /// Takes the next element off a packed payload, or nothing if it is malformed.
@@ -141,6 +145,10 @@ macro_rules! scalars {
             fn write_packed(message: &mut Message<'_>, id: u32, values: impl Iterator<Item = $native> + Clone) {
                 message.$write_packed(id, values.map($element));
             }
+            #[inline]
+            fn push(packed: &mut Elements<'_>, value: $native) {
+                packed.$write_packed(($element)(value));
+            }
         }
     )*};
 }
@@ -203,6 +211,10 @@ impl<E: From<i32> + Into<i32> + Copy> Scalar for Enum<E> {
     #[inline]
     fn write_packed(message: &mut Message<'_>, id: u32, values: impl Iterator<Item = E> + Clone) {
         Int32::write_packed(message, id, values.map(E::into));
+    }
+    #[inline]
+    fn push(packed: &mut Elements<'_>, value: E) {
+        Int32::push(packed, value.into());
     }
 }
 

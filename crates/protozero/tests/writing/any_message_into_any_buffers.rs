@@ -1,7 +1,7 @@
 //! Random messages against a model that knows no tricks: it reserves four bytes for each length, and at the end of the message takes three of
 //! them back where the rules allow it (`docs/spec/protozero.md` §4). Bytes, where buffers end and which lengths come later must agree.
 
-use esatto_protozero::{HeapBuffer, Message, ScatteredBuffer, ScatteredWriter, SliceBuffer, wire};
+use esatto_protozero::{HeapBuffer, Message, ScatteredBuffer, ScatteredWriter, SliceBuffer, kind, wire};
 use proptest::prelude::*;
 
 use crate::chunks::Chunks;
@@ -14,6 +14,8 @@ enum Op {
     Bytes(u32, Vec<u8>),
     Scattered(u32, Vec<Vec<u8>>),
     Packed(u32, Vec<u64>),
+    OneByOne(u32, Vec<u64>),
+    Floats(u32, Vec<f64>),
     Raw(Vec<u8>),
     Nested(u32, Vec<Self>),
 }
@@ -32,7 +34,9 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => (id.clone(), any::<u64>()).prop_map(|(id, v)| Op::Fixed64(id, v)),
         3 => (id.clone(), bytes()).prop_map(|(id, v)| Op::Bytes(id, v)),
         1 => (id.clone(), prop::collection::vec(bytes(), 0..3)).prop_map(|(id, v)| Op::Scattered(id, v)),
-        1 => (id.clone(), prop::collection::vec(number, 0..6)).prop_map(|(id, v)| Op::Packed(id, v)),
+        1 => (id.clone(), prop::collection::vec(number.clone(), 0..6)).prop_map(|(id, v)| Op::Packed(id, v)),
+        1 => (id.clone(), prop::collection::vec(number, 0..60)).prop_map(|(id, v)| Op::OneByOne(id, v)),
+        1 => (id.clone(), prop::collection::vec(any::<f64>(), 0..6)).prop_map(|(id, v)| Op::Floats(id, v)),
         1 => bytes().prop_map(Op::Raw),
     ];
     let tree = leaf.prop_recursive(20, 120, 6, move |inner| {
@@ -52,6 +56,8 @@ fn write(message: &mut Message<'_>, ops: &[Op]) {
                 message.scattered_bytes(*id, &pieces.iter().map(Vec::as_slice).collect::<Vec<_>>());
             }
             Op::Packed(id, values) => message.packed_varints(*id, values.iter().copied()),
+            Op::OneByOne(id, values) => message.begin_packed::<kind::Uint64>(*id).extend(values.iter().copied()),
+            Op::Floats(id, values) => message.packed::<kind::Double>(*id, values.iter().copied()),
             Op::Raw(v) => message.raw(v),
             Op::Nested(id, ops) => write(&mut message.begin(*id), ops),
         }
@@ -123,10 +129,10 @@ impl Model {
                 }
                 Op::Bytes(id, v) => self.bytes(*id, v),
                 Op::Scattered(id, pieces) => self.bytes(*id, &pieces.concat()),
-                Op::Packed(id, values) => {
-                    let mut inner = Self::new(usize::MAX);
-                    values.iter().for_each(|v| inner.varint(*v));
-                    self.bytes(*id, &inner.chunks.concat());
+                Op::Packed(id, values) => self.bytes(*id, &varints(values)),
+                Op::OneByOne(id, values) => self.nested(*id, &[Op::Raw(varints(values))]),
+                Op::Floats(id, values) => {
+                    self.bytes(*id, &values.iter().flat_map(|v| v.to_bits().to_le_bytes()).collect::<Vec<_>>());
                 }
                 Op::Raw(v) => self.put(v),
                 Op::Nested(id, ops) => self.nested(*id, ops),
@@ -164,8 +170,14 @@ impl Model {
     }
 }
 
+fn varints(values: &[u64]) -> Vec<u8> {
+    let mut inner = Model::new(usize::MAX);
+    values.iter().for_each(|v| inner.varint(*v));
+    inner.chunks.concat()
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     #[test]
     fn chunks_are_those_of_the_model(size in prop_oneof![9..40usize, 40..400usize], messages in prop::collection::vec((ops(), any::<bool>()), 1..6)) {
@@ -221,17 +233,20 @@ proptest! {
 fn shortest(ops: &[Op], bytes: &mut &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     for op in ops {
-        let Op::Nested(..) = op else {
-            let mut plain = Model::new(usize::MAX);
-            plain.write(core::slice::from_ref(op));
-            let plain = plain.chunks.concat();
-            let (same, rest) = bytes.split_at(plain.len());
-            assert_eq!(same, plain);
-            out.extend_from_slice(same);
-            *bytes = rest;
-            continue;
+        let inner: &[Op] = match op {
+            Op::Nested(_, inner) => inner,
+            Op::OneByOne(_, values) => &[Op::Raw(varints(values))],
+            _ => {
+                let mut plain = Model::new(usize::MAX);
+                plain.write(core::slice::from_ref(op));
+                let plain = plain.chunks.concat();
+                let (same, rest) = bytes.split_at(plain.len());
+                assert_eq!(same, plain);
+                out.extend_from_slice(same);
+                *bytes = rest;
+                continue;
+            }
         };
-        let Op::Nested(_, inner) = op else { unreachable!() };
         let (_, tag) = wire::decode_varint(bytes).expect("a tag");
         let (len, n) = wire::decode_varint(&bytes[tag..]).expect("a length");
         out.extend_from_slice(&bytes[..tag]);

@@ -1,0 +1,76 @@
+//! Packed fields written value by value.
+
+use core::marker::PhantomData;
+
+use crate::Message;
+use crate::kind::Scalar;
+
+/// An open packed field: appends values in place, and fills in the length when it is dropped.
+///
+/// For values that come one at a time, or an iterator that cannot be walked twice; nothing is gathered anywhere before. Without
+/// values it is an empty field, which is one, too (`docs/spec/protozero.md` §7).
+///
+/// ```
+/// use esatto_protozero::{HeapBuffer, kind};
+///
+/// let mut buffer = HeapBuffer::new();
+/// let mut message = buffer.message();
+/// let mut primes = message.begin_packed::<kind::Uint32>(1);
+/// primes.push(2);
+/// primes.extend([3, 5, 257]);
+/// drop(primes);
+/// drop(message);
+/// assert_eq!(buffer.as_slice(), b"\x0a\x05\x02\x03\x05\x81\x02");
+/// ```
+#[derive(Debug)]
+pub struct Packed<'w, K> {
+    elements: Elements<'w>,
+    kind: PhantomData<K>,
+}
+
+impl<K: Scalar> Packed<'_, K> {
+    /// Appends a value.
+    #[inline]
+    pub fn push(&mut self, value: K::Native) {
+        K::push(&mut self.elements, value);
+    }
+}
+
+impl<K: Scalar> Extend<K::Native> for Packed<'_, K> {
+    #[inline]
+    fn extend<I: IntoIterator<Item = K::Native>>(&mut self, values: I) {
+        values.into_iter().for_each(|value| self.push(value));
+    }
+}
+
+impl Message<'_> {
+    /// Begins a packed repeated field whose values are appended one by one.
+    ///
+    /// Where the values are at hand, [`packed`](Self::packed) says their length in the fewest bytes even if the field is long.
+    #[inline]
+    pub fn begin_packed<K: Scalar>(&mut self, field: u32) -> Packed<'_, K> {
+        Packed { elements: Elements(self.begin(field)), kind: PhantomData }
+    }
+}
+
+/// The payload of a packed field, as its kinds see it.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Elements<'w>(Message<'w>);
+
+impl Elements<'_> {
+    #[inline]
+    pub(crate) fn packed_varints(&mut self, value: u64) {
+        self.0.raw_varint(value);
+    }
+
+    #[inline]
+    pub(crate) fn packed_fixed32(&mut self, value: u32) {
+        self.0.raw(&value.to_le_bytes());
+    }
+
+    #[inline]
+    pub(crate) fn packed_fixed64(&mut self, value: u64) {
+        self.0.raw(&value.to_le_bytes());
+    }
+}
