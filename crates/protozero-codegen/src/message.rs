@@ -72,7 +72,7 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &Messag
                 name.push('_');
             }
             p.block(format!("pub fn {name}(&self) -> Option<pz::Field<'a>>"), |p| {
-                p.fill("self.0.last_of(&[", &numbers.iter().map(u32::to_string).collect::<Vec<_>>(), "])");
+                p.short_list("self.0.last_of(&", &numbers.iter().map(u32::to_string).collect::<Vec<_>>(), ")");
             });
             p.gap();
         }

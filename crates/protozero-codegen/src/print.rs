@@ -156,6 +156,28 @@ impl Printer {
         self.line(format!("]{tail}"));
     }
 
+    /// `head[1, 2, 3]tail`, short elements filling as many lines as it takes, as rustfmt has it.
+    pub(crate) fn short_list(&mut self, head: &str, words: &[String], tail: &str) {
+        let one_line = format!("{head}[{}]{tail}", words.join(", "));
+        if self.fits(&one_line) {
+            return self.line(one_line);
+        }
+        self.line(format!("{head}["));
+        self.nested(|p| {
+            let mut line = String::new();
+            for word in words {
+                // rustfmt leaves the last column free.
+                if !line.is_empty() && !p.fits(&format!("{line} {word}, ")) {
+                    p.line(core::mem::take(&mut line));
+                }
+                let space = if line.is_empty() { "" } else { " " };
+                line += &format!("{space}{word},");
+            }
+            p.line(line);
+        });
+        self.line(format!("]{tail}"));
+    }
+
     /// `head a, b, c tail`, filling as many lines as it takes; for what rustfmt leaves alone.
     pub(crate) fn fill(&mut self, head: &str, words: &[String], tail: &str) {
         let mut line = head.to_owned();

@@ -1200,3 +1200,1355 @@ pub mod v2 {
         }
     }
 }
+
+pz::message! {
+    /// Appends the fields of a `cases.Many`.
+    ///
+    /// More members than a line of code holds.
+    writer ManyWriter;
+    /// The fields of an encoded `cases.Many`.
+    ///
+    /// More members than a line of code holds.
+    reader ManyReader;
+    decoder ManyDecoder;
+    fields 19, 31, 124, 279, 496, 775, 1116, 1519, 1984, 2511, 3100, 3751, 4464, 5239, 6076, 6975, 7936, 8959, 10044,
+        11191, 12400, 13671, 15004, 16399, 17856, 20956, 22599, 24304, 26071, 27900, 29791, 31744, 33759, 35836, 37975,
+        40176, 42439, 44764, 47151, 49600, 52111, 54684, 57319, 60016, 62775, 65596, 68479, 71424, 74431, 77500, 80631,
+        83824, 87079, 90396, 93775, 97216, 100719, 104284, 107911, 111600, 115351, 119164, 123039, 126976, 130975,
+        135036, 139159, 143344, 147591, 151900;
+}
+
+impl ManyWriter<'_> {
+    /// `bool b25 = 19`, one of `number`
+    #[inline]
+    pub fn b25(&mut self, value: bool) -> &mut Self {
+        self.0.bool(19, value);
+        self
+    }
+
+    /// `bool b1 = 31`, one of `number`
+    #[inline]
+    pub fn b1(&mut self, value: bool) -> &mut Self {
+        self.0.bool(31, value);
+        self
+    }
+
+    /// `bool b2 = 124`, one of `number`
+    #[inline]
+    pub fn b2(&mut self, value: bool) -> &mut Self {
+        self.0.bool(124, value);
+        self
+    }
+
+    /// `bool b3 = 279`, one of `number`
+    #[inline]
+    pub fn b3(&mut self, value: bool) -> &mut Self {
+        self.0.bool(279, value);
+        self
+    }
+
+    /// `bool b4 = 496`, one of `number`
+    #[inline]
+    pub fn b4(&mut self, value: bool) -> &mut Self {
+        self.0.bool(496, value);
+        self
+    }
+
+    /// `bool b5 = 775`, one of `number`
+    #[inline]
+    pub fn b5(&mut self, value: bool) -> &mut Self {
+        self.0.bool(775, value);
+        self
+    }
+
+    /// `bool b6 = 1116`, one of `number`
+    #[inline]
+    pub fn b6(&mut self, value: bool) -> &mut Self {
+        self.0.bool(1116, value);
+        self
+    }
+
+    /// `bool b7 = 1519`, one of `number`
+    #[inline]
+    pub fn b7(&mut self, value: bool) -> &mut Self {
+        self.0.bool(1519, value);
+        self
+    }
+
+    /// `bool b8 = 1984`, one of `number`
+    #[inline]
+    pub fn b8(&mut self, value: bool) -> &mut Self {
+        self.0.bool(1984, value);
+        self
+    }
+
+    /// `bool b9 = 2511`, one of `number`
+    #[inline]
+    pub fn b9(&mut self, value: bool) -> &mut Self {
+        self.0.bool(2511, value);
+        self
+    }
+
+    /// `bool b10 = 3100`, one of `number`
+    #[inline]
+    pub fn b10(&mut self, value: bool) -> &mut Self {
+        self.0.bool(3100, value);
+        self
+    }
+
+    /// `bool b11 = 3751`, one of `number`
+    #[inline]
+    pub fn b11(&mut self, value: bool) -> &mut Self {
+        self.0.bool(3751, value);
+        self
+    }
+
+    /// `bool b12 = 4464`, one of `number`
+    #[inline]
+    pub fn b12(&mut self, value: bool) -> &mut Self {
+        self.0.bool(4464, value);
+        self
+    }
+
+    /// `bool b13 = 5239`, one of `number`
+    #[inline]
+    pub fn b13(&mut self, value: bool) -> &mut Self {
+        self.0.bool(5239, value);
+        self
+    }
+
+    /// `bool b14 = 6076`, one of `number`
+    #[inline]
+    pub fn b14(&mut self, value: bool) -> &mut Self {
+        self.0.bool(6076, value);
+        self
+    }
+
+    /// `bool b15 = 6975`, one of `number`
+    #[inline]
+    pub fn b15(&mut self, value: bool) -> &mut Self {
+        self.0.bool(6975, value);
+        self
+    }
+
+    /// `bool b16 = 7936`, one of `number`
+    #[inline]
+    pub fn b16(&mut self, value: bool) -> &mut Self {
+        self.0.bool(7936, value);
+        self
+    }
+
+    /// `bool b17 = 8959`, one of `number`
+    #[inline]
+    pub fn b17(&mut self, value: bool) -> &mut Self {
+        self.0.bool(8959, value);
+        self
+    }
+
+    /// `bool b18 = 10044`, one of `number`
+    #[inline]
+    pub fn b18(&mut self, value: bool) -> &mut Self {
+        self.0.bool(10044, value);
+        self
+    }
+
+    /// `bool b19 = 11191`, one of `number`
+    #[inline]
+    pub fn b19(&mut self, value: bool) -> &mut Self {
+        self.0.bool(11191, value);
+        self
+    }
+
+    /// `bool b20 = 12400`, one of `number`
+    #[inline]
+    pub fn b20(&mut self, value: bool) -> &mut Self {
+        self.0.bool(12400, value);
+        self
+    }
+
+    /// `bool b21 = 13671`, one of `number`
+    #[inline]
+    pub fn b21(&mut self, value: bool) -> &mut Self {
+        self.0.bool(13671, value);
+        self
+    }
+
+    /// `bool b22 = 15004`, one of `number`
+    #[inline]
+    pub fn b22(&mut self, value: bool) -> &mut Self {
+        self.0.bool(15004, value);
+        self
+    }
+
+    /// `bool b23 = 16399`, one of `number`
+    #[inline]
+    pub fn b23(&mut self, value: bool) -> &mut Self {
+        self.0.bool(16399, value);
+        self
+    }
+
+    /// `bool b24 = 17856`, one of `number`
+    #[inline]
+    pub fn b24(&mut self, value: bool) -> &mut Self {
+        self.0.bool(17856, value);
+        self
+    }
+
+    /// `bool b26 = 20956`, one of `number`
+    #[inline]
+    pub fn b26(&mut self, value: bool) -> &mut Self {
+        self.0.bool(20956, value);
+        self
+    }
+
+    /// `bool b27 = 22599`, one of `number`
+    #[inline]
+    pub fn b27(&mut self, value: bool) -> &mut Self {
+        self.0.bool(22599, value);
+        self
+    }
+
+    /// `bool b28 = 24304`, one of `number`
+    #[inline]
+    pub fn b28(&mut self, value: bool) -> &mut Self {
+        self.0.bool(24304, value);
+        self
+    }
+
+    /// `bool b29 = 26071`, one of `number`
+    #[inline]
+    pub fn b29(&mut self, value: bool) -> &mut Self {
+        self.0.bool(26071, value);
+        self
+    }
+
+    /// `bool b30 = 27900`, one of `number`
+    #[inline]
+    pub fn b30(&mut self, value: bool) -> &mut Self {
+        self.0.bool(27900, value);
+        self
+    }
+
+    /// `bool b31 = 29791`, one of `number`
+    #[inline]
+    pub fn b31(&mut self, value: bool) -> &mut Self {
+        self.0.bool(29791, value);
+        self
+    }
+
+    /// `bool b32 = 31744`, one of `number`
+    #[inline]
+    pub fn b32(&mut self, value: bool) -> &mut Self {
+        self.0.bool(31744, value);
+        self
+    }
+
+    /// `bool b33 = 33759`, one of `number`
+    #[inline]
+    pub fn b33(&mut self, value: bool) -> &mut Self {
+        self.0.bool(33759, value);
+        self
+    }
+
+    /// `bool b34 = 35836`, one of `number`
+    #[inline]
+    pub fn b34(&mut self, value: bool) -> &mut Self {
+        self.0.bool(35836, value);
+        self
+    }
+
+    /// `bool b35 = 37975`, one of `number`
+    #[inline]
+    pub fn b35(&mut self, value: bool) -> &mut Self {
+        self.0.bool(37975, value);
+        self
+    }
+
+    /// `bool b36 = 40176`, one of `number`
+    #[inline]
+    pub fn b36(&mut self, value: bool) -> &mut Self {
+        self.0.bool(40176, value);
+        self
+    }
+
+    /// `bool b37 = 42439`, one of `number`
+    #[inline]
+    pub fn b37(&mut self, value: bool) -> &mut Self {
+        self.0.bool(42439, value);
+        self
+    }
+
+    /// `bool b38 = 44764`, one of `number`
+    #[inline]
+    pub fn b38(&mut self, value: bool) -> &mut Self {
+        self.0.bool(44764, value);
+        self
+    }
+
+    /// `bool b39 = 47151`, one of `number`
+    #[inline]
+    pub fn b39(&mut self, value: bool) -> &mut Self {
+        self.0.bool(47151, value);
+        self
+    }
+
+    /// `bool b40 = 49600`, one of `number`
+    #[inline]
+    pub fn b40(&mut self, value: bool) -> &mut Self {
+        self.0.bool(49600, value);
+        self
+    }
+
+    /// `bool b41 = 52111`, one of `number`
+    #[inline]
+    pub fn b41(&mut self, value: bool) -> &mut Self {
+        self.0.bool(52111, value);
+        self
+    }
+
+    /// `bool b42 = 54684`, one of `number`
+    #[inline]
+    pub fn b42(&mut self, value: bool) -> &mut Self {
+        self.0.bool(54684, value);
+        self
+    }
+
+    /// `bool b43 = 57319`, one of `number`
+    #[inline]
+    pub fn b43(&mut self, value: bool) -> &mut Self {
+        self.0.bool(57319, value);
+        self
+    }
+
+    /// `bool b44 = 60016`, one of `number`
+    #[inline]
+    pub fn b44(&mut self, value: bool) -> &mut Self {
+        self.0.bool(60016, value);
+        self
+    }
+
+    /// `bool b45 = 62775`, one of `number`
+    #[inline]
+    pub fn b45(&mut self, value: bool) -> &mut Self {
+        self.0.bool(62775, value);
+        self
+    }
+
+    /// `bool b46 = 65596`, one of `number`
+    #[inline]
+    pub fn b46(&mut self, value: bool) -> &mut Self {
+        self.0.bool(65596, value);
+        self
+    }
+
+    /// `bool b47 = 68479`, one of `number`
+    #[inline]
+    pub fn b47(&mut self, value: bool) -> &mut Self {
+        self.0.bool(68479, value);
+        self
+    }
+
+    /// `bool b48 = 71424`, one of `number`
+    #[inline]
+    pub fn b48(&mut self, value: bool) -> &mut Self {
+        self.0.bool(71424, value);
+        self
+    }
+
+    /// `bool b49 = 74431`, one of `number`
+    #[inline]
+    pub fn b49(&mut self, value: bool) -> &mut Self {
+        self.0.bool(74431, value);
+        self
+    }
+
+    /// `bool b50 = 77500`, one of `number`
+    #[inline]
+    pub fn b50(&mut self, value: bool) -> &mut Self {
+        self.0.bool(77500, value);
+        self
+    }
+
+    /// `bool b51 = 80631`, one of `number`
+    #[inline]
+    pub fn b51(&mut self, value: bool) -> &mut Self {
+        self.0.bool(80631, value);
+        self
+    }
+
+    /// `bool b52 = 83824`, one of `number`
+    #[inline]
+    pub fn b52(&mut self, value: bool) -> &mut Self {
+        self.0.bool(83824, value);
+        self
+    }
+
+    /// `bool b53 = 87079`, one of `number`
+    #[inline]
+    pub fn b53(&mut self, value: bool) -> &mut Self {
+        self.0.bool(87079, value);
+        self
+    }
+
+    /// `bool b54 = 90396`, one of `number`
+    #[inline]
+    pub fn b54(&mut self, value: bool) -> &mut Self {
+        self.0.bool(90396, value);
+        self
+    }
+
+    /// `bool b55 = 93775`, one of `number`
+    #[inline]
+    pub fn b55(&mut self, value: bool) -> &mut Self {
+        self.0.bool(93775, value);
+        self
+    }
+
+    /// `bool b56 = 97216`, one of `number`
+    #[inline]
+    pub fn b56(&mut self, value: bool) -> &mut Self {
+        self.0.bool(97216, value);
+        self
+    }
+
+    /// `bool b57 = 100719`, one of `number`
+    #[inline]
+    pub fn b57(&mut self, value: bool) -> &mut Self {
+        self.0.bool(100719, value);
+        self
+    }
+
+    /// `bool b58 = 104284`, one of `number`
+    #[inline]
+    pub fn b58(&mut self, value: bool) -> &mut Self {
+        self.0.bool(104284, value);
+        self
+    }
+
+    /// `bool b59 = 107911`, one of `number`
+    #[inline]
+    pub fn b59(&mut self, value: bool) -> &mut Self {
+        self.0.bool(107911, value);
+        self
+    }
+
+    /// `bool b60 = 111600`, one of `number`
+    #[inline]
+    pub fn b60(&mut self, value: bool) -> &mut Self {
+        self.0.bool(111600, value);
+        self
+    }
+
+    /// `bool b61 = 115351`, one of `number`
+    #[inline]
+    pub fn b61(&mut self, value: bool) -> &mut Self {
+        self.0.bool(115351, value);
+        self
+    }
+
+    /// `bool b62 = 119164`, one of `number`
+    #[inline]
+    pub fn b62(&mut self, value: bool) -> &mut Self {
+        self.0.bool(119164, value);
+        self
+    }
+
+    /// `bool b63 = 123039`, one of `number`
+    #[inline]
+    pub fn b63(&mut self, value: bool) -> &mut Self {
+        self.0.bool(123039, value);
+        self
+    }
+
+    /// `bool b64 = 126976`, one of `number`
+    #[inline]
+    pub fn b64(&mut self, value: bool) -> &mut Self {
+        self.0.bool(126976, value);
+        self
+    }
+
+    /// `bool b65 = 130975`, one of `number`
+    #[inline]
+    pub fn b65(&mut self, value: bool) -> &mut Self {
+        self.0.bool(130975, value);
+        self
+    }
+
+    /// `bool b66 = 135036`, one of `number`
+    #[inline]
+    pub fn b66(&mut self, value: bool) -> &mut Self {
+        self.0.bool(135036, value);
+        self
+    }
+
+    /// `bool b67 = 139159`, one of `number`
+    #[inline]
+    pub fn b67(&mut self, value: bool) -> &mut Self {
+        self.0.bool(139159, value);
+        self
+    }
+
+    /// `bool b68 = 143344`, one of `number`
+    #[inline]
+    pub fn b68(&mut self, value: bool) -> &mut Self {
+        self.0.bool(143344, value);
+        self
+    }
+
+    /// `bool b69 = 147591`, one of `number`
+    #[inline]
+    pub fn b69(&mut self, value: bool) -> &mut Self {
+        self.0.bool(147591, value);
+        self
+    }
+
+    /// `bool b70 = 151900`, one of `number`
+    #[inline]
+    pub fn b70(&mut self, value: bool) -> &mut Self {
+        self.0.bool(151900, value);
+        self
+    }
+}
+
+impl<'a, I: pz::Lookup> ManyReader<'a, I> {
+    /// `bool b25 = 19`, one of `number`
+    #[inline]
+    pub fn b25(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(19)
+    }
+
+    /// `bool b1 = 31`, one of `number`
+    #[inline]
+    pub fn b1(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(31)
+    }
+
+    /// `bool b2 = 124`, one of `number`
+    #[inline]
+    pub fn b2(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(124)
+    }
+
+    /// `bool b3 = 279`, one of `number`
+    #[inline]
+    pub fn b3(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(279)
+    }
+
+    /// `bool b4 = 496`, one of `number`
+    #[inline]
+    pub fn b4(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(496)
+    }
+
+    /// `bool b5 = 775`, one of `number`
+    #[inline]
+    pub fn b5(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(775)
+    }
+
+    /// `bool b6 = 1116`, one of `number`
+    #[inline]
+    pub fn b6(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(1116)
+    }
+
+    /// `bool b7 = 1519`, one of `number`
+    #[inline]
+    pub fn b7(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(1519)
+    }
+
+    /// `bool b8 = 1984`, one of `number`
+    #[inline]
+    pub fn b8(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(1984)
+    }
+
+    /// `bool b9 = 2511`, one of `number`
+    #[inline]
+    pub fn b9(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(2511)
+    }
+
+    /// `bool b10 = 3100`, one of `number`
+    #[inline]
+    pub fn b10(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(3100)
+    }
+
+    /// `bool b11 = 3751`, one of `number`
+    #[inline]
+    pub fn b11(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(3751)
+    }
+
+    /// `bool b12 = 4464`, one of `number`
+    #[inline]
+    pub fn b12(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(4464)
+    }
+
+    /// `bool b13 = 5239`, one of `number`
+    #[inline]
+    pub fn b13(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(5239)
+    }
+
+    /// `bool b14 = 6076`, one of `number`
+    #[inline]
+    pub fn b14(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(6076)
+    }
+
+    /// `bool b15 = 6975`, one of `number`
+    #[inline]
+    pub fn b15(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(6975)
+    }
+
+    /// `bool b16 = 7936`, one of `number`
+    #[inline]
+    pub fn b16(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(7936)
+    }
+
+    /// `bool b17 = 8959`, one of `number`
+    #[inline]
+    pub fn b17(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(8959)
+    }
+
+    /// `bool b18 = 10044`, one of `number`
+    #[inline]
+    pub fn b18(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(10044)
+    }
+
+    /// `bool b19 = 11191`, one of `number`
+    #[inline]
+    pub fn b19(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(11191)
+    }
+
+    /// `bool b20 = 12400`, one of `number`
+    #[inline]
+    pub fn b20(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(12400)
+    }
+
+    /// `bool b21 = 13671`, one of `number`
+    #[inline]
+    pub fn b21(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(13671)
+    }
+
+    /// `bool b22 = 15004`, one of `number`
+    #[inline]
+    pub fn b22(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(15004)
+    }
+
+    /// `bool b23 = 16399`, one of `number`
+    #[inline]
+    pub fn b23(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(16399)
+    }
+
+    /// `bool b24 = 17856`, one of `number`
+    #[inline]
+    pub fn b24(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(17856)
+    }
+
+    /// `bool b26 = 20956`, one of `number`
+    #[inline]
+    pub fn b26(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(20956)
+    }
+
+    /// `bool b27 = 22599`, one of `number`
+    #[inline]
+    pub fn b27(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(22599)
+    }
+
+    /// `bool b28 = 24304`, one of `number`
+    #[inline]
+    pub fn b28(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(24304)
+    }
+
+    /// `bool b29 = 26071`, one of `number`
+    #[inline]
+    pub fn b29(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(26071)
+    }
+
+    /// `bool b30 = 27900`, one of `number`
+    #[inline]
+    pub fn b30(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(27900)
+    }
+
+    /// `bool b31 = 29791`, one of `number`
+    #[inline]
+    pub fn b31(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(29791)
+    }
+
+    /// `bool b32 = 31744`, one of `number`
+    #[inline]
+    pub fn b32(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(31744)
+    }
+
+    /// `bool b33 = 33759`, one of `number`
+    #[inline]
+    pub fn b33(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(33759)
+    }
+
+    /// `bool b34 = 35836`, one of `number`
+    #[inline]
+    pub fn b34(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(35836)
+    }
+
+    /// `bool b35 = 37975`, one of `number`
+    #[inline]
+    pub fn b35(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(37975)
+    }
+
+    /// `bool b36 = 40176`, one of `number`
+    #[inline]
+    pub fn b36(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(40176)
+    }
+
+    /// `bool b37 = 42439`, one of `number`
+    #[inline]
+    pub fn b37(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(42439)
+    }
+
+    /// `bool b38 = 44764`, one of `number`
+    #[inline]
+    pub fn b38(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(44764)
+    }
+
+    /// `bool b39 = 47151`, one of `number`
+    #[inline]
+    pub fn b39(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(47151)
+    }
+
+    /// `bool b40 = 49600`, one of `number`
+    #[inline]
+    pub fn b40(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(49600)
+    }
+
+    /// `bool b41 = 52111`, one of `number`
+    #[inline]
+    pub fn b41(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(52111)
+    }
+
+    /// `bool b42 = 54684`, one of `number`
+    #[inline]
+    pub fn b42(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(54684)
+    }
+
+    /// `bool b43 = 57319`, one of `number`
+    #[inline]
+    pub fn b43(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(57319)
+    }
+
+    /// `bool b44 = 60016`, one of `number`
+    #[inline]
+    pub fn b44(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(60016)
+    }
+
+    /// `bool b45 = 62775`, one of `number`
+    #[inline]
+    pub fn b45(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(62775)
+    }
+
+    /// `bool b46 = 65596`, one of `number`
+    #[inline]
+    pub fn b46(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(65596)
+    }
+
+    /// `bool b47 = 68479`, one of `number`
+    #[inline]
+    pub fn b47(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(68479)
+    }
+
+    /// `bool b48 = 71424`, one of `number`
+    #[inline]
+    pub fn b48(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(71424)
+    }
+
+    /// `bool b49 = 74431`, one of `number`
+    #[inline]
+    pub fn b49(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(74431)
+    }
+
+    /// `bool b50 = 77500`, one of `number`
+    #[inline]
+    pub fn b50(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(77500)
+    }
+
+    /// `bool b51 = 80631`, one of `number`
+    #[inline]
+    pub fn b51(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(80631)
+    }
+
+    /// `bool b52 = 83824`, one of `number`
+    #[inline]
+    pub fn b52(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(83824)
+    }
+
+    /// `bool b53 = 87079`, one of `number`
+    #[inline]
+    pub fn b53(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(87079)
+    }
+
+    /// `bool b54 = 90396`, one of `number`
+    #[inline]
+    pub fn b54(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(90396)
+    }
+
+    /// `bool b55 = 93775`, one of `number`
+    #[inline]
+    pub fn b55(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(93775)
+    }
+
+    /// `bool b56 = 97216`, one of `number`
+    #[inline]
+    pub fn b56(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(97216)
+    }
+
+    /// `bool b57 = 100719`, one of `number`
+    #[inline]
+    pub fn b57(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(100719)
+    }
+
+    /// `bool b58 = 104284`, one of `number`
+    #[inline]
+    pub fn b58(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(104284)
+    }
+
+    /// `bool b59 = 107911`, one of `number`
+    #[inline]
+    pub fn b59(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(107911)
+    }
+
+    /// `bool b60 = 111600`, one of `number`
+    #[inline]
+    pub fn b60(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(111600)
+    }
+
+    /// `bool b61 = 115351`, one of `number`
+    #[inline]
+    pub fn b61(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(115351)
+    }
+
+    /// `bool b62 = 119164`, one of `number`
+    #[inline]
+    pub fn b62(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(119164)
+    }
+
+    /// `bool b63 = 123039`, one of `number`
+    #[inline]
+    pub fn b63(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(123039)
+    }
+
+    /// `bool b64 = 126976`, one of `number`
+    #[inline]
+    pub fn b64(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(126976)
+    }
+
+    /// `bool b65 = 130975`, one of `number`
+    #[inline]
+    pub fn b65(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(130975)
+    }
+
+    /// `bool b66 = 135036`, one of `number`
+    #[inline]
+    pub fn b66(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(135036)
+    }
+
+    /// `bool b67 = 139159`, one of `number`
+    #[inline]
+    pub fn b67(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(139159)
+    }
+
+    /// `bool b68 = 143344`, one of `number`
+    #[inline]
+    pub fn b68(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(143344)
+    }
+
+    /// `bool b69 = 147591`, one of `number`
+    #[inline]
+    pub fn b69(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(147591)
+    }
+
+    /// `bool b70 = 151900`, one of `number`
+    #[inline]
+    pub fn b70(&self) -> Option<bool> {
+        self.0.last::<pz::kind::Bool>(151900)
+    }
+
+    /// The member of `oneof number` that counts, which is the one that comes last.
+    #[inline]
+    pub fn number(&self) -> Option<pz::Field<'a>> {
+        self.0.last_of(&[
+            19, 31, 124, 279, 496, 775, 1116, 1519, 1984, 2511, 3100, 3751, 4464, 5239, 6076, 6975, 7936, 8959, 10044,
+            11191, 12400, 13671, 15004, 16399, 17856, 20956, 22599, 24304, 26071, 27900, 29791, 31744, 33759, 35836,
+            37975, 40176, 42439, 44764, 47151, 49600, 52111, 54684, 57319, 60016, 62775, 65596, 68479, 71424, 74431,
+            77500, 80631, 83824, 87079, 90396, 93775, 97216, 100719, 104284, 107911, 111600, 115351, 119164, 123039,
+            126976, 130975, 135036, 139159, 143344, 147591, 151900,
+        ])
+    }
+}
+
+/// A `cases.Many` as a value.
+///
+/// More members than a line of code holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Many {
+    /// `oneof number`
+    pub number: Option<many::Number>,
+    /// Fields that the schema does not know, encoded.
+    pub unknown_fields: pz::rt::Vec<u8>,
+}
+
+impl pz::Owned for Many {
+    fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
+        match field.id {
+            19 | 31 | 124 | 279 | 496 | 775 | 1116 | 1519 | 1984 | 2511 | 3100 | 3751 | 4464 | 5239 | 6076 | 6975 | 7936 | 8959 | 10044 | 11191 | 12400 | 13671 | 15004 | 16399 | 17856 | 20956 | 22599 | 24304 | 26071 | 27900 | 29791 | 31744 | 33759 | 35836 | 37975 | 40176 | 42439 | 44764 | 47151 | 49600 | 52111 | 54684 | 57319 | 60016 | 62775 | 65596 | 68479 | 71424 | 74431 | 77500 | 80631 | 83824 | 87079 | 90396 | 93775 | 97216 | 100719 | 104284 | 107911 | 111600 | 115351 | 119164 | 123039 | 126976 | 130975 | 135036 | 139159 | 143344 | 147591 | 151900 => {
+                pz::take::oneof(&mut self.number, field, depth)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        pz::put::oneof(message, &self.number);
+        message.raw(&self.unknown_fields);
+    }
+
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+/// What belongs to `Many`.
+pub mod many {
+    use ::esatto_protozero as pz;
+
+    /// Numbers of the fields.
+    #[allow(missing_docs)]
+    pub mod field {
+        pub const B25: u32 = 19;
+        pub const B1: u32 = 31;
+        pub const B2: u32 = 124;
+        pub const B3: u32 = 279;
+        pub const B4: u32 = 496;
+        pub const B5: u32 = 775;
+        pub const B6: u32 = 1116;
+        pub const B7: u32 = 1519;
+        pub const B8: u32 = 1984;
+        pub const B9: u32 = 2511;
+        pub const B10: u32 = 3100;
+        pub const B11: u32 = 3751;
+        pub const B12: u32 = 4464;
+        pub const B13: u32 = 5239;
+        pub const B14: u32 = 6076;
+        pub const B15: u32 = 6975;
+        pub const B16: u32 = 7936;
+        pub const B17: u32 = 8959;
+        pub const B18: u32 = 10044;
+        pub const B19: u32 = 11191;
+        pub const B20: u32 = 12400;
+        pub const B21: u32 = 13671;
+        pub const B22: u32 = 15004;
+        pub const B23: u32 = 16399;
+        pub const B24: u32 = 17856;
+        pub const B26: u32 = 20956;
+        pub const B27: u32 = 22599;
+        pub const B28: u32 = 24304;
+        pub const B29: u32 = 26071;
+        pub const B30: u32 = 27900;
+        pub const B31: u32 = 29791;
+        pub const B32: u32 = 31744;
+        pub const B33: u32 = 33759;
+        pub const B34: u32 = 35836;
+        pub const B35: u32 = 37975;
+        pub const B36: u32 = 40176;
+        pub const B37: u32 = 42439;
+        pub const B38: u32 = 44764;
+        pub const B39: u32 = 47151;
+        pub const B40: u32 = 49600;
+        pub const B41: u32 = 52111;
+        pub const B42: u32 = 54684;
+        pub const B43: u32 = 57319;
+        pub const B44: u32 = 60016;
+        pub const B45: u32 = 62775;
+        pub const B46: u32 = 65596;
+        pub const B47: u32 = 68479;
+        pub const B48: u32 = 71424;
+        pub const B49: u32 = 74431;
+        pub const B50: u32 = 77500;
+        pub const B51: u32 = 80631;
+        pub const B52: u32 = 83824;
+        pub const B53: u32 = 87079;
+        pub const B54: u32 = 90396;
+        pub const B55: u32 = 93775;
+        pub const B56: u32 = 97216;
+        pub const B57: u32 = 100719;
+        pub const B58: u32 = 104284;
+        pub const B59: u32 = 107911;
+        pub const B60: u32 = 111600;
+        pub const B61: u32 = 115351;
+        pub const B62: u32 = 119164;
+        pub const B63: u32 = 123039;
+        pub const B64: u32 = 126976;
+        pub const B65: u32 = 130975;
+        pub const B66: u32 = 135036;
+        pub const B67: u32 = 139159;
+        pub const B68: u32 = 143344;
+        pub const B69: u32 = 147591;
+        pub const B70: u32 = 151900;
+    }
+
+    /// The `oneof number` of a `cases.Many`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Number {
+        /// `bool b25 = 19`, one of `number`
+        B25(bool),
+        /// `bool b1 = 31`, one of `number`
+        B1(bool),
+        /// `bool b2 = 124`, one of `number`
+        B2(bool),
+        /// `bool b3 = 279`, one of `number`
+        B3(bool),
+        /// `bool b4 = 496`, one of `number`
+        B4(bool),
+        /// `bool b5 = 775`, one of `number`
+        B5(bool),
+        /// `bool b6 = 1116`, one of `number`
+        B6(bool),
+        /// `bool b7 = 1519`, one of `number`
+        B7(bool),
+        /// `bool b8 = 1984`, one of `number`
+        B8(bool),
+        /// `bool b9 = 2511`, one of `number`
+        B9(bool),
+        /// `bool b10 = 3100`, one of `number`
+        B10(bool),
+        /// `bool b11 = 3751`, one of `number`
+        B11(bool),
+        /// `bool b12 = 4464`, one of `number`
+        B12(bool),
+        /// `bool b13 = 5239`, one of `number`
+        B13(bool),
+        /// `bool b14 = 6076`, one of `number`
+        B14(bool),
+        /// `bool b15 = 6975`, one of `number`
+        B15(bool),
+        /// `bool b16 = 7936`, one of `number`
+        B16(bool),
+        /// `bool b17 = 8959`, one of `number`
+        B17(bool),
+        /// `bool b18 = 10044`, one of `number`
+        B18(bool),
+        /// `bool b19 = 11191`, one of `number`
+        B19(bool),
+        /// `bool b20 = 12400`, one of `number`
+        B20(bool),
+        /// `bool b21 = 13671`, one of `number`
+        B21(bool),
+        /// `bool b22 = 15004`, one of `number`
+        B22(bool),
+        /// `bool b23 = 16399`, one of `number`
+        B23(bool),
+        /// `bool b24 = 17856`, one of `number`
+        B24(bool),
+        /// `bool b26 = 20956`, one of `number`
+        B26(bool),
+        /// `bool b27 = 22599`, one of `number`
+        B27(bool),
+        /// `bool b28 = 24304`, one of `number`
+        B28(bool),
+        /// `bool b29 = 26071`, one of `number`
+        B29(bool),
+        /// `bool b30 = 27900`, one of `number`
+        B30(bool),
+        /// `bool b31 = 29791`, one of `number`
+        B31(bool),
+        /// `bool b32 = 31744`, one of `number`
+        B32(bool),
+        /// `bool b33 = 33759`, one of `number`
+        B33(bool),
+        /// `bool b34 = 35836`, one of `number`
+        B34(bool),
+        /// `bool b35 = 37975`, one of `number`
+        B35(bool),
+        /// `bool b36 = 40176`, one of `number`
+        B36(bool),
+        /// `bool b37 = 42439`, one of `number`
+        B37(bool),
+        /// `bool b38 = 44764`, one of `number`
+        B38(bool),
+        /// `bool b39 = 47151`, one of `number`
+        B39(bool),
+        /// `bool b40 = 49600`, one of `number`
+        B40(bool),
+        /// `bool b41 = 52111`, one of `number`
+        B41(bool),
+        /// `bool b42 = 54684`, one of `number`
+        B42(bool),
+        /// `bool b43 = 57319`, one of `number`
+        B43(bool),
+        /// `bool b44 = 60016`, one of `number`
+        B44(bool),
+        /// `bool b45 = 62775`, one of `number`
+        B45(bool),
+        /// `bool b46 = 65596`, one of `number`
+        B46(bool),
+        /// `bool b47 = 68479`, one of `number`
+        B47(bool),
+        /// `bool b48 = 71424`, one of `number`
+        B48(bool),
+        /// `bool b49 = 74431`, one of `number`
+        B49(bool),
+        /// `bool b50 = 77500`, one of `number`
+        B50(bool),
+        /// `bool b51 = 80631`, one of `number`
+        B51(bool),
+        /// `bool b52 = 83824`, one of `number`
+        B52(bool),
+        /// `bool b53 = 87079`, one of `number`
+        B53(bool),
+        /// `bool b54 = 90396`, one of `number`
+        B54(bool),
+        /// `bool b55 = 93775`, one of `number`
+        B55(bool),
+        /// `bool b56 = 97216`, one of `number`
+        B56(bool),
+        /// `bool b57 = 100719`, one of `number`
+        B57(bool),
+        /// `bool b58 = 104284`, one of `number`
+        B58(bool),
+        /// `bool b59 = 107911`, one of `number`
+        B59(bool),
+        /// `bool b60 = 111600`, one of `number`
+        B60(bool),
+        /// `bool b61 = 115351`, one of `number`
+        B61(bool),
+        /// `bool b62 = 119164`, one of `number`
+        B62(bool),
+        /// `bool b63 = 123039`, one of `number`
+        B63(bool),
+        /// `bool b64 = 126976`, one of `number`
+        B64(bool),
+        /// `bool b65 = 130975`, one of `number`
+        B65(bool),
+        /// `bool b66 = 135036`, one of `number`
+        B66(bool),
+        /// `bool b67 = 139159`, one of `number`
+        B67(bool),
+        /// `bool b68 = 143344`, one of `number`
+        B68(bool),
+        /// `bool b69 = 147591`, one of `number`
+        B69(bool),
+        /// `bool b70 = 151900`, one of `number`
+        B70(bool),
+    }
+
+    impl pz::Oneof for Number {
+        fn merge_field(slot: &mut Option<Self>, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
+            match field.id {
+                19 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B25),
+                31 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B1),
+                124 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B2),
+                279 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B3),
+                496 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B4),
+                775 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B5),
+                1116 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B6),
+                1519 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B7),
+                1984 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B8),
+                2511 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B9),
+                3100 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B10),
+                3751 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B11),
+                4464 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B12),
+                5239 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B13),
+                6076 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B14),
+                6975 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B15),
+                7936 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B16),
+                8959 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B17),
+                10044 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B18),
+                11191 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B19),
+                12400 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B20),
+                13671 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B21),
+                15004 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B22),
+                16399 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B23),
+                17856 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B24),
+                20956 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B26),
+                22599 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B27),
+                24304 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B28),
+                26071 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B29),
+                27900 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B30),
+                29791 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B31),
+                31744 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B32),
+                33759 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B33),
+                35836 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B34),
+                37975 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B35),
+                40176 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B36),
+                42439 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B37),
+                44764 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B38),
+                47151 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B39),
+                49600 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B40),
+                52111 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B41),
+                54684 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B42),
+                57319 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B43),
+                60016 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B44),
+                62775 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B45),
+                65596 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B46),
+                68479 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B47),
+                71424 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B48),
+                74431 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B49),
+                77500 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B50),
+                80631 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B51),
+                83824 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B52),
+                87079 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B53),
+                90396 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B54),
+                93775 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B55),
+                97216 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B56),
+                100719 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B57),
+                104284 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B58),
+                107911 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B59),
+                111600 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B60),
+                115351 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B61),
+                119164 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B62),
+                123039 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B63),
+                126976 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B64),
+                130975 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B65),
+                135036 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B66),
+                139159 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B67),
+                143344 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B68),
+                147591 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B69),
+                151900 => pz::take::member::<pz::element::Scalar<pz::kind::Bool>, _>(slot, field, depth, Self::B70),
+                _ => Ok(false),
+            }
+        }
+
+        fn write_to(&self, message: &mut pz::Message<'_>) {
+            match self {
+                Self::B25(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 19, value),
+                Self::B1(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 31, value),
+                Self::B2(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 124, value),
+                Self::B3(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 279, value),
+                Self::B4(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 496, value),
+                Self::B5(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 775, value),
+                Self::B6(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 1116, value),
+                Self::B7(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 1519, value),
+                Self::B8(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 1984, value),
+                Self::B9(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 2511, value),
+                Self::B10(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 3100, value),
+                Self::B11(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 3751, value),
+                Self::B12(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 4464, value),
+                Self::B13(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 5239, value),
+                Self::B14(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 6076, value),
+                Self::B15(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 6975, value),
+                Self::B16(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 7936, value),
+                Self::B17(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 8959, value),
+                Self::B18(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 10044, value),
+                Self::B19(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 11191, value),
+                Self::B20(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 12400, value),
+                Self::B21(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 13671, value),
+                Self::B22(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 15004, value),
+                Self::B23(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 16399, value),
+                Self::B24(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 17856, value),
+                Self::B26(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 20956, value),
+                Self::B27(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 22599, value),
+                Self::B28(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 24304, value),
+                Self::B29(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 26071, value),
+                Self::B30(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 27900, value),
+                Self::B31(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 29791, value),
+                Self::B32(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 31744, value),
+                Self::B33(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 33759, value),
+                Self::B34(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 35836, value),
+                Self::B35(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 37975, value),
+                Self::B36(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 40176, value),
+                Self::B37(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 42439, value),
+                Self::B38(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 44764, value),
+                Self::B39(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 47151, value),
+                Self::B40(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 49600, value),
+                Self::B41(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 52111, value),
+                Self::B42(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 54684, value),
+                Self::B43(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 57319, value),
+                Self::B44(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 60016, value),
+                Self::B45(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 62775, value),
+                Self::B46(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 65596, value),
+                Self::B47(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 68479, value),
+                Self::B48(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 71424, value),
+                Self::B49(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 74431, value),
+                Self::B50(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 77500, value),
+                Self::B51(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 80631, value),
+                Self::B52(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 83824, value),
+                Self::B53(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 87079, value),
+                Self::B54(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 90396, value),
+                Self::B55(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 93775, value),
+                Self::B56(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 97216, value),
+                Self::B57(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 100719, value),
+                Self::B58(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 104284, value),
+                Self::B59(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 107911, value),
+                Self::B60(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 111600, value),
+                Self::B61(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 115351, value),
+                Self::B62(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 119164, value),
+                Self::B63(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 123039, value),
+                Self::B64(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 126976, value),
+                Self::B65(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 130975, value),
+                Self::B66(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 135036, value),
+                Self::B67(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 139159, value),
+                Self::B68(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 143344, value),
+                Self::B69(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 147591, value),
+                Self::B70(value) => pz::put::member::<pz::element::Scalar<pz::kind::Bool>>(message, 151900, value),
+            }
+        }
+    }
+}
