@@ -120,10 +120,29 @@ impl Printer {
         if self.fits(&format!("{pattern} => {call},")) {
             return self.line(format!("{pattern} => {call},"));
         }
+        let pattern = &self.alternatives(pattern);
+        if self.fits(&format!("{pattern} => {call},")) {
+            return self.line(format!("{pattern} => {call},"));
+        }
         if self.depth * 4 + 4 + call.len() <= WIDTH {
             return self.block(format!("{pattern} =>"), |p| p.line(call));
         }
         self.call(&format!("{pattern} => "), function, args, ",");
+    }
+
+    /// Writes all lines but the last one of a pattern of many alternatives, and returns that.
+    fn alternatives(&mut self, pattern: &str) -> String {
+        let mut line = String::new();
+        for alternative in pattern.split(" | ") {
+            let bar = if line.is_empty() { "" } else { " | " };
+            // rustfmt keeps room for what ends the pattern.
+            if self.fits(&format!("{line}{bar}{alternative} => {{")) {
+                line += &format!("{bar}{alternative}");
+            } else {
+                self.line(core::mem::replace(&mut line, format!("| {alternative}")));
+            }
+        }
+        line
     }
 
     /// One arm of a `match`, its value in braces if the line is too long.
