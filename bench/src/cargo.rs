@@ -23,16 +23,17 @@ pub(crate) fn command() -> Command {
 
 /// Builds the program of this workspace that is named as its package, as this one was built, and returns where it lies.
 pub(crate) fn build(package: &str) -> Result<PathBuf, String> {
-    build_bin(package, package)
+    build_bin(package, package, &[])
 }
 
-/// Builds a program of a package.
-pub(crate) fn build_bin(package: &str, bin: &str) -> Result<PathBuf, String> {
+/// Builds a program of a package, with features of that package.
+pub(crate) fn build_bin(package: &str, bin: &str, features: &[&str]) -> Result<PathBuf, String> {
     let this = std::env::current_exe().map_err(|error| format!("own path: {error}"))?;
     let folder = this.parent().ok_or("own path: no folder")?;
     let target = folder.parent().ok_or("own path: no target folder")?;
     let status = command()
-        .args(["build", "--quiet", "--release", "-p", package, "--bin", bin, "--target-dir"])
+        .args(["build", "--quiet", "--release", "-p", package, "--bin", bin, "--features", &features.join(",")])
+        .arg("--target-dir")
         .arg(target)
         .status()
         .map_err(|error| format!("cargo: {error}"))?;

@@ -7,6 +7,8 @@ use serde_json::Value;
 /// Packages and features other than those that the build of the whole workspace unites.
 const FEATURES: &[&[&str]] = &[
     &["-p", "esatto", "--no-default-features"],
+    &["-p", "esatto-filter", "--no-default-features"],
+    &["-p", "esatto-filter", "--all-features", "--all-targets"],
     &["-p", "esatto-protozero", "--no-default-features"],
     &["-p", "esatto-protozero", "--features", "compact", "--all-targets"],
     &["-p", "esatto-service", "--no-default-features"],

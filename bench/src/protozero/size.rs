@@ -21,23 +21,28 @@ const SITES: [(&str, &str, f64); 4] = [
 
 pub(crate) fn rows() -> Result<Vec<Row>, String> {
     eprintln!("bench: building {PACKAGE}");
-    let ours = Program::read(&cargo::build_bin(PACKAGE, "size-ours")?)?;
-    let theirs = Program::read(&cargo::build_bin(PACKAGE, "size-prost")?)?;
-    let used = Program::read(&cargo::build_bin(PACKAGE, "size-used")?)?;
-    let unused = Program::read(&cargo::build_bin(PACKAGE, "size-unused")?)?;
+    let compact = Program::read(&cargo::build_bin(PACKAGE, "size-ours", &["compact"])?)?;
+    let ours = Program::read(&cargo::build_bin(PACKAGE, "size-ours", &[])?)?;
+    let theirs = Program::read(&cargo::build_bin(PACKAGE, "size-prost", &[])?)?;
+    let used = Program::read(&cargo::build_bin(PACKAGE, "size-used", &[])?)?;
+    let unused = Program::read(&cargo::build_bin(PACKAGE, "size-unused", &[])?)?;
     let mut rows = Vec::new();
-    for (site, what, fields) in SITES {
-        let (ours, theirs) = (ours.site(site)?, theirs.site(site)?);
-        rows.push(Row::new(GROUP, format!("code: a function that {what}"), "bytes", ours).beside(PEER, Some(theirs)));
-        if fields > 1.0 {
-            let row = Row::new(GROUP, "code: the same, per field", "bytes", ours / fields);
-            rows.push(row.beside(PEER, Some(theirs / fields)));
+    for (label, ours) in [("code", &ours), ("code, feature compact", &compact)] {
+        let mut row = |what: &str, ours: f64, theirs: f64| {
+            rows.push(Row::new(GROUP, format!("{label}: {what}"), "bytes", ours).beside(PEER, Some(theirs)));
+        };
+        for (site, what, fields) in SITES {
+            let (ours, theirs) = (ours.site(site)?, theirs.site(site)?);
+            row(&format!("a function that {what}"), ours, theirs);
+            if fields > 1.0 {
+                row("the same, per field", ours / fields, theirs / fields);
+            }
         }
+        // Whatever the number of call sites. The runtime is shared by all message types; what prost makes of a type is needed for each.
+        let ours = ours.shared(&["esatto_protozero::", "::EveryFieldWriter>"]);
+        let theirs = theirs.shared(&["prost::encoding::", "EveryField as prost::message::Message>", "::EveryField>"]);
+        row("what the call sites share", ours, theirs);
     }
-    // Whatever the number of call sites. The runtime is shared by all message types; what prost makes of a type is needed for each.
-    let ours = ours.shared(&["esatto_protozero::", "::EveryFieldWriter>"]);
-    let theirs = theirs.shared(&["prost::encoding::", "EveryField as prost::message::Message>", "::EveryField>"]);
-    rows.push(Row::new(GROUP, "code: what the call sites share", "bytes", ours).beside(PEER, Some(theirs)));
     let row = Row::new(GROUP, "code: messages that are not used", "bytes", unused.text - used.text);
     rows.push(row.reach(Of::Value, 0.0));
     Ok(rows)

@@ -24,6 +24,12 @@ const ENCODING: [(&str, Option<(Of, f64)>); 9] = [
     ("packet, 4 KiB chunks with patches", Some((Of::Peer, 1.1))),
 ];
 
+/// The floor that copies the same pieces without knowing their sizes beforehand, as nobody who encodes does.
+const FAIR_FLOOR: &str = "lengths unknown";
+
+/// What is measured with the feature `compact`, too.
+const COMPACT: [&str; 3] = ["flat, reused buffer", "nested, reused buffer", "packet, reused buffer"];
+
 /// The same of decoding.
 const DECODING: [(&str, Option<(Of, f64)>); 2] =
     [("all fields of traces", Some((Of::Peer, 1.5))), ("the same, text checked as UTF-8", None)];
@@ -45,7 +51,7 @@ struct Line {
 }
 
 /// The sides of a case and their samples; peers in the order in which they were printed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Case {
     ours: Vec<f64>,
     floor: Option<Vec<f64>>,
@@ -56,8 +62,9 @@ struct Case {
 
 pub(crate) fn rows(options: &Options) -> Result<Vec<Row>, String> {
     let rounds = options.rounds.to_string();
-    let encoding = measure("bench-protozero-encode", |command| command.arg(&rounds))?;
-    let decoding = measure("bench-protozero-decode", |command| command.arg(&rounds).args(traces()))?;
+    let compact = measure("bench-protozero-encode", &["compact"], |command| command.arg(&rounds))?;
+    let encoding = measure("bench-protozero-encode", &[], |command| command.arg(&rounds))?;
+    let decoding = measure("bench-protozero-decode", &[], |command| command.arg(&rounds).args(traces()))?;
     let (mut rows, mut above) = (Vec::new(), Vec::new());
     for (name, reach) in ENCODING {
         let case = encoding.get(name).ok_or_else(|| unmeasured(name))?;
@@ -65,12 +72,21 @@ pub(crate) fn rows(options: &Options) -> Result<Vec<Row>, String> {
             let row = |ours| Row::new(GROUP, format!("{name}, {statistic}"), "ns/op", ours);
             rows.push(case.row(row, of, reach));
             above.extend(case.floors.iter().map(|(floor, samples)| {
-                Row::new(GROUP, format!("above {floor}: {name}, {statistic}"), "ns/op", of(&case.ours))
-                    .above(of(samples))
+                let row = Row::new(GROUP, format!("above {floor}: {name}, {statistic}"), "ns/op", of(&case.ours));
+                let row = row.above(of(samples));
+                match reach {
+                    Some((of, reach)) if floor == FAIR_FLOOR => row.reach(of, reach),
+                    _ => row,
+                }
             }));
         }
     }
     rows.extend(above);
+    for name in COMPACT {
+        let case = compact.get(name).ok_or_else(|| unmeasured(name))?;
+        let row = |ours| Row::new(GROUP, format!("feature compact: {name}, median"), "ns/op", ours);
+        rows.push(Case { floor: None, ..case.clone() }.row(row, stats::median, None));
+    }
     for (name, reach) in DECODING {
         // The fewest nanoseconds per byte are the highest throughput.
         for (statistic, of) in [("median", stats::median as fn(&[f64]) -> f64), ("max", stats::min)] {
@@ -109,10 +125,11 @@ fn traces() -> Vec<PathBuf> {
 /// Runs a measured program; its cases by name.
 fn measure(
     package: &str,
+    features: &[&str],
     arguments: impl FnOnce(&mut Command) -> &mut Command,
 ) -> Result<BTreeMap<String, Case>, String> {
-    eprintln!("bench: building {package}");
-    let mut command = Command::new(cargo::build(package)?);
+    eprintln!("bench: building {package} {}", features.join(" "));
+    let mut command = Command::new(cargo::build_bin(package, package, features)?);
     arguments(&mut command).stderr(Stdio::inherit());
     let output = command.output().map_err(|error| format!("{package}: {error}"))?;
     if !output.status.success() {

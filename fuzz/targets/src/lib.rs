@@ -4,10 +4,12 @@
 //! `fuzz/corpus/`, so that seeds and findings stay tested without a fuzzer.
 
 mod codegen;
+mod filter;
 mod protozero;
 mod script;
 mod service;
 mod text_format;
+mod writing;
 
 pub use codegen::codegen_plugin;
 pub use esatto_ipc::frame::fuzz_decode as ipc_frames;
@@ -17,23 +19,29 @@ pub use esatto_shm::fuzz_chunk_data as shm_chunk_data;
 pub use esatto_shm::fuzz_service_region as shm_region;
 pub use esatto_trace::fuzz_file as trace_file;
 pub use esatto_trace::fuzz_packet as trace_packet;
+pub use filter::{filter_bytecode, filter_message, filter_strings};
 pub use protozero::{protozero_fields, protozero_framing, protozero_index, protozero_owned};
 pub use service::service;
 pub use text_format::text_format;
+pub use writing::protozero_write;
 
 /// A target by its name, which is also its folder in `fuzz/corpus/`.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 19] = [
     ("buffer", buffer),
     ("codegen_plugin", codegen_plugin),
+    ("filter_bytecode", filter_bytecode),
+    ("filter_message", filter_message),
+    ("filter_strings", filter_strings),
     ("ipc_frames", ipc_frames),
     ("ipc_host", ipc_host),
     ("protozero_fields", protozero_fields),
     ("protozero_framing", protozero_framing),
     ("protozero_index", protozero_index),
     ("protozero_owned", protozero_owned),
+    ("protozero_write", protozero_write),
     ("service", service),
     ("service_commit", service_commit),
     ("shm_chunk_data", shm_chunk_data),

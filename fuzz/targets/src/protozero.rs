@@ -30,7 +30,15 @@ fn walk(bytes: &[u8], depth: u32) {
         assert!(before <= start && start < fields.offset(), "fields lie one after the other");
         assert_eq!(encoded, &bytes[start..fields.offset()]);
         before = fields.offset();
-        let _ = (field.as_bool(), field.as_f32(), field.as_f64(), field.as_i32(), field.as_sint64(), field.as_sint32(), field.as_u32());
+        let _ = (
+            field.as_bool(),
+            field.as_f32(),
+            field.as_f64(),
+            field.as_i32(),
+            field.as_sint64(),
+            field.as_sint32(),
+            field.as_u32(),
+        );
         if depth > 0 {
             walk(field.as_bytes(), depth - 1);
         }

@@ -23,12 +23,16 @@ macro_rules! targets {
 targets! {
     buffer
     codegen_plugin
+    filter_bytecode
+    filter_message
+    filter_strings
     ipc_frames
     ipc_host
     protozero_fields
     protozero_framing
     protozero_index
     protozero_owned
+    protozero_write
     service
     service_commit
     shm_chunk_data

@@ -1,0 +1,241 @@
+//! Compiles `.proto` files to filters, shows filters, and applies them to files.
+
+#![forbid(unsafe_code)]
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser, ValueEnum};
+use esatto_filter::{AllowList, EcmaScript, Filter, Options, Policy, Program, Rule, StringFilter, Usage, Version};
+
+/// Strips protobuf messages down to an allow-list of fields.
+#[derive(Debug, Parser)]
+#[command(name = "esatto-filter", version, arg_required_else_help = true)]
+enum Cli {
+    /// Make a filter that allows the fields of a .proto file
+    Compile(Compile),
+    /// List the fields of a .proto file that would be allowed
+    List(Schema),
+    /// Show what is in a filter
+    Show(Loaded),
+    /// Filter a file that is one message, as a trace is
+    Apply(Apply),
+}
+
+#[derive(Debug, Args)]
+struct Schema {
+    /// The .proto files
+    #[arg(required = true, value_name = "PROTO")]
+    files: Vec<PathBuf>,
+    /// A folder in which files and imports are looked up [default: the current one]
+    #[arg(short = 'I', long = "include", value_name = "FOLDER")]
+    includes: Vec<PathBuf>,
+    /// Full name of the message to be filtered [default: the first in the first file]
+    #[arg(short, long, default_value = "", hide_default_value = true)]
+    root: String,
+    /// A field, or a message wherever it occurs, that is not allowed
+    #[arg(long, value_name = "NAME")]
+    exclude: Vec<String>,
+    /// A nested message that passes with all that is in it
+    #[arg(long, value_name = "NAME")]
+    pass: Vec<String>,
+    /// A string field that goes through string rules, and its semantic type
+    #[arg(long, value_name = "NAME[=TYPE]", value_parser = parse_string)]
+    string: Vec<(String, u32)>,
+    /// Merge messages that allow the same fields
+    #[arg(long)]
+    dedupe: bool,
+}
+
+#[derive(Debug, Args)]
+struct Compile {
+    #[command(flatten)]
+    schema: Schema,
+    /// The oldest services that are to understand it
+    #[arg(long, value_enum, default_value = "v2")]
+    target: Target,
+    /// Write a piece of a trace config in text format
+    #[arg(long)]
+    text: bool,
+    /// Where the filter goes [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Where the overlay goes, if there is one; with --text it is in the config
+    #[arg(long, value_name = "FILE", conflicts_with = "text")]
+    overlay_out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Target {
+    V1,
+    V2,
+    V54,
+}
+
+#[derive(Debug, Args)]
+struct Loaded {
+    /// The filter
+    #[arg(short, long, value_name = "FILE")]
+    filter: PathBuf,
+    /// Its overlay
+    #[arg(long, value_name = "FILE")]
+    overlay: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct Apply {
+    #[command(flatten)]
+    filter: Loaded,
+    /// Fields that lead from the filter's root to the message in the file: 1 for a packet of a trace
+    #[arg(long, value_name = "FIELD,…", value_delimiter = ',')]
+    root: Vec<u32>,
+    /// A rule for strings: number of the policy, atrace prefix (may be empty), ECMAScript regular expression
+    #[arg(long, num_args = 3, value_names = ["POLICY", "PREFIX", "REGEX"])]
+    rule: Vec<String>,
+    /// Print how often each field occurred, negative if it was dropped
+    #[arg(long)]
+    usage: bool,
+    /// The message
+    input: PathBuf,
+    /// Where the result goes [default: nowhere]
+    output: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse() {
+        Cli::Compile(args) => compile(&args),
+        Cli::List(schema) => read_schema(&schema).and_then(|list| print(&list.to_string())),
+        Cli::Show(filter) => load(&filter).and_then(|program| print(&program.to_string())),
+        Cli::Apply(args) => apply(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("esatto-filter: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compile(args: &Compile) -> Result<(), String> {
+    let version = match args.target {
+        Target::V1 => Version::V1,
+        Target::V2 => Version::V2,
+        Target::V54 => Version::V54,
+    };
+    let compiled = read_schema(&args.schema)?.bytecode(version).map_err(|error| error.to_string())?;
+    if args.text {
+        // The field that every service has is the one that services without string rules read.
+        let field = if version == Version::V1 { "bytecode" } else { "bytecode_v2" };
+        let mut text = format!("trace_filter {{\n  {field}: \"{}\"\n", escape(&compiled.bytecode));
+        if !compiled.overlay.is_empty() {
+            let _ = writeln!(text, "  bytecode_overlay_v54: \"{}\"", escape(&compiled.overlay));
+        }
+        text.push_str("}\n");
+        return write_to(args.out.as_deref(), text.as_bytes());
+    }
+    write_to(args.out.as_deref(), &compiled.bytecode)?;
+    match &args.overlay_out {
+        Some(path) => write(path, &compiled.overlay),
+        None if compiled.overlay.is_empty() => Ok(()),
+        None => Err("there are strings with semantic types: name a file for the overlay with --overlay-out, or use \
+                     --target v54"
+            .to_owned()),
+    }
+}
+
+fn apply(args: &Apply) -> Result<(), String> {
+    let mut strings = StringFilter::new();
+    for rule in args.rule.chunks_exact(3) {
+        let number = rule[0].parse().map_err(|_| format!("`{}` is not the number of a policy", rule[0]))?;
+        let rule = Policy::from_number(number)
+            .and_then(|policy| Rule::new(&EcmaScript, policy, rule[2].as_bytes()))
+            .map(|compiled| compiled.atrace_payload_starts_with(rule[1].as_bytes()));
+        rule.and_then(|rule| strings.add(rule)).map_err(|error| error.to_string())?;
+    }
+    let filter = Filter::new(load(&args.filter)?).with_strings(strings).with_root(&args.root);
+    let mut filter = filter.map_err(|error| error.to_string())?;
+    if args.usage {
+        filter = filter.with_usage();
+    }
+    let input = read(&args.input)?;
+    let output = filter.filter_to_vec(&input).map_err(|error| format!("{}: {error}", args.input.display()))?;
+    if filter.strings_given_up() > 0 {
+        eprintln!("esatto-filter: {} strings were overwritten whole, rules took too long", filter.strings_given_up());
+    }
+    if let Some(path) = &args.output {
+        write(path, &output)?;
+    }
+    let mut text = String::new();
+    for (path, count) in filter.usage().into_iter().flat_map(Usage::iter) {
+        let path: Vec<String> = Usage::fields(path).map(|field| field.to_string()).collect();
+        let _ = writeln!(text, "{count:>10} {}", path.join("."));
+    }
+    print(&text)
+}
+
+fn read_schema(schema: &Schema) -> Result<AllowList, String> {
+    let mut options = Options::new();
+    for name in &schema.exclude {
+        options = options.exclude(name);
+    }
+    for name in &schema.pass {
+        options = options.pass(name);
+    }
+    for (name, semantic_type) in &schema.string {
+        options = options.filter_string(name, *semantic_type);
+    }
+    let here = [PathBuf::from(".")];
+    let includes = if schema.includes.is_empty() { &here[..] } else { &schema.includes };
+    let list = AllowList::from_files(&schema.files, includes, &schema.root, &options);
+    let mut list = list.map_err(|error| error.to_string())?;
+    if schema.dedupe {
+        list.dedupe();
+    }
+    Ok(list)
+}
+
+fn load(args: &Loaded) -> Result<Program, String> {
+    let overlay = args.overlay.as_deref().map_or_else(|| Ok(Vec::new()), read)?;
+    Program::load_with_overlay(&read(&args.filter)?, &overlay)
+        .map_err(|error| format!("{}: {error}", args.filter.display()))
+}
+
+/// As text format wants it: octal, so that no digit that follows can be taken for a part.
+fn escape(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 4), |mut text, byte| {
+        let _ = write!(text, "\\{byte:03o}");
+        text
+    })
+}
+
+fn parse_string(text: &str) -> Result<(String, u32), String> {
+    match text.split_once('=') {
+        None => Ok((text.to_owned(), 0)),
+        Some((name, number)) => {
+            let number = number.parse().map_err(|_| format!("`{number}` is not a number"))?;
+            Ok((name.to_owned(), number))
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    std::fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn write_to(path: Option<&Path>, bytes: &[u8]) -> Result<(), String> {
+    match path {
+        Some(path) => write(path, bytes),
+        None => std::io::stdout().lock().write_all(bytes).map_err(|error| format!("standard output: {error}")),
+    }
+}
+
+fn print(text: &str) -> Result<(), String> {
+    write_to(None, text.as_bytes())
+}

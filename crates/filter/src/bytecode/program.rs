@@ -1,0 +1,187 @@
+//! Bytecode as it is asked: for the action of one field.
+
+use core::fmt;
+use core::ops::RangeInclusive;
+
+use crate::Error;
+
+/// Fields below are found with one shift, those from here on are searched.
+pub(super) const NEAR: u32 = 128;
+
+/// Which fields of which messages are allowed: loaded bytecode.
+///
+/// Immutable and compact; share it in an [`Arc`](std::sync::Arc). The default allows nothing.
+///
+/// Its [`Display`](fmt::Display) lists what is allowed:
+///
+/// ```
+/// use esatto_filter::{Builder, MessageId, Program, Version};
+///
+/// let mut builder = Builder::new(Version::V2);
+/// builder.pass(1)?.nested(2, MessageId(1))?.end_message();
+/// builder.pass_range(5..=9)?.end_message();
+/// let program = Program::load(&builder.build()?.bytecode)?;
+/// assert_eq!(program.to_string(), "message 0\n  1\n  2 is message 1\nmessage 1\n  5 to 9\n");
+/// # Ok::<(), esatto_filter::Error>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Program {
+    /// One more than there are messages, so that the lists of each end where those of the next begin.
+    pub(super) messages: Box<[Message]>,
+    /// For all messages, the actions of fields below [`NEAR`] that do not just pass.
+    pub(super) actions: Box<[Action]>,
+    /// For all messages, the fields from [`NEAR`] on.
+    pub(super) ranges: Box<[Range]>,
+}
+
+/// The allowed fields of one message.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Message {
+    /// Fields 0 to 63 and 64 to 127.
+    pub(super) near: [Near; 2],
+    /// Where the ranges begin in [`Program::ranges`], ascending and disjoint.
+    pub(super) ranges: u32,
+}
+
+/// What happens to 64 fields, a bit each.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Near {
+    /// The field passes.
+    pub(super) pass: u64,
+    /// The field has an action in the list, at the place of its bit among those that are set.
+    pub(super) listed: u64,
+    /// Where the list begins in [`Program::actions`].
+    pub(super) actions: u32,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Range {
+    pub(super) start: u32,
+    /// One after the last.
+    pub(super) end: u32,
+    pub(super) action: Action,
+}
+
+/// The number of a message definition in a [`Program`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MessageId(pub u32);
+
+impl MessageId {
+    /// The first message, from which a filter starts unless told otherwise.
+    pub const ROOT: Self = Self(0);
+}
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "message {}", self.0)
+    }
+}
+
+/// What a string is about, as far as string rules are concerned; 0 is unspecified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SemanticType(pub u32);
+
+/// What happens to an allowed field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It is passed on, whatever its type. If it is a message, that includes everything below.
+    Pass,
+    /// It is a message to which these rules apply.
+    Enter(MessageId),
+    /// It is a string that goes through string rules.
+    FilterString(SemanticType),
+}
+
+impl Program {
+    /// How many messages are defined.
+    #[must_use]
+    pub fn message_count(&self) -> usize {
+        self.messages.len().saturating_sub(1)
+    }
+
+    /// What happens to `field` of `message`; `None` if it is not allowed.
+    #[inline]
+    #[must_use]
+    pub fn action(&self, message: MessageId, field: u32) -> Option<Action> {
+        let [message, next] = self.messages.get(message.0 as usize..)?.first_chunk::<2>()?;
+        if field >= NEAR {
+            return self.far_action(message.ranges as usize..next.ranges as usize, field);
+        }
+        let (near, bit) = (&message.near[(field / 64) as usize], 1 << (field % 64));
+        if near.pass & bit != 0 {
+            return Some(Action::Pass);
+        }
+        if near.listed & bit != 0 {
+            let before = (near.listed & (bit - 1)).count_ones();
+            return self.actions.get((near.actions + before) as usize).copied();
+        }
+        None
+    }
+
+    fn far_action(&self, ranges: core::ops::Range<usize>, field: u32) -> Option<Action> {
+        let ranges = self.ranges.get(ranges)?;
+        let range = ranges.get(ranges.partition_point(|range| range.end <= field))?;
+        (range.start <= field).then_some(range.action)
+    }
+
+    /// Follows nested messages from the first one: `[1, 2]` leads to the message that field 2 of field 1 is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Root`] if a step is not allowed or not a nested message.
+    pub fn message_at(&self, path: &[u32]) -> Result<MessageId, Error> {
+        path.iter().try_fold(MessageId::ROOT, |message, &field| match self.action(message, field) {
+            Some(Action::Enter(next)) => Ok(next),
+            _ => Err(Error::Root { message, field }),
+        })
+    }
+
+    /// The allowed fields of `message` in ascending order, neighbours with the same action together.
+    pub fn fields(&self, message: MessageId) -> impl Iterator<Item = (RangeInclusive<u32>, Action)> + '_ {
+        let index = message.0 as usize;
+        let ranges = match (self.messages.get(index), self.messages.get(index + 1)) {
+            (Some(message), Some(next)) => message.ranges as usize..next.ranges as usize,
+            _ => 0..0,
+        };
+        let near = (0..NEAR).filter_map(move |field| Some((field..=field, self.action(message, field)?)));
+        let far = self.ranges[ranges].iter().map(|range| (range.start..=range.end - 1, range.action));
+        let mut fields = near.chain(far).peekable();
+        core::iter::from_fn(move || {
+            let (mut range, action) = fields.next()?;
+            while let Some((next, _)) = fields.next_if(|(next, a)| *a == action && *next.start() == *range.end() + 1) {
+                range = *range.start()..=*next.end();
+            }
+            Some((range, action))
+        })
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for message in (0..self.message_count()).map(|index| MessageId(index as u32)) {
+            writeln!(f, "{message}")?;
+            for (fields, action) in self.fields(message) {
+                match (fields.start(), fields.end()) {
+                    (first, last) if first == last => write!(f, "  {first}")?,
+                    (first, last) => write!(f, "  {first} to {last}")?,
+                }
+                match action {
+                    Action::Pass => writeln!(f)?,
+                    Action::Enter(message) => writeln!(f, " is {message}")?,
+                    Action::FilterString(SemanticType(0)) => writeln!(f, " is a filtered string")?,
+                    Action::FilterString(SemanticType(number)) => {
+                        writeln!(f, " is a filtered string of type {number}")?
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let messages = (0..self.message_count()).map(|index| self.fields(MessageId(index as u32)).collect::<Vec<_>>());
+        f.debug_list().entries(messages).finish()
+    }
+}

@@ -1,0 +1,178 @@
+//! String rules: what may not be read is overwritten, the length stays (`docs/spec/protozero.md` §14).
+//!
+//! Rules are tried in order. The first that decides ends the matter, as in a firewall: it leaves the string as it is, or it
+//! overwrites what its groups match.
+//!
+//! ```
+//! use esatto_filter::{EcmaScript, Outcome, Policy, Rule, SemanticType, StringFilter};
+//!
+//! let mut strings = StringFilter::new();
+//! strings.add(Rule::new(&EcmaScript, Policy::MatchBreak, b"public:.*")?)?;
+//! strings.add(Rule::new(&EcmaScript, Policy::MatchRedactGroups, br"(?:\w+:)?(.*)")?)?;
+//!
+//! let mut text = *b"public:cat";
+//! assert_eq!(strings.filter(&mut text, SemanticType(0)), Outcome::Kept);
+//! let mut text = *b"mail:someone@example.org";
+//! assert_eq!(strings.filter(&mut text, SemanticType(0)), Outcome::Redacted);
+//! assert_eq!(&text, b"mail:P60REDACTED--------");
+//! # Ok::<(), esatto_filter::Error>(())
+//! ```
+
+mod rule;
+
+pub use rule::{Policy, Rule, SemanticTypes};
+
+use core::ops::Range;
+
+use crate::regex::GaveUp;
+use crate::{Error, SemanticType};
+
+/// The most rules of one filter. Every string may have to go through all of them.
+pub const MAX_RULES: usize = 256;
+
+/// The most bytes that repeated searches of one rule look at in one string, each counted from where it begins to the end of the
+/// string. It bounds what a string with many matches can cost, as a search may look at all that follows.
+const MAX_SEARCHED: usize = 64 * 1024 * 1024;
+
+/// What a redacted text becomes; cut off if it is too long, continued with [`FILLER`] if it is too short.
+const REDACTED: &[u8] = b"P60REDACTED";
+const FILLER: u8 = b'-';
+
+/// Rules for strings, in order.
+#[derive(Clone, Debug, Default)]
+pub struct StringFilter {
+    rules: Vec<Rule>,
+}
+
+/// What became of a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is as it was.
+    Kept,
+    /// A rule matched, and its groups are overwritten.
+    Redacted,
+    /// A rule could not be decided within bounds, so the whole string is overwritten.
+    GaveUp,
+}
+
+impl StringFilter {
+    /// No rules: every string is kept.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { rules: Vec::new() }
+    }
+
+    /// Adds a rule behind the others, or in the place of the one that has the same name; rules without a name never replace.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooManyRules`] if there are [`MAX_RULES`] already.
+    pub fn add(&mut self, rule: Rule) -> Result<(), Error> {
+        let same_name = |other: &&mut Rule| !rule.name.is_empty() && other.name == rule.name;
+        if let Some(same) = self.rules.iter_mut().find(same_name) {
+            *same = rule;
+            return Ok(());
+        }
+        if self.rules.len() >= MAX_RULES {
+            return Err(Error::TooManyRules { max: MAX_RULES });
+        }
+        self.rules.push(rule);
+        Ok(())
+    }
+
+    /// The rules, in order.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Applies the rules to a string of any bytes.
+    pub fn filter(&self, text: &mut [u8], semantic_type: SemanticType) -> Outcome {
+        if text.is_empty() || self.rules.is_empty() {
+            return Outcome::Kept;
+        }
+        self.decide(text, semantic_type).unwrap_or_else(|GaveUp| {
+            redact(text);
+            Outcome::GaveUp
+        })
+    }
+
+    fn decide(&self, text: &mut [u8], semantic_type: SemanticType) -> Result<Outcome, GaveUp> {
+        let payload = atrace_payload(text).map(|start| start..text.len());
+        let mut groups = Vec::new();
+        for rule in self.rules.iter().filter(|rule| rule.types.contains(semantic_type)) {
+            let in_prefix = |payload: &Range<usize>| text[payload.clone()].starts_with(&rule.atrace_prefix);
+            if rule.policy.is_atrace() && !payload.as_ref().is_some_and(in_prefix) {
+                continue;
+            }
+            match rule.policy {
+                Policy::MatchBreak | Policy::AtraceMatchBreak => {
+                    if rule.regex.is_match(text)? {
+                        return Ok(Outcome::Kept);
+                    }
+                }
+                Policy::MatchRedactGroups | Policy::AtraceMatchRedactGroups => {
+                    if rule.regex.find(text, 0, &mut groups)?.is_some() {
+                        redact_all(text, &groups);
+                        return Ok(Outcome::Redacted);
+                    }
+                }
+                Policy::AtraceRepeatedSearchRedactGroups => {
+                    if search_and_redact(rule, text, &mut groups)? {
+                        return Ok(Outcome::Redacted);
+                    }
+                }
+            }
+        }
+        Ok(Outcome::Kept)
+    }
+}
+
+/// Overwrites the groups of every match, one after the other; false if there is none.
+///
+/// All matches are those of the string as it was.
+fn search_and_redact(rule: &Rule, text: &mut [u8], groups: &mut Vec<Option<Range<usize>>>) -> Result<bool, GaveUp> {
+    let mut found = Vec::new();
+    let mut searched = 0;
+    let mut start = 0;
+    let mut any = false;
+    while start <= text.len() {
+        searched += text.len() - start;
+        if searched > MAX_SEARCHED {
+            return Err(GaveUp);
+        }
+        let Some(range) = rule.regex.find(text, start, groups)? else { break };
+        any = true;
+        found.extend(groups.drain(..).flatten().filter(|group| !group.is_empty()).map(Some));
+        // After a match of nothing, one byte further on, or it would be found for ever.
+        start = range.end.max(start) + usize::from(range.is_empty());
+    }
+    redact_all(text, &found);
+    Ok(any)
+}
+
+fn redact_all(text: &mut [u8], groups: &[Option<Range<usize>>]) {
+    for group in groups.iter().flatten() {
+        if let Some(text) = text.get_mut(group.clone()) {
+            redact(text);
+        }
+    }
+}
+
+fn redact(text: &mut [u8]) {
+    let size = text.len().min(REDACTED.len());
+    text[..size].copy_from_slice(&REDACTED[..size]);
+    text[size..].fill(FILLER);
+}
+
+/// Where the part after the process id begins: `x` in `B|1024|x`.
+///
+/// The second bar is the first at or after byte 2. An `E`, which ends a slice, has no such part.
+fn atrace_payload(text: &[u8]) -> Option<usize> {
+    const FIRST_POSSIBLE: usize = 2;
+    if text.len() <= FIRST_POSSIBLE || text[0] == b'E' {
+        return None;
+    }
+    let bar = text[FIRST_POSSIBLE..].iter().position(|byte| *byte == b'|')?;
+    Some(FIRST_POSSIBLE + bar + 1)
+}

@@ -1,0 +1,78 @@
+//! Patterns and strings that are the ruin of engines which backtrack.
+//!
+//! No test here measures time: without bounds they would not end in a lifetime.
+
+use esatto_filter::{EcmaScript, GaveUp, Outcome, Policy, Regex, RegexEngine, Rule, SemanticType, Span, StringFilter};
+use std::sync::Arc;
+
+fn compile(pattern: &str, span: Span) -> Arc<dyn Regex> {
+    EcmaScript.compile(pattern.as_bytes(), span).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn nested_repetitions_are_decided_in_linear_time() {
+    let text = [b'a'; 100_000];
+    for pattern in
+        ["(a*)*b", "(a+)+b", "(a|a)*b", "(a|aa)+b", "(.*)*(.*)*(.*)*b", "(?:a?){100}a{100}b", "(x+x+)+y|(a*)*b"]
+    {
+        for span in [Span::Whole, Span::Part] {
+            assert_eq!(compile(pattern, span).is_match(&text), Ok(false), "{pattern}");
+        }
+    }
+    assert_eq!(compile("(a*)*", Span::Whole).is_match(&text), Ok(true));
+}
+
+#[test]
+fn back_references_and_lookaround_are_given_up() {
+    let text = [b'a'; EcmaScript::MAX_TEXT_WITH_BACKTRACKING];
+    for pattern in [r"(a*)*b\1", r"(a*)(a*)(a*)\1\2\3b", r"(?=(a*)*b)a", r"((a*)\2)*b", r"(?:(?=a)a|(?!b)a)*b\b(?!x)"] {
+        let outcome = compile(pattern, Span::Part).is_match(&text);
+        assert!(matches!(outcome, Err(GaveUp) | Ok(false)), "{pattern}: {outcome:?}");
+    }
+    assert_eq!(compile(r"(a*)*b\1", Span::Part).is_match(&text), Err(GaveUp));
+    // And what is given up is not let through.
+    let mut strings = StringFilter::new();
+    strings.add(Rule::new(&EcmaScript, Policy::MatchBreak, br"(a*)*b\1").unwrap()).unwrap();
+    let mut text = [b'a'; EcmaScript::MAX_TEXT_WITH_BACKTRACKING];
+    assert_eq!(strings.filter(&mut text, SemanticType(0)), Outcome::GaveUp);
+    assert_eq!(&text[..14], b"P60REDACTED---");
+}
+
+#[test]
+fn texts_have_a_bound() {
+    let text = vec![b'a'; EcmaScript::MAX_TEXT + 1];
+    assert_eq!(compile("a*", Span::Whole).is_match(&text), Err(GaveUp));
+    assert_eq!(compile("a*", Span::Whole).is_match(&text[1..]), Ok(true));
+    let text = &text[..=EcmaScript::MAX_TEXT_WITH_BACKTRACKING];
+    assert_eq!(compile("(?=a)a", Span::Part).is_match(text), Err(GaveUp));
+    assert_eq!(compile("(?=a)a", Span::Part).is_match(&text[1..]), Ok(true));
+}
+
+#[test]
+fn many_searches_in_a_long_string_are_given_up() {
+    let mut strings = StringFilter::new();
+    // Each search looks through all that follows, for a `c` that never comes.
+    strings.add(Rule::new(&EcmaScript, Policy::AtraceRepeatedSearchRedactGroups, b"(a)(?:.*c)?").unwrap()).unwrap();
+    let mut text = [&b"B|1|"[..], &[b'a'; 20_000]].concat();
+    assert_eq!(strings.filter(&mut text, SemanticType(0)), Outcome::GaveUp);
+    assert!(text.starts_with(b"P60REDACTED-----"));
+}
+
+#[test]
+fn large_patterns_are_refused() {
+    let refused = |pattern: &str| EcmaScript.compile(pattern.as_bytes(), Span::Part).is_err();
+    assert!(refused(&"a".repeat(EcmaScript::MAX_PATTERN + 1)));
+    let nested = |depth| format!("{}{}", "(".repeat(depth), ")".repeat(depth));
+    assert!(refused(&nested(EcmaScript::MAX_NESTING + 1)));
+    assert!(!refused(&nested(EcmaScript::MAX_NESTING)));
+    assert!(refused("a{65536}"));
+    assert!(refused("(?:(?:a{1000}){1000}){1000}"));
+    assert!(refused("(?:[^]{1000}){1000}"));
+    assert!(refused(r"(?:(?:(?:(a)\1){1000}){1000}){1000}") || compile_time_is_bounded());
+}
+
+/// With back references repetitions are counted at run time, so a large number costs nothing when it is compiled.
+fn compile_time_is_bounded() -> bool {
+    let regex = compile(r"(?:(?:(?:(a)\1){1000}){1000}){1000}", Span::Whole);
+    regex.is_match(&[b'a'; 4000]) != Ok(true)
+}

@@ -1,0 +1,85 @@
+//! Messages and programs by hand.
+
+use esatto_filter::{Builder, Bytecode, Error, MessageId, Program, Version};
+use esatto_protozero::wire::{self, WireType};
+
+/// Bytes of a `.tsv` file.
+pub(crate) fn from_hex(text: &str) -> Vec<u8> {
+    assert_eq!(text.len() % 2, 0, "pairs of digits: {text}");
+    let byte = |at| u8::from_str_radix(&text[at..at + 2], 16).expect("a hexadecimal digit");
+    (0..text.len()).step_by(2).map(byte).collect()
+}
+
+/// A file of `tests/filter/golden`.
+pub(crate) fn golden(name: &str) -> Vec<u8> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/filter/golden/").to_owned() + name;
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The lines of a `.tsv` file of it, split into fields.
+pub(crate) fn golden_lines(name: &str) -> Vec<Vec<String>> {
+    let text = String::from_utf8(golden(name)).expect("text");
+    text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+}
+
+/// What `write` builds, for the newest version.
+pub(crate) fn program(write: impl FnOnce(&mut Builder) -> Result<(), Error>) -> Program {
+    let Bytecode { bytecode, overlay } = build(Version::V54, write);
+    Program::load_with_overlay(&bytecode, &overlay).expect("own bytecode")
+}
+
+pub(crate) fn build(version: Version, write: impl FnOnce(&mut Builder) -> Result<(), Error>) -> Bytecode {
+    let mut builder = Builder::new(version);
+    write(&mut builder).expect("fields in order");
+    builder.build().expect("complete bytecode")
+}
+
+/// The program of case 71: 1, 3, 6 (a message with 2 and 5) and 11 to 20.
+pub(crate) fn case_71() -> Program {
+    program(|builder| {
+        builder.pass(1)?.pass(3)?.nested(6, MessageId(1))?.pass_range(11..=20)?.end_message();
+        builder.pass(2)?.pass(5)?.end_message();
+        Ok(())
+    })
+}
+
+/// A message that is written field by field.
+#[derive(Clone, Default)]
+pub(crate) struct Message(pub(crate) Vec<u8>);
+
+impl Message {
+    pub(crate) fn varint(self, field: u32, value: u64) -> Self {
+        self.tag(field, WireType::Varint).raw_varint(value)
+    }
+
+    pub(crate) fn fixed32(self, field: u32, value: u32) -> Self {
+        self.tag(field, WireType::Fixed32).raw(&value.to_le_bytes())
+    }
+
+    pub(crate) fn fixed64(self, field: u32, value: u64) -> Self {
+        self.tag(field, WireType::Fixed64).raw(&value.to_le_bytes())
+    }
+
+    pub(crate) fn bytes(self, field: u32, value: &[u8]) -> Self {
+        self.tag(field, WireType::LengthDelimited).raw_varint(value.len() as u64).raw(value)
+    }
+
+    pub(crate) fn message(self, field: u32, value: Self) -> Self {
+        self.bytes(field, &value.0)
+    }
+
+    pub(crate) fn tag(self, field: u32, wire_type: WireType) -> Self {
+        self.raw_varint(wire::tag(field, wire_type).into())
+    }
+
+    pub(crate) fn raw_varint(self, value: u64) -> Self {
+        let mut bytes = [0; wire::MAX_VARINT_SIZE];
+        let size = wire::encode_varint(value, &mut bytes);
+        self.raw(&bytes[..size])
+    }
+
+    pub(crate) fn raw(mut self, bytes: &[u8]) -> Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+}

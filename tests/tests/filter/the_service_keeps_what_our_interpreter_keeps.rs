@@ -1,0 +1,230 @@
+//! A producer writes packets that are made up, a service records them with a filter that our compiler made, and the trace has of
+//! each what our interpreter leaves of it. Inside, some packets are malformed.
+
+use std::fmt::Write as _;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use esatto_filter::{
+    AllowList, Bytecode, EcmaScript, Filter, Options, Policy, Program, Rule, SemanticTypes, StringFilter, Version,
+};
+use esatto_tests::bystander::Random;
+use esatto_tests::wire::{self, Peer, Proto};
+use esatto_tests::{Lab, Peer as Installed, Side, Skip, skip, wait_until};
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/filter");
+const SOURCE: &str = "esatto.filter";
+const PACKETS: usize = 3000;
+
+/// Fields of a packet or of what is in it; not those that only the service may set.
+const FIELDS: [u32; 15] = [1, 2, 4, 5, 7, 8, 11, 11, 12, 12, 14, 900, 901, 902, 903];
+const INNER_FIELDS: [u32; 10] = [1, 2, 3, 4, 5, 5, 6, 299, 300, 301];
+const SEQUENCE_ID: u32 = 10;
+const SEQUENCE_ID_OF_SERVICE: u64 = 1;
+
+/// Policy, expression, atrace prefix, semantic type.
+const RULES: [(Policy, &str, &str, u32); 5] = [
+    (Policy::MatchBreak, "keep[^]*", "", 0),
+    (Policy::AtraceMatchRedactGroups, r"B\|\d+\|(\w+)[^]*", "se", 0),
+    (Policy::AtraceRepeatedSearchRedactGroups, "=([0-9]+)", "", 0),
+    (Policy::MatchRedactGroups, r"[^]*?([\x80-\xff]+)[^]*", "", 0),
+    (Policy::MatchRedactGroups, "(.)[^]*", "", 1),
+];
+
+const TEXTS: [&[u8]; 9] = [
+    b"",
+    b"keep =1",
+    b"B|12|secret thing",
+    b"B|12|some=12, more=345",
+    b"E|12|secret",
+    b"plain",
+    b"\xc3\xa9t\xc3\xa9",
+    b"\xff\xfe=7",
+    b"C|1|x=1|y=22",
+];
+
+#[test]
+fn theirs() {
+    skip(|| {
+        Installed::Official.require()?;
+        scenario(Side::Theirs)
+    });
+}
+
+fn scenario(side: Side) -> Result<(), Skip> {
+    let list = AllowList::from_files(&["allowed.proto"], &[FOLDER], "allowed.Trace", &Options::new());
+    let bytecode = list.expect("a schema").bytecode(Version::V2).expect("bytecode");
+    let packets: Vec<Vec<u8>> = {
+        let mut random = Random::new(7);
+        (0..PACKETS).map(|_| packet(&mut random).0).collect()
+    };
+    let trace = record(side, &config(&bytecode), &packets);
+
+    let program = Program::load_with_overlay(&bytecode.bytecode, &bytecode.overlay).expect("own bytecode");
+    let program = Arc::new(program);
+    let mut again = Filter::new(Arc::clone(&program)).with_root(&[1]).expect("packets").with_usage();
+    let mut filter = Filter::new(program).with_strings(strings()).with_root(&[1]).expect("packets");
+    let expected: Vec<Option<Vec<u8>>> = packets.iter().map(|packet| filter.filter_to_vec(packet).ok()).collect();
+    let refused = expected.iter().filter(|packet| packet.is_none()).count();
+    let dropped = expected.iter().flatten().zip(&packets).filter(|(after, before)| after.len() < before.len()).count();
+    assert!(refused > PACKETS / 50 && dropped > PACKETS / 2, "{refused} and {dropped}: a test that tests little");
+
+    let mut expected = expected.into_iter().flatten();
+    let mut stats = None;
+    for packet in wire::all(&trace, 1) {
+        if let Some(found) = wire::last(packet, 35) {
+            stats = wire::last(found, 11).map(<[u8]>::to_vec);
+            continue;
+        }
+        again.filter_to_vec(packet).expect("a message");
+        let sequence = wire::int(packet, SEQUENCE_ID);
+        if sequence == 0 || sequence == SEQUENCE_ID_OF_SERVICE {
+            continue;
+        }
+        let suffix = Proto::new().int(SEQUENCE_ID, sequence).0;
+        let content = packet.strip_suffix(&suffix[..]).expect("what the service adds comes last");
+        let wanted = expected.next().expect("no more packets than were written");
+        assert_eq!(content.escape_ascii().to_string(), wanted.escape_ascii().to_string());
+    }
+    assert_eq!(expected.next(), None, "no fewer");
+    let usage = again.usage().expect("it was asked for");
+    assert!(usage.iter().all(|(_, count)| count > 0), "only what is allowed is left: {usage:?}");
+    let stats = stats.expect("statistics of the filter");
+    // They are taken before the last packets go through the filter.
+    let errors = wire::int(&stats, 4);
+    assert!(0 < errors && errors <= refused as u64, "{errors} errors, {refused} malformed packets");
+    Ok(())
+}
+
+/// What goes into a packet: fields that are allowed and fields that are not, messages, strings, and now and then a mistake below
+/// the top (a service drops a packet with one at the top).
+fn packet(random: &mut Random) -> Proto {
+    fields(random, &FIELDS, 3)
+}
+
+fn fields(random: &mut Random, numbers: &[u32], depth: u64) -> Proto {
+    (0..1 + random.below(5)).fold(Proto::new(), |proto, _| {
+        let number = numbers[random.below(numbers.len() as u64) as usize];
+        match number {
+            5 | 11 | 12 | 902 if depth > 0 => {
+                let mut inner = fields(random, &INNER_FIELDS, depth - 1);
+                match random.below(60) {
+                    0 => drop(inner.0.pop()),
+                    1 => inner.0.push(0x0f),
+                    2 => inner.0.clear(),
+                    _ => {}
+                }
+                proto.message(number, &inner)
+            }
+            4 | 5 | 11 | 12 | 14 | 900 | 901 | 902 => {
+                let text = TEXTS[random.below(TEXTS.len() as u64) as usize];
+                // Of a message these would be the bytes.
+                if matches!(number, 5 | 11 | 12) { proto.bytes(number, b"") } else { proto.bytes(number, text) }
+            }
+            _ => {
+                let shift = random.below(64);
+                proto.int(number, random.number() >> shift)
+            }
+        }
+    })
+}
+
+fn strings() -> StringFilter {
+    let mut strings = StringFilter::new();
+    for (policy, pattern, prefix, semantic_type) in RULES {
+        let rule = Rule::new(&EcmaScript, policy, pattern.as_bytes()).expect("a pattern");
+        let types = SemanticTypes::from_numbers([semantic_type]).expect("a type");
+        strings.add(rule.atrace_payload_starts_with(prefix).semantic_types(types)).expect("few");
+    }
+    strings
+}
+
+fn config(bytecode: &Bytecode) -> String {
+    let escape = |bytes: &[u8]| {
+        bytes.iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "\\{byte:03o}");
+            text
+        })
+    };
+    let mut config = format!(
+        "buffers {{ size_kb: 8192 fill_policy: DISCARD }}\ndata_sources {{ config {{ name: \"{SOURCE}\" }} }}\ntrace_filter {{\n  \
+         bytecode: \"\\001\"\n  bytecode_v2: \"{}\"\n  bytecode_overlay_v54: \"{}\"\n  string_filter_chain {{\n",
+        escape(&bytecode.bytecode),
+        escape(&bytecode.overlay)
+    );
+    for (policy, pattern, prefix, semantic_type) in RULES {
+        let policy = match policy {
+            Policy::MatchRedactGroups => "SFP_MATCH_REDACT_GROUPS",
+            Policy::AtraceMatchRedactGroups => "SFP_ATRACE_MATCH_REDACT_GROUPS",
+            Policy::MatchBreak => "SFP_MATCH_BREAK",
+            Policy::AtraceMatchBreak => "SFP_ATRACE_MATCH_BREAK",
+            Policy::AtraceRepeatedSearchRedactGroups => "SFP_ATRACE_REPEATED_SEARCH_REDACT_GROUPS",
+        };
+        let types = if semantic_type == 0 { "" } else { "semantic_type: SEMANTIC_TYPE_ATRACE" };
+        let _ = writeln!(
+            config,
+            "    rules {{ policy: {policy} regex_pattern: \"{}\" atrace_payload_starts_with: \"{prefix}\" {types} }}",
+            escape(pattern.as_bytes())
+        );
+    }
+    config + "  }\n}\n"
+}
+
+/// Records `packets` as those of one writer.
+fn record(side: Side, config: &str, packets: &[Vec<u8>]) -> Vec<u8> {
+    let lab = Lab::new();
+    let service = lab.service(side);
+    let mut peer = Peer::producer(&lab);
+    assert!(peer.call("InitializeConnection", &Proto::new().bytes(3, SOURCE).int(4, 1)).success);
+    let (commands, frame) = peer.call_frame("GetAsyncCommand", &Proto::new());
+    peer.send(&frame);
+    let source = Proto::new().bytes(1, SOURCE).int(4, 1);
+    assert!(peer.call("RegisterDataSource", &Proto::new().message(1, &source)).success);
+    let mut recording = lab.record(side, "trace", config);
+
+    let (mut memory, mut buffer) = (None, None);
+    while buffer.is_none() {
+        let reply = peer.reply_to(commands);
+        memory = memory.or_else(|| peer.take_descriptor());
+        // Set up or started: both name the buffer.
+        for command in [1, 6] {
+            if let Some(start) = wire::last(&reply.body, command) {
+                buffer = wire::last(start, 2).map(|config| wire::int(config, 2));
+            }
+        }
+    }
+    let (memory, buffer) = (memory.expect("memory comes with the first command"), buffer.expect("a buffer"));
+    assert!(peer.call("RegisterTraceWriter", &Proto::new().int(1, 1).int(2, buffer)).success);
+    for (id, chunk) in chunks(packets).into_iter().enumerate() {
+        let page =
+            [&0x1000_0003u32.to_le_bytes(), &[0; 4][..], &(id as u32).to_le_bytes(), &[1, 0], &chunk[..]].concat();
+        rustix::io::pwrite(memory.as_fd(), &page, 0).expect("the memory can be written");
+        let commit = Proto::new().message(1, &Proto::new().int(1, 0).int(2, 0).int(3, buffer));
+        assert!(peer.call("CommitData", &commit).success);
+    }
+    drop(peer);
+    wait_until("the producer is gone", || lab.state().producers.is_empty().then_some(()));
+    let trace = recording.stop();
+    drop(service);
+    std::fs::read(trace).expect("a trace")
+}
+
+/// Packets in chunks of a page: the number of packets, then each behind its size.
+fn chunks(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    const ROOM: usize = 4096 - 8 - 8;
+    let mut chunks = Vec::new();
+    let (mut count, mut content) = (0u16, Vec::new());
+    for packet in packets {
+        let size = Proto::new().bytes(1, packet).0.split_off(1);
+        if content.len() + size.len() > ROOM {
+            chunks.push([&count.to_le_bytes()[..], &content].concat());
+            (count, content) = (0, Vec::new());
+        }
+        count += 1;
+        content.extend_from_slice(&size);
+    }
+    chunks.push([&count.to_le_bytes()[..], &content].concat());
+    // Pages are reused: what was there before must not be read as packets.
+    chunks.iter_mut().for_each(|chunk| chunk.resize(ROOM + 2, 0));
+    chunks
+}
