@@ -14,6 +14,8 @@ pub enum Peer {
     TraceProcessor,
     /// Perfetto's UI in a browser.
     Browser,
+    /// The compiler of Google's protobuf.
+    Protoc,
 }
 
 impl Peer {
@@ -28,12 +30,14 @@ impl Peer {
     /// It is not, and this is CI, where it has to be.
     pub fn require(self) -> Result<(), Skip> {
         let (part, witness) = match self {
-            Self::Official => ("official", "bin/traced"),
-            Self::Producer => ("producer", "bin/official-producer"),
-            Self::TraceProcessor => ("ui", "ui/version"),
-            Self::Browser => ("browser", "node/node_modules/playwright-core"),
+            Self::Official => ("official", folder().join("bin/traced")),
+            Self::Producer => ("producer", folder().join("bin/official-producer")),
+            Self::TraceProcessor => ("ui", folder().join("ui/version")),
+            Self::Browser => ("browser", folder().join("node/node_modules/playwright-core")),
+            // Debian's package installs it for everyone.
+            Self::Protoc => ("protoc", "/usr/bin/protoc".into()),
         };
-        if folder().join(witness).exists() {
+        if witness.exists() {
             return Ok(());
         }
         let ci = std::env::var("CI").unwrap_or_default();
@@ -72,6 +76,18 @@ pub fn esatto_bin() -> PathBuf {
 /// Our application, the counterpart of `official-producer`.
 pub(crate) fn our_producer() -> PathBuf {
     let path = beside_this_test("esatto-producer");
+    assert!(path.exists(), "{} is missing: cargo build --workspace --bins", path.display());
+    path
+}
+
+/// Our plugin of protoc.
+///
+/// # Panics
+///
+/// It is not built.
+#[must_use]
+pub fn protoc_plugin() -> PathBuf {
+    let path = beside_this_test("protoc-gen-esatto");
     assert!(path.exists(), "{} is missing: cargo build --workspace --bins", path.display());
     path
 }

@@ -14,6 +14,7 @@ type Step = fn(&mut Tally) -> Result<(), String>;
 const STEPS: &[(&str, &str, Step)] = &[
     ("ignored", "tests marked #[ignore = \"soak…\"]", ignored),
     ("mutations", "a hundred times the mutations of `test` for every parser of foreign bytes", mutations),
+    ("conformance", "generated code against prost's, ESATTO_CONFORMANCE_SEEDS (5) times as many schemas", conformance),
     ("fuzz", "libFuzzer with AddressSanitizer, ESATTO_FUZZ_SECONDS (60) for each target of fuzz/", fuzz),
     ("msrv", "the workspace builds with the oldest supported compiler", msrv),
 ];
@@ -25,7 +26,7 @@ const STEPS: &[(&str, &str, Step)] = &[
 /// An unknown name, or something failed; the summary says what.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     if args.iter().any(|arg| arg == "--list") {
-        STEPS.iter().for_each(|(name, what, _)| println!("{name:10} {what}"));
+        STEPS.iter().for_each(|(name, what, _)| println!("{name:11} {what}"));
         return Ok(());
     }
     if let Some(unknown) = args.iter().find(|arg| STEPS.iter().all(|(name, ..)| name != arg)) {
@@ -56,6 +57,22 @@ fn mutations(tally: &mut Tally) -> Result<(), String> {
     cargo.args(["test", "--release", "-p", "esatto-tests", "--test", "fuzz"]);
     cargo.env("ESATTO_FUZZ_ROUNDS", "200000");
     tally.add(libtest::run(&mut cargo, Run { label: "mutations" })?);
+    Ok(())
+}
+
+/// More schemas than for every change, and others each time: the seeds follow the hour.
+fn conformance(tally: &mut Tally) -> Result<(), String> {
+    let seeds: u64 = std::env::var("ESATTO_CONFORMANCE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let first = now.as_secs() / 3600 * 1000;
+    for seed in first..first + seeds {
+        println!("ESATTO_CONFORMANCE_SEED={seed}");
+        let mut cargo = shell::cargo();
+        cargo.args(["test", "-p", "esatto-conformance", "--test", "conformance"]);
+        cargo.env("ESATTO_CONFORMANCE_SEED", seed.to_string());
+        cargo.env("ESATTO_CONFORMANCE_SCHEMAS", "8").env("ESATTO_CONFORMANCE_VALUES", "100");
+        tally.add(libtest::run(&mut cargo, Run { label: "conformance" })?);
+    }
     Ok(())
 }
 

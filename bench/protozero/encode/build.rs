@@ -25,7 +25,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn ours(out: &Path) -> Result<(), Box<dyn Error>> {
-    let code = esatto_protozero_codegen::Config::new().root("crate::ours::proto").compile(&FILES, &[INCLUDE])?;
+    let code = esatto_protozero_codegen::Config::new()
+        .layout(esatto_protozero_codegen::Layout::Flat)
+        .root("crate::ours::proto")
+        .compile(&FILES, &[INCLUDE])?;
     Ok(fs::write(out.join("ours.rs"), code.bundle())?)
 }
 

@@ -11,8 +11,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("no OUT_DIR")?);
     for file in FILES {
         let module = file.trim_end_matches(".proto");
-        let code =
-            esatto_protozero_codegen::Config::new().root(format!("crate::{module}")).compile(&[file], &[INCLUDE])?;
+        let code = esatto_protozero_codegen::Config::new()
+            .layout(esatto_protozero_codegen::Layout::Flat)
+            .root(format!("crate::{module}"))
+            .compile(&[file], &[INCLUDE])?;
         std::fs::write(out.join(format!("{module}.rs")), code.bundle())?;
     }
     Ok(prost_build::Config::new().compile_fds(protox::compile([FILES[0]], [INCLUDE])?)?)

@@ -1,4 +1,7 @@
 //! Comments of `.proto` files as doc comments.
+//!
+//! An element is documented by the comment before it and the one behind it. Comments that are detached from everything by
+//! blank lines describe nothing in particular (headings, licenses, things commented out) and are left behind.
 
 use std::collections::HashMap;
 
@@ -13,8 +16,10 @@ impl Comments {
         let info = file.file_descriptor_proto().source_code_info.as_ref();
         let locations = info.map(|info| info.location.as_slice()).unwrap_or_default();
         let described = locations.iter().filter_map(|location| {
-            let comment = location.leading_comments.as_ref().or(location.trailing_comments.as_ref())?;
-            Some((location.path.clone(), markdown(comment)))
+            let both = [&location.leading_comments, &location.trailing_comments];
+            let paragraphs: Vec<String> = both.into_iter().flatten().map(|comment| markdown(comment)).collect();
+            let text = paragraphs.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
+            (!text.is_empty()).then(|| (location.path.clone(), text))
         });
         Self(described.collect())
     }
@@ -25,14 +30,64 @@ impl Comments {
     }
 }
 
-/// A comment as Markdown that rustdoc neither links nor runs.
+/// A comment as Markdown that rustdoc neither runs nor takes for links, tags or headings.
 fn markdown(comment: &str) -> String {
-    let line = |line: &str| {
-        let line = line.strip_prefix(' ').unwrap_or(line).trim_end();
-        let line = if line.starts_with("    ") || line.starts_with('\t') { line.trim_start() } else { line };
-        line.replace("```", "``").replace('[', "\\[").replace('<', "\\<")
-    };
     comment.trim_end().lines().map(line).collect::<Vec<_>>().join("\n").trim_matches('\n').to_owned()
+}
+
+fn line(line: &str) -> String {
+    let line: String = line.trim_end().chars().filter(|c| !is_control(*c)).collect();
+    let mut line = line.strip_prefix(' ').unwrap_or(&line);
+    if line.starts_with("    ") || line.starts_with('\t') {
+        // Would be a block of code.
+        line = line.trim_start();
+    }
+    let mut out = String::new();
+    let start = line.trim_start();
+    if ["#", "~~~", "---", "===", "***"].iter().any(|mark| start.starts_with(mark)) {
+        // Would be a heading, code or a rule.
+        out.push('\\');
+    }
+    // With an odd one out it is not clear what is code.
+    let has_code = line.matches('`').count() % 2 == 0 && !line.contains("```");
+    for (index, part) in line.replace("```", "``").split('`').enumerate() {
+        if index > 0 {
+            out.push('`');
+        }
+        if has_code && index % 2 == 1 { out.push_str(part) } else { text(part, &mut out) }
+    }
+    out
+}
+
+/// Appends what is not code: addresses become links, and nothing else does.
+fn text(text: &str, out: &mut String) {
+    let mut rest = text;
+    while let Some(start) = ["http://", "https://"].iter().filter_map(|scheme| rest.find(scheme)).min() {
+        let (before, address) = rest.split_at(start);
+        let end = address.find(|c: char| c.is_whitespace() || "<>[](){}\"'`|\\".contains(c)).unwrap_or(address.len());
+        let end = address[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', '*']).len();
+        escape(before, out);
+        out.push('<');
+        out.push_str(&address[..end]);
+        out.push('>');
+        rest = &address[end..];
+    }
+    escape(rest, out);
+}
+
+fn escape(text: &str, out: &mut String) {
+    for c in text.chars() {
+        if matches!(c, '[' | '<') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+}
+
+/// Characters that the Rust compiler does not allow in comments: a bare carriage return, and those that turn the direction
+/// of text.
+fn is_control(c: char) -> bool {
+    matches!(c, '\r' | '\0' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -41,6 +96,18 @@ mod tests {
 
     #[test]
     fn nothing_in_a_comment_becomes_a_doctest_or_a_link() {
-        assert_eq!(markdown(" See [x].\n\n     let y = 1;\n"), "See \\[x].\n\nlet y = 1;");
+        for (comment, doc) in [
+            (" See [x].\n\n     let y = 1;\n", "See \\[x].\n\nlet y = 1;"),
+            (" ```\n code[0]\n ```", "``\ncode\\[0]\n``"),
+            (" ~~~rust\n", "\\~~~rust"),
+            ("# Heading\n ====", "\\# Heading\n\\===="),
+            (" Vec<u8> and `Vec<u8>[0]`, an odd ` [", "Vec\\<u8> and `Vec\\<u8>\\[0]`, an odd ` \\["),
+            (" Vec<u8> and `Vec<u8>[0]`", "Vec\\<u8> and `Vec<u8>[0]`"),
+            (" (see https://example.com/a?b=[1].)", "(see <https://example.com/a?b=>\\[1].)"),
+            (" at http://x.org.", "at <http://x.org>."),
+            (" one\r two\u{202e}", "one two"),
+        ] {
+            assert_eq!(markdown(comment), doc);
+        }
     }
 }

@@ -1,28 +1,42 @@
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::Path;
 
 use prost::Message as _;
 use prost_reflect::DescriptorPool;
 
-use crate::Error;
 use crate::generator::Generator;
-use crate::names;
+use crate::{Error, Output};
 
-/// Lints that generated code cannot heed: names come from the schema, paths are spelled in full.
-pub(crate) const ALLOW: &[&str] = &[
-    "non_snake_case",
-    "unused_qualifications",
-    "clippy::len_without_is_empty",
-    "clippy::module_inception",
-    "clippy::should_implement_trait",
-    "clippy::use_self",
-    "clippy::wrong_self_convention",
-];
+/// How generated items are arranged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Layout {
+    /// A module for each package, inside those of the packages around it: `message Foo` of package `a.b` is
+    /// `a::b::Foo`.
+    #[default]
+    Packages,
+    /// One module for everything, whatever its package.
+    Flat,
+}
+
+/// What becomes of a `oneof` in a value type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OneofStyle {
+    /// One field, an `Option` of an enumeration: there is one member at most, the last one that was decoded.
+    #[default]
+    Enum,
+    /// A field for each member, as if there were no `oneof`: many may be set, and whoever reads decides.
+    Fields,
+}
 
 /// What to generate and how the result is placed.
 #[derive(Clone, Debug)]
 pub struct Config {
+    pub(crate) layout: Layout,
+    pub(crate) oneofs: OneofStyle,
+    pub(crate) deprecated: bool,
+    pub(crate) imports: bool,
+    /// Empty: paths are relative.
     pub(crate) root: String,
     pub(crate) runtime: String,
     pub(crate) strip: String,
@@ -39,11 +53,15 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Writers, readers, enumerations and services, for a module that is the crate's root.
+    /// Writers, readers, enumerations and services, for a module that may lie anywhere.
     #[must_use]
     pub fn new() -> Self {
         Self {
-            root: "crate".to_owned(),
+            layout: Layout::Packages,
+            oneofs: OneofStyle::Enum,
+            deprecated: true,
+            imports: true,
+            root: String::new(),
             runtime: "::esatto_protozero".to_owned(),
             strip: String::new(),
             owned: Vec::new(),
@@ -53,7 +71,40 @@ impl Config {
         }
     }
 
-    /// The module in which all generated items will be found, such as `crate::protos`.
+    /// How items are arranged; in a module for each package unless told otherwise.
+    #[must_use]
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// What becomes of a `oneof` in a value type; an enumeration unless told otherwise.
+    #[must_use]
+    pub fn oneofs(mut self, style: OneofStyle) -> Self {
+        self.oneofs = style;
+        self
+    }
+
+    /// Whether what the schema says is deprecated gets the attribute `#[deprecated]` (which is the default), or only
+    /// a remark in its documentation.
+    #[must_use]
+    pub fn deprecated(mut self, attribute: bool) -> Self {
+        self.deprecated = attribute;
+        self
+    }
+
+    /// Whether imported files are generated as well, unless they are [`external`](Self::external); the default.
+    ///
+    /// Without, they must be among the files to be compiled, or nothing of them be used. `google/protobuf/descriptor.proto`,
+    /// which is imported for options of the schema language, is generated only if one of its messages is a field's.
+    #[must_use]
+    pub fn imports(mut self, generate: bool) -> Self {
+        self.imports = generate;
+        self
+    }
+
+    /// The module in which all generated items will be found, such as `crate::protos`. Without, paths are relative
+    /// (`super::…`), and the module may lie anywhere.
     #[must_use]
     pub fn root(mut self, path: impl Into<String>) -> Self {
         self.root = path.into();
@@ -78,7 +129,7 @@ impl Config {
     ///
     /// `pattern` selects files by their path (`shop/*.proto`) or messages by their full name (`.shop.Order`);
     /// `*` stands for anything but a slash, `**` for anything. Nested values that are large (128 bytes) or recursive are
-    /// boxed.
+    /// boxed. A map is a `BTreeMap`; for a `oneof` see [`oneofs`](Self::oneofs).
     #[must_use]
     pub fn owned(mut self, pattern: impl Into<String>) -> Self {
         self.owned.push(pattern.into());
@@ -116,49 +167,17 @@ impl Config {
         let mut compiler = protox::Compiler::new(includes)?;
         compiler.include_imports(true).include_source_info(true).open_files(files)?;
         let wanted: Vec<String> = compiler.files().filter(|f| !f.is_import()).map(|f| f.name().to_owned()).collect();
+        let sources = compiler.files().filter_map(|file| file.path().map(Path::to_owned)).collect();
         // A pool of our own, because the compiler's was built before the options of fields were known.
         let pool = DescriptorPool::decode(compiler.encode_file_descriptor_set().as_slice())?;
-        self.generate(&pool, &wanted)
+        let output = self.generate(&pool, &wanted)?;
+        Ok(Output { sources, ..output })
     }
 
     /// Generates code for the files named `wanted` out of a pool of descriptors.
     pub(crate) fn generate(&self, pool: &DescriptorPool, wanted: &[String]) -> Result<Output, Error> {
-        let files = Generator::new(self, pool, wanted)?.run()?;
-        Ok(Output { files, descriptor_set: descriptor_set(pool) })
-    }
-}
-
-/// Generated code.
-#[derive(Clone, Debug)]
-pub struct Output {
-    files: BTreeMap<String, String>,
-    descriptor_set: Vec<u8>,
-}
-
-impl Output {
-    /// The text of every generated file by its path: one per `.proto` file, and `mod.rs`, which declares the others
-    /// and makes everything available in one module.
-    #[must_use]
-    pub fn files(&self) -> &BTreeMap<String, String> {
-        &self.files
-    }
-
-    /// Everything in one text, to be pulled in by `include!`.
-    #[must_use]
-    pub fn bundle(&self) -> String {
-        let mut text = String::new();
-        for (path, code) in self.files.iter().filter(|(path, _)| *path != "mod.rs") {
-            let module = names::file_module(path);
-            // Writing to a string cannot fail.
-            let _ = write!(text, "#[allow({})]\nmod {module} {{\n{code}}}\npub use {module}::*;\n", ALLOW.join(", "));
-        }
-        text
-    }
-
-    /// A serialized `FileDescriptorSet` of the files and all they import, without comments.
-    #[must_use]
-    pub fn descriptor_set(&self) -> &[u8] {
-        &self.descriptor_set
+        let (files, bundle) = Generator::new(self, pool, wanted)?.run()?;
+        Ok(Output { files, bundle, descriptor_set: descriptor_set(pool), sources: Vec::new() })
     }
 }
 

@@ -4,22 +4,12 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The `.proto` files do not compile.
-    #[error("{0}")]
+    /// The `.proto` files do not compile: the message begins with the file and, where known, line and column.
+    #[error("{0:?}")]
     Proto(#[from] protox::Error),
     /// The descriptors handed over are not consistent.
     #[error("bad descriptors: {0}")]
     Descriptors(#[from] prost_reflect::DescriptorError),
-    /// Two things would get the same Rust name.
-    #[error("`{name}` would be generated twice in `{scope}`, the second time for `{proto}`")]
-    Collision {
-        /// The Rust name.
-        name: String,
-        /// The proto scope whose Rust module would hold both.
-        scope: String,
-        /// The full proto name of the second one.
-        proto: String,
-    },
     /// A feature of the schema language that has no counterpart.
     #[error("{what} of `{proto}` is not supported")]
     Unsupported {
@@ -28,6 +18,38 @@ pub enum Error {
         /// The full proto name.
         proto: String,
     },
+    /// Two files would be written to one path.
+    #[error("`{path}` would be generated twice, the second time for `{proto}`")]
+    SamePath {
+        /// The generated file.
+        path: String,
+        /// The second `.proto` file.
+        proto: String,
+    },
+    /// A name that is not one, in descriptors that no compiler has checked.
+    #[error("`{0}` is not a name")]
+    Name(String),
+    /// A type of an imported file is used, and neither is that file to be generated nor was it elsewhere.
+    #[error(
+        "`{user}` uses `{target}` of `{file}`, which is not among the files to generate: add it, or tell where its code is (`external`)"
+    )]
+    Imported {
+        /// The field, extension or message.
+        user: String,
+        /// The type it uses.
+        target: String,
+        /// The file that declares that type.
+        file: String,
+    },
+    /// A generated file would lie outside of its folder.
+    #[error("`{0}` is not a path inside of a folder")]
+    Outside(String),
+    /// Cargo's `OUT_DIR` is not set.
+    #[error("OUT_DIR is not set: this is not a build script")]
+    NoOutDir,
+    /// An option that is not known, or its value is not.
+    #[error("{0}")]
+    Option(String),
     /// An owned type that is always there would need one behind a feature.
     #[error("owned type `{owner}` needs `{target}`, which is behind a feature")]
     OwnedBehindFeature {

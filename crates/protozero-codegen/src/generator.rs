@@ -1,93 +1,88 @@
 //! Walks the descriptors and writes one Rust file per `.proto` file.
 
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use prost_reflect::{DescriptorPool, EnumDescriptor, FileDescriptor, Kind, MessageDescriptor};
 
 use crate::comments::Comments;
-use crate::config::ALLOW;
-use crate::glob;
+use crate::index::INDEX;
 use crate::model::Field;
 use crate::print::Printer;
-use crate::{Config, Error, enums, extensions, message, names, owned, service};
-
-/// Names that generated code takes from the prelude, so that no type may shadow them.
-const PRELUDE: &[&str] = &[
-    "AsRef",
-    "Clone",
-    "Copy",
-    "Debug",
-    "Default",
-    "Err",
-    "Eq",
-    "From",
-    "Hash",
-    "Into",
-    "Iterator",
-    "None",
-    "Ok",
-    "Option",
-    "Ord",
-    "PartialEq",
-    "PartialOrd",
-    "Result",
-    "Self",
-    "Some",
-];
+use crate::resolve::{FIELD_MODULE, Names, output_path, package_path};
+use crate::{Config, Error, check, enums, extensions, glob, index, message, names, oneof, owned, service};
 
 /// The generator for one set of files.
 #[derive(Debug)]
 pub(crate) struct Generator<'c> {
     pub(crate) config: &'c Config,
+    /// What is generated, by name.
     files: Vec<FileDescriptor>,
     comments: HashMap<String, Comments>,
+    pub(crate) names: Names,
     /// Full names of the messages that also get a value type.
     pub(crate) owned: BTreeSet<String>,
+    /// Sizes of value types, as far as they were asked for.
+    pub(crate) sizes: RefCell<HashMap<String, usize>>,
+    /// The file that is being printed.
+    current: RefCell<String>,
+    /// How many modules below the root the printer is.
+    depth: Cell<usize>,
 }
+
+/// What every schema that declares options imports. Its messages describe schemas, and are rarely data.
+const DESCRIPTOR_FILE: &str = "google/protobuf/descriptor.proto";
 
 impl<'c> Generator<'c> {
     pub(crate) fn new(config: &'c Config, pool: &DescriptorPool, wanted: &[String]) -> Result<Self, Error> {
-        let mut files: Vec<FileDescriptor> =
-            pool.files().filter(|file| wanted.iter().any(|name| name == file.name())).collect();
-        files.sort_by(|a, b| a.name().cmp(b.name()));
+        let mut all: Vec<FileDescriptor> = pool.files().collect();
+        all.sort_by(|a, b| a.name().cmp(b.name()));
+        let chosen = chosen(config, &all, wanted);
+        let files: Vec<FileDescriptor> = all.iter().filter(|file| chosen.contains(file.name())).cloned().collect();
+        check::files(config, &files)?;
         let comments = files.iter().map(|file| (file.name().to_owned(), Comments::of(file))).collect();
-        let mut generator = Self { config, files, comments, owned: BTreeSet::new() };
+        let known: Vec<FileDescriptor> =
+            all.into_iter().filter(|file| chosen.contains(file.name()) || external(config, file).is_some()).collect();
+        let names = Names::new(&known, config, |file| {
+            if chosen.contains(file.name()) { 0 } else { 1 + external(config, file).unwrap_or_default() }
+        });
+        let mut generator = Self {
+            config,
+            files,
+            comments,
+            names,
+            owned: BTreeSet::new(),
+            sizes: RefCell::default(),
+            current: RefCell::default(),
+            depth: Cell::new(1),
+        };
         generator.owned = generator.close_over_owned()?;
-        generator.check_names()?;
         Ok(generator)
     }
 
-    /// All generated files by path, with the `mod.rs` that ties them together.
-    pub(crate) fn run(&self) -> Result<BTreeMap<String, String>, Error> {
-        let mut out = BTreeMap::new();
-        let mut index = Vec::new();
-        for file in &self.files {
-            let stripped = file.name().strip_prefix(self.config.strip.as_str());
-            let path = stripped.unwrap_or_else(|| file.name()).replace(".proto", ".rs");
-            index.push((names::file_module(&path), path.clone(), self.feature(file)));
-            out.insert(path, self.file(file)?);
+    /// All generated files by path, with the `mod.rs` that ties them together; and everything in one text.
+    pub(crate) fn run(&self) -> Result<(BTreeMap<String, String>, String), Error> {
+        let texts = self.files.iter().map(|file| self.file(file)).collect::<Result<Vec<_>, _>>()?;
+        let paths: Vec<String> = self.files.iter().map(|file| output_path(file, self.config)).collect();
+        let bundle = index::bundle(self, &texts);
+        let index = index::module(self, &paths);
+        let mut files = BTreeMap::new();
+        for (file, (path, text)) in self.files.iter().zip(paths.into_iter().zip(texts)) {
+            if files.insert(path.clone(), text).is_some() {
+                return Err(Error::SamePath { path, proto: file.name().to_owned() });
+            }
         }
-        index.sort();
-        let mut p = Printer::default();
-        p.line("//! @generated by esatto-protozero-codegen, do not edit: everything of every file, in one module.");
-        p.line("");
-        ALLOW.iter().for_each(|lint| p.line(format!("#![allow({lint})]")));
-        p.gap();
-        for (module, path, feature) in &index {
-            cfg(&mut p, *feature);
-            p.line(format!("#[path = {path:?}]"));
-            p.line(format!("mod {module};"));
-        }
-        p.gap();
-        for (module, _, feature) in &index {
-            cfg(&mut p, *feature);
-            p.line(format!("pub use {module}::*;"));
-        }
-        out.insert("mod.rs".to_owned(), p.finish());
-        Ok(out)
+        files.insert(INDEX.to_owned(), index);
+        Ok((files, bundle))
+    }
+
+    /// What is generated, by name.
+    pub(crate) fn files(&self) -> &[FileDescriptor] {
+        &self.files
     }
 
     fn file(&self, file: &FileDescriptor) -> Result<String, Error> {
+        self.current.replace(file.name().to_owned());
         let mut p = Printer::default();
         p.line(format!("//! @generated by esatto-protozero-codegen from `{}`, do not edit.", file.name()));
         if file.messages().len() + file.enums().len() + file.extensions().len() > 0 {
@@ -130,9 +125,11 @@ impl<'c> Generator<'c> {
         outer: Option<&MessageDescriptor>,
     ) -> Result<(), Error> {
         let children: Vec<MessageDescriptor> = message.child_messages().collect();
-        let is_field = |child: &MessageDescriptor| names::module(child.name()) == FIELD_MODULE;
+        let is_field = |child: &MessageDescriptor| self.names.module(child) == FIELD_MODULE;
         let extended: Vec<_> = message.child_extensions().collect();
-        let has_types = !children.is_empty() || message.child_enums().len() > 0 || !extended.is_empty();
+        let oneofs = oneof::of(self, message);
+        let has_types =
+            !children.is_empty() || message.child_enums().len() > 0 || !extended.is_empty() || !oneofs.is_empty();
         if !has_types && message.fields().len() == 0 && outer.is_none() {
             return Ok(());
         }
@@ -142,7 +139,8 @@ impl<'c> Generator<'c> {
         if outer.is_some() {
             p.line("#[allow(missing_docs)]");
         }
-        p.block(format!("pub mod {}", names::module(message.name())), |p| {
+        self.depth.set(self.depth.get() + 1);
+        p.block(format!("pub mod {}", names::ident(self.names.module(message))), |p| {
             if has_types {
                 self.import_runtime(p);
             }
@@ -157,6 +155,7 @@ impl<'c> Generator<'c> {
                 p.gap();
             }
             message.child_enums().for_each(|e| enums::print(self, p, &e));
+            oneofs.iter().for_each(|oneof| oneof::print(self, p, message, oneof));
             for child in &children {
                 result = core::mem::replace(&mut result, Ok(())).and_then(|()| {
                     if is_field(child) { self.message_called_field(p, child, message) } else { self.message(p, child) }
@@ -166,6 +165,7 @@ impl<'c> Generator<'c> {
                 result = extensions::print(self, p, &extended);
             }
         });
+        self.depth.set(self.depth.get() - 1);
         p.gap();
         result
     }
@@ -183,9 +183,15 @@ impl<'c> Generator<'c> {
         self.message_module(p, message, Some(parent))
     }
 
-    /// The fields of a message.
+    /// The fields of a message, renamed so that no two of its methods or value's fields have one name.
     pub(crate) fn fields(&self, message: &MessageDescriptor) -> Vec<Field> {
-        message.fields().map(|field| Field::of(&field, self.comment(&message.parent_file(), field.path()))).collect()
+        let mut taken = HashSet::new();
+        let field = |field: prost_reflect::FieldDescriptor| {
+            let mut field = Field::of(&field, self.comment(&message.parent_file(), field.path()));
+            message::make_unique(&mut field, &mut taken);
+            field
+        };
+        message.fields().map(field).collect()
     }
 
     /// The comment on an element of a file.
@@ -193,15 +199,16 @@ impl<'c> Generator<'c> {
         self.comments.get(file.name()).map(|comments| comments.at(path)).unwrap_or_default()
     }
 
-    /// The Rust path of a message's types, seen from where `owner`'s own types are (or absolute); `Writer` or `Reader` may
-    /// be appended.
+    /// The Rust path of a message's types, seen from where `owner`'s own types are (or from where the printer is); `Writer`
+    /// or `Reader` may be appended.
     pub(crate) fn message_path(&self, message: &MessageDescriptor, owner: Option<&MessageDescriptor>) -> String {
-        self.path(&message.parent_file(), message.parent_message(), message.name(), owner)
+        self.path(&message.parent_file(), message.parent_message(), self.names.message(message), owner)
     }
 
     /// The Rust path of an enumeration, likewise.
     pub(crate) fn enum_path(&self, target: &EnumDescriptor, owner: Option<&MessageDescriptor>) -> String {
-        self.path(&target.parent_file(), target.parent_message(), &names::ident(target.name()), owner)
+        let name = names::ident(self.names.other(target.full_name()));
+        self.path(&target.parent_file(), target.parent_message(), &name, owner)
     }
 
     fn path(
@@ -211,15 +218,43 @@ impl<'c> Generator<'c> {
         name: &str,
         owner: Option<&MessageDescriptor>,
     ) -> String {
-        let modules = modules(parent);
-        let here = owner.filter(|owner| owner.parent_file() == *file).map(modules_around);
+        let modules = self.modules(parent);
+        let here = owner.filter(|owner| owner.parent_file() == *file).map(|owner| self.modules(owner.parent_message()));
         if let Some(below) = here.and_then(|here| modules.strip_prefix(here.as_slice())) {
             return [below, &[name.to_owned()]].concat().join("::");
         }
         let generated = self.files.iter().any(|own| own.name() == file.name());
-        let elsewhere = self.config.external.iter().find(|(package, _)| !generated && package == file.package_name());
-        let root = elsewhere.map_or(self.config.root.as_str(), |(_, root)| root);
-        [&[root.to_owned()], modules.as_slice(), &[name.to_owned()]].concat().join("::")
+        let elsewhere = external(self.config, file).filter(|_| !generated);
+        let package = || package_path(file, self.config.layout).into_iter().map(|part| names::ident(&part));
+        let up = |levels| vec!["super".to_owned(); levels];
+        let mut path = match elsewhere {
+            Some(index) => vec![self.config.external[index].1.clone()],
+            None if !self.config.root.is_empty() => [self.config.root.clone()].into_iter().chain(package()).collect(),
+            None if *self.current.borrow() == file.name() => up(self.depth.get() - 1),
+            None => up(self.depth.get()).into_iter().chain(package()).collect(),
+        };
+        path.extend(modules);
+        path.push(name.to_owned());
+        path.join("::")
+    }
+
+    /// The module of a message and of those around it, outermost first.
+    fn modules(&self, message: Option<MessageDescriptor>) -> Vec<String> {
+        let mut modules: Vec<String> = core::iter::successors(message, MessageDescriptor::parent_message)
+            .map(|message| names::ident(self.names.module(&message)))
+            .collect();
+        modules.reverse();
+        modules
+    }
+
+    /// The module of a message inside that of its file, and the file; `None` if the message has no module.
+    pub(crate) fn message_module_path(&self, full_name: &str) -> Option<(FileDescriptor, String)> {
+        let message = self.files.first()?.parent_pool().get_message_by_name(full_name)?;
+        let has_module = message.fields().len() > 0
+            || message.child_messages().len() > 0
+            || message.child_enums().len() > 0
+            || message.child_extensions().len() > 0;
+        has_module.then(|| (message.parent_file(), self.modules(Some(message)).join("::")))
     }
 
     /// The cargo feature a file is behind.
@@ -231,11 +266,24 @@ impl<'c> Generator<'c> {
         gate.map(|(feature, _)| feature.as_str())
     }
 
-    /// Writes the `cfg` of something in `file` that needs the type of `field`.
+    /// Writes the attributes of something in `file` that needs the type of `field`.
     pub(crate) fn cfg_for(&self, p: &mut Printer, file: &FileDescriptor, field: &Field) {
+        self.cfg_for_type(p, file, field);
+        self.deprecated(p, field.deprecated);
+    }
+
+    /// Writes the `cfg` of something in `file` that needs the type of `field`.
+    pub(crate) fn cfg_for_type(&self, p: &mut Printer, file: &FileDescriptor, field: &Field) {
         let needed = field.target_file().and_then(|target| self.feature(&target));
         if needed != self.feature(file) {
             cfg(p, needed);
+        }
+    }
+
+    /// Writes the attribute of something that is deprecated.
+    pub(crate) fn deprecated(&self, p: &mut Printer, deprecated: bool) {
+        if deprecated && self.config.deprecated {
+            p.line("#[deprecated]");
         }
     }
 
@@ -245,8 +293,9 @@ impl<'c> Generator<'c> {
         for pattern in &self.config.owned {
             let mut todo: Vec<MessageDescriptor> = self.all_messages();
             todo.retain(|message| {
-                glob::matches(pattern, message.parent_file().name())
-                    || glob::matches(pattern, &format!(".{}", message.full_name()))
+                !message.is_map_entry()
+                    && (glob::matches(pattern, message.parent_file().name())
+                        || glob::matches(pattern, &format!(".{}", message.full_name())))
             });
             if todo.is_empty() {
                 return Err(Error::UnusedPattern(pattern.clone()));
@@ -277,76 +326,54 @@ impl<'c> Generator<'c> {
         self.files.iter().flat_map(FileDescriptor::messages).for_each(|message| collect(message, &mut out));
         out
     }
-
-    /// Makes sure that no two types or modules of a scope get the same name.
-    fn check_names(&self) -> Result<(), Error> {
-        let mut seen = HashSet::new();
-        let mut add = |scope: &str, name: String, proto: &str| {
-            if PRELUDE.contains(&name.as_str()) {
-                return Err(Error::Unsupported { what: "the name", proto: proto.to_owned() });
-            }
-            if seen.insert((scope.to_owned(), name.clone())) {
-                return Ok(());
-            }
-            Err(Error::Collision { name, scope: scope.to_owned(), proto: proto.to_owned() })
-        };
-        let scope = |parent: Option<MessageDescriptor>| parent.map(|m| m.full_name().to_owned()).unwrap_or_default();
-        let messages = self.all_messages();
-        for message in &messages {
-            let (scope, proto) = (scope(message.parent_message()), message.full_name());
-            add(&scope, format!("{}Writer", message.name()), proto)?;
-            add(&scope, format!("{}Reader", message.name()), proto)?;
-            add(&scope, format!("{}Decoder", message.name()), proto)?;
-            add(&scope, names::module(message.name()), proto)?;
-            if self.owned.contains(proto) {
-                add(&scope, message.name().to_owned(), proto)?;
-            }
-            for field in message.fields() {
-                add(&format!("numbers of {proto}"), field.name().to_ascii_uppercase(), field.full_name())?;
-            }
-        }
-        let enums = self.files.iter().flat_map(FileDescriptor::enums);
-        for target in enums.chain(messages.iter().flat_map(|message| message.child_enums().collect::<Vec<_>>())) {
-            add(&scope(target.parent_message()), names::ident(target.name()), target.full_name())?;
-        }
-        for service in self.files.iter().flat_map(FileDescriptor::services) {
-            add("", names::module(service.name()), service.full_name())?;
-        }
-        Ok(())
-    }
 }
 
-/// The module with the numbers of a message's fields.
-const FIELD_MODULE: &str = "field";
+/// The names of the files to generate: `wanted`, and what these import.
+fn chosen(config: &Config, all: &[FileDescriptor], wanted: &[String]) -> HashSet<String> {
+    let mut chosen: HashSet<String> = wanted.iter().cloned().collect();
+    if !config.imports {
+        return chosen;
+    }
+    let mut todo: Vec<FileDescriptor> = all.iter().filter(|file| chosen.contains(file.name())).cloned().collect();
+    while let Some(file) = todo.pop() {
+        let uses_descriptors =
+            || check::references(&file).iter().any(|reference| reference.file.name() == DESCRIPTOR_FILE);
+        for import in file.dependencies() {
+            let skipped = import.name() == DESCRIPTOR_FILE && !uses_descriptors();
+            if !skipped && external(config, &import).is_none() && chosen.insert(import.name().to_owned()) {
+                todo.push(import);
+            }
+        }
+    }
+    chosen
+}
+
+/// Where in the configuration it is told that the code of `file` is elsewhere.
+pub(crate) fn external(config: &Config, file: &FileDescriptor) -> Option<usize> {
+    config.external.iter().position(|(package, _)| package == file.package_name())
+}
 
 fn constants(p: &mut Printer, message: &MessageDescriptor) {
+    let mut taken = HashSet::new();
     for field in message.fields() {
-        let name = field.name().to_ascii_uppercase();
+        let mut name = names::ident(&field.name().to_ascii_uppercase());
+        while !taken.insert(name.clone()) {
+            name.push('_');
+        }
         p.line(format!("pub const {name}: u32 = {};", field.number()));
     }
 }
 
-fn cfg(p: &mut Printer, feature: Option<&str>) {
+pub(crate) fn cfg(p: &mut Printer, feature: Option<&str>) {
     if let Some(feature) = feature {
         p.line(format!("#[cfg(feature = {feature:?})]"));
     }
 }
 
-/// The modules inside which the types of a message are.
-fn modules_around(message: &MessageDescriptor) -> Vec<String> {
-    modules(message.parent_message())
-}
-
-/// The module of a message and of those around it, outermost first.
-fn modules(message: Option<MessageDescriptor>) -> Vec<String> {
-    let mut modules: Vec<String> =
-        core::iter::successors(message, MessageDescriptor::parent_message).map(|m| names::module(m.name())).collect();
-    modules.reverse();
-    modules
-}
-
+/// The message that a field refers to by its kind, or by that of its values if it is a map.
 fn message_of(kind: &Kind) -> Option<MessageDescriptor> {
     match kind {
+        Kind::Message(entry) if entry.is_map_entry() => message_of(&entry.map_entry_value_field().kind()),
         Kind::Message(message) => Some(message.clone()),
         _ => None,
     }

@@ -1,30 +1,99 @@
-//! Generates Rust from `.proto` files: zero-copy writers and readers, owned types, service stubs.
+//! Generates Rust from `.proto` files: zero-copy writers and readers, value types, service stubs.
 //!
-//! For a message `Foo` there is a `FooWriter` (fields appended in place), a `FooReader` (a view over
-//! encoded bytes; `FooDecoder` is the same with an index, for reading many fields) and, where asked
-//! for, a value type `Foo`; nested types and the numbers of its fields live in a module `foo`. Enumerations are newtypes around their number, so that values unknown to
-//! the schema pass through. A service becomes a module with its name and an enumeration of its methods.
-//! All of it leans on `esatto-protozero` and nothing else. Generated text is formatted as rustfmt would
-//! (with `max_width = 120` and `use_small_heuristics = "Max"`), so it can be checked in.
+//! The files are compiled by `protox`, so no `protoc` is needed; generated code leans on `esatto-protozero` and nothing else, works
+//! without `std` (and, but for value types, without `alloc`), and what a program does not use of it takes no room in it.
 //!
-//! From a build script:
+//! # Five minutes
 //!
-//! ```no_run
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").unwrap());
-//! let code = esatto_protozero_codegen::Config::new().root("crate::protos").compile(&["shop.proto"], &["proto"])?;
-//! std::fs::write(out.join("protos.rs"), code.bundle())?;
-//! # Ok(())
-//! # }
+//! A schema, `proto/shop.proto`:
+//!
+//! ```text
+//! syntax = "proto3";
+//! package shop;
+//!
+//! message Order {
+//!   uint64 number = 1;
+//!   repeated Item items = 2;
+//!   map<string, string> notes = 3;
+//!   oneof payment { string voucher = 4; Card card = 5; }
+//! }
+//! message Item { string name = 1; repeated sint32 sizes = 2; }
+//! message Card { bytes token = 1; }
 //! ```
 //!
-//! and in the crate: `mod protos { include!(concat!(env!("OUT_DIR"), "/protos.rs")); }`.
+//! A build script, with this crate under `[build-dependencies]` (or run the command `esatto-protozero-codegen`, or `protoc` with the plugin
+//! `protoc-gen-esatto`; both explain themselves with `--help`):
 //!
-//! [`sync`] keeps checked-in code true to its `.proto` files; the program `protoc-gen-esatto` is the
-//! same generator as a plugin of protoc.
+//! ```no_run
+//! fn main() -> Result<(), esatto_protozero_codegen::Error> {
+//!     let config = esatto_protozero_codegen::Config::new().owned("shop.proto");
+//!     config.compile(&["shop.proto"], &["proto"])?.write_to_out_dir("protos.rs")
+//! }
+//! ```
+//!
+//! And the program, with `esatto-protozero` under `[dependencies]`:
+//!
+//! ```text
+//! mod protos {
+//!     include!(concat!(env!("OUT_DIR"), "/protos.rs"));
+//! }
+//! use esatto_protozero::{HeapBuffer, Owned};
+//! use protos::shop::{Order, OrderReader, OrderWriter, order};
+//!
+//! // A writer appends in place: fields are encoded where they stay, in the order of the calls.
+//! let mut buffer = HeapBuffer::new();
+//! let mut order = OrderWriter::from(buffer.message());
+//! order.number(17).notes_entry("door", "left");
+//! order.items().name("shirt").sizes([38, 40]); // a nested message ends when its writer is dropped
+//! order.card().token(b"\x01\x02");
+//! drop(order);
+//!
+//! // A reader is a view: nothing is copied, and what is not asked for is passed over.
+//! let order = OrderReader::parse(buffer.as_slice())?;
+//! assert_eq!(order.number(), Some(17));
+//! assert_eq!(order.items().next().unwrap().name(), Some(&b"shirt"[..]));
+//!
+//! // A value is for what is kept, compared and passed on; fields it does not know survive.
+//! let mut order = Order::decode(buffer.as_slice())?;
+//! order.payment = Some(order::Payment::Voucher("hello".into()));
+//! assert_eq!(Order::decode(&order.encode()), Ok(order));
+//! ```
+//!
+//! `examples/protozero-own-schema` in the repository is a whole program.
+//!
+//! # What becomes of what
+//!
+//! | in the schema | writer | reader | value, where asked for ([`Config::owned`]) |
+//! |---|---|---|---|
+//! | package `a.b` | module `a::b`, see [`Layout`] | | |
+//! | `message Foo` | `FooWriter` | `FooReader` | `Foo` |
+//! | what is nested in `Foo`, numbers of its fields | module `foo`, `foo::field` | | |
+//! | number, `bool` | `x(value)`, again for each of `repeated` | `Option<T>`, or an iterator | `Option<T>`, `Vec<T>` |
+//! | packed | `x(values)`: whatever can be iterated over twice | an iterator | `Vec<T>` |
+//! | `string` | `x(value)`: `&str`, `&[u8]` and what holds them | `&[u8]` | `ProtoString` |
+//! | `bytes` | `x(value)`: `&[u8]` | `&[u8]` | `Vec<u8>` |
+//! | message | `x()` begins it | its reader | its value, in a `Box` if large or recursive |
+//! | message with `[lazy = true]` | also `x_raw(bytes)`: encoded already | | |
+//! | map | `x()` begins an entry; `x_entry(key, value)` unless of messages | entries | `BTreeMap` |
+//! | oneof | as its members; the last one written counts | as its members | enumeration in an `Option`, see [`OneofStyle`] |
+//! | enumeration | newtype around the number, so that unknown ones pass through | | |
+//! | extension | traits `FooWriterExt`, `FooReaderExt` beside what declares it | | unknown field |
+//! | service | module with its name and an enumeration of its methods | | |
+//! | `[deprecated = true]` | `#[deprecated]`, see [`Config::deprecated`] | | |
+//! | comment before or behind | documentation | | |
+//!
+//! Presence is explicit everywhere, in proto3 as well: what is written is there, though it be 0, and `None` tells what is not. Defaults of proto2
+//! are shown in the documentation and applied by nobody. `required` is not enforced. Groups, weak imports and editions are
+//! refused. Text that is not UTF-8 is passed on. Nested writers take the borrow of their parent, so that writing to a message while one
+//! inside of it is open does not compile.
+//!
+//! Names are those of the schema. Where two of them would meet, or one means something to Rust, the later one gets an underscore, or is a
+//! raw identifier (`r#type`). Text is formatted as rustfmt would (with `max_width = 120` and `use_small_heuristics = "Max"`) and the
+//! same for the same input, so it can be checked in; [`sync`] keeps it true to its `.proto` files.
 
 #![forbid(unsafe_code)]
 
+mod check;
 mod comments;
 mod config;
 mod enums;
@@ -32,16 +101,23 @@ mod error;
 mod extensions;
 mod generator;
 mod glob;
+mod index;
 mod message;
 mod model;
 mod names;
+mod oneof;
+mod options;
+mod output;
 mod owned;
 mod plugin;
 mod print;
+mod resolve;
 mod service;
 mod sync;
 
-pub use config::{Config, Output};
+pub use config::{Config, Layout, OneofStyle};
 pub use error::Error;
+pub use options::option_help;
+pub use output::Output;
 pub use plugin::run_plugin;
 pub use sync::sync;

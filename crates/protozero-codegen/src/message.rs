@@ -1,30 +1,37 @@
 //! Writers and readers.
 
-use prost_reflect::{Kind, MessageDescriptor};
+use std::collections::HashSet;
+
+use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
 
 use crate::generator::Generator;
 use crate::model::Field;
 use crate::names;
+use crate::owned::VALUE_FIELDS;
 use crate::print::Printer;
 
 /// What every writer has besides the methods of its fields.
-const WRITER_METHODS: &[&str] = &["message", "from", "into"];
+pub(crate) const WRITER_METHODS: &[&str] = &["message", "from", "into"];
 /// What every reader has besides the methods of its fields.
-const READER_METHODS: &[&str] =
+pub(crate) const READER_METHODS: &[&str] =
     &["new", "parse", "decode", "decoder", "as_bytes", "fields", "unknown_fields", "check", "from", "into"];
 
 pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &MessageDescriptor) {
     let fields = generator.fields(message);
     let file = message.parent_file();
+    let name = generator.names.message(message);
+    let deprecated = message.descriptor_proto().options.as_ref().is_some_and(|options| options.deprecated());
     p.gap();
     p.block("pz::message!", |p| {
         p.doc(&format!("Appends the fields of a `{}`.", message.full_name()));
         p.remark(generator.comment(&file, message.path()));
-        p.line(format!("writer {}Writer;", message.name()));
+        generator.deprecated(p, deprecated);
+        p.line(format!("writer {name}Writer;"));
         p.doc(&format!("The fields of an encoded `{}`.", message.full_name()));
         p.remark(generator.comment(&file, message.path()));
-        p.line(format!("reader {}Reader;", message.name()));
-        p.line(format!("decoder {}Decoder;", message.name()));
+        generator.deprecated(p, deprecated);
+        p.line(format!("reader {name}Reader;"));
+        p.line(format!("decoder {name}Decoder;"));
         let mut numbers: Vec<u32> = fields.iter().map(|field| field.number).collect();
         numbers.sort_unstable();
         p.fill("fields ", &numbers.iter().map(u32::to_string).collect::<Vec<_>>(), ";");
@@ -33,18 +40,19 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &Messag
     if fields.is_empty() {
         return;
     }
-    p.block(format!("impl {}Writer<'_>", message.name()), |p| {
+    p.block(format!("impl {name}Writer<'_>"), |p| {
         for field in &fields {
-            let setter = Setter::of(generator, field, WRITER_METHODS);
-            p.doc(&field.doc);
-            generator.cfg_for(p, &file, field);
-            p.line("#[inline]");
-            p.function(&format!("pub fn {}", setter.name), &setter.args, &setter.returns, &setter.body("self.0"));
-            p.gap();
+            for setter in Setter::all(generator, field, WRITER_METHODS) {
+                p.doc(&setter.doc);
+                generator.cfg_for(p, &file, field);
+                p.line("#[inline]");
+                p.function(&format!("pub fn {}", setter.name), &setter.args, &setter.returns, &setter.body("self.0"));
+                p.gap();
+            }
         }
     });
     p.gap();
-    p.block(format!("impl<'a, I: pz::Lookup> {}Reader<'a, I>", message.name()), |p| {
+    p.block(format!("impl<'a, I: pz::Lookup> {name}Reader<'a, I>"), |p| {
         for field in &fields {
             let getter = Getter::of(generator, field, READER_METHODS);
             let args = ["&self".to_owned()];
@@ -59,55 +67,117 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &Messag
             numbers.sort_unstable();
             p.doc(&format!("The member of `oneof {}` that counts, which is the one that comes last.", oneof.name()));
             p.line("#[inline]");
-            p.block(
-                format!("pub fn {}(&self) -> Option<pz::Field<'a>>", names::method(oneof.name(), READER_METHODS)),
-                |p| {
-                    p.fill("self.0.last_of(&[", &numbers.iter().map(u32::to_string).collect::<Vec<_>>(), "])");
-                },
-            );
+            let mut name = names::method(oneof.name(), READER_METHODS);
+            while fields.iter().any(|field| names::method(&field.name, READER_METHODS) == name) {
+                name.push('_');
+            }
+            p.block(format!("pub fn {name}(&self) -> Option<pz::Field<'a>>"), |p| {
+                p.short_list("self.0.last_of(&", &numbers.iter().map(u32::to_string).collect::<Vec<_>>(), ")");
+            });
             p.gap();
         }
     });
     p.gap();
 }
 
-/// The method of a writer that appends a field.
+/// Ends the name of a method that takes an encoded message.
+const RAW: &str = "_raw";
+/// Ends the name of a method that appends an entry of a map.
+const ENTRY: &str = "_entry";
+
+/// Appends underscores to the name of a field until none of its methods, nor its field of a value, has a name in `taken`.
+pub(crate) fn make_unique(field: &mut Field, taken: &mut HashSet<String>) {
+    loop {
+        let plain = [WRITER_METHODS, READER_METHODS, VALUE_FIELDS].map(|reserved| names::method(&field.name, reserved));
+        let mut wanted: Vec<String> = plain.iter().map(|name| name.trim_start_matches("r#").to_owned()).collect();
+        wanted.extend(field.lazy.then(|| format!("{}{RAW}", field.name)));
+        wanted.extend(field.entry.as_ref().map(|_| format!("{}{ENTRY}", field.name)));
+        if wanted.iter().all(|name| !taken.contains(name)) {
+            return taken.extend(wanted);
+        }
+        field.name.push('_');
+    }
+}
+
+/// A method of a writer that appends a field.
 pub(crate) struct Setter {
     pub(crate) name: String,
+    pub(crate) doc: String,
     pub(crate) args: Vec<String>,
     /// ` -> T`
     pub(crate) returns: String,
     /// The call on the message, without the receiver.
     call: String,
+    /// Instead: the call that begins an entry of a map, and those that fill it.
+    entry: Option<[String; 3]>,
     chains: bool,
 }
 
 impl Setter {
-    pub(crate) fn of(generator: &Generator<'_>, field: &Field, taken: &[&str]) -> Self {
-        let name = names::method(&field.name, taken);
+    /// All methods of one field.
+    pub(crate) fn all(generator: &Generator<'_>, field: &Field, taken: &[&str]) -> Vec<Self> {
+        let mut setters = vec![Self::of(generator, field, taken)];
+        if field.lazy && field.entry.is_none() && matches!(field.kind, Kind::Message(_)) {
+            setters.push(Self::chained(
+                format!("{}{RAW}", field.name),
+                format!("{}\n\nTakes the encoded message.", field.doc),
+                vec!["value: &[u8]".to_owned()],
+                format!("bytes({}, value)", field.number),
+            ));
+        }
+        setters.extend(field.entry.as_ref().and_then(|entry| Self::of_entry(generator, field, entry)));
+        setters
+    }
+
+    fn of(generator: &Generator<'_>, field: &Field, taken: &[&str]) -> Self {
+        let (name, doc) = (names::method(&field.name, taken), field.doc.clone());
         let id = field.number;
         if let Kind::Message(target) = &field.kind {
             let returns = format!(" -> {}Writer<'_>", generator.message_path(target, field.owner.as_ref()));
             let call = format!("begin({id}).into()");
-            return Self { name, args: vec!["&mut self".to_owned()], returns, call, chains: false };
+            return Self { name, doc, args: vec!["&mut self".to_owned()], returns, call, entry: None, chains: false };
         }
         let (value, call) = if field.packed {
             let element = element_type(generator, field);
             let kind = field.scalar_kind().unwrap_or_default();
             (
-                format!("values: impl Iterator<Item = {element}> + Clone"),
-                format!("packed::<pz::kind::{kind}>({id}, values)"),
+                format!("values: impl IntoIterator<Item = {element}, IntoIter: Clone>"),
+                format!("packed::<pz::kind::{kind}>({id}, values.into_iter())"),
             )
         } else {
-            scalar_setter(generator, field)
+            scalar_setter(generator, field, "value")
         };
-        let args = vec!["&mut self".to_owned(), value];
-        Self { name, args, returns: " -> &mut Self".to_owned(), call, chains: true }
+        Self::chained(name, doc, vec![value], call)
+    }
+
+    /// The method that appends a whole entry of a map; none if its values are messages.
+    fn of_entry(generator: &Generator<'_>, field: &Field, entry: &MessageDescriptor) -> Option<Self> {
+        let part = |part: &FieldDescriptor, name: &str| {
+            let part = Field { owner: field.owner.clone(), ..Field::of(part, "") };
+            match part.kind {
+                Kind::Message(_) => None,
+                _ => Some(scalar_setter(generator, &part, name)),
+            }
+        };
+        let (key, put_key) = part(&entry.map_entry_key_field(), "key")?;
+        let (value, put_value) = part(&entry.map_entry_value_field(), "value")?;
+        let doc = format!("{}\n\nAppends an entry.", field.doc);
+        let setter = Self::chained(format!("{}{ENTRY}", field.name), doc, vec![key, value], String::new());
+        Some(Self { entry: Some([format!("begin({})", field.number), put_key, put_value]), ..setter })
+    }
+
+    fn chained(name: String, doc: String, values: Vec<String>, call: String) -> Self {
+        let args = [vec!["&mut self".to_owned()], values].concat();
+        Self { name, doc, args, returns: " -> &mut Self".to_owned(), call, entry: None, chains: true }
     }
 
     /// The lines of the method's body, for a message that is reached by `message`.
     pub(crate) fn body(&self, message: &str) -> Vec<String> {
-        if self.chains {
+        if let Some([begin, key, value]) = &self.entry {
+            let lines =
+                [format!("let mut entry = {message}.{begin};"), format!("entry.{key};"), format!("entry.{value};")];
+            [&lines[..], &["drop(entry);".to_owned(), "self".to_owned()]].concat()
+        } else if self.chains {
             vec![format!("{message}.{};", self.call), "self".to_owned()]
         } else {
             vec![format!("{message}.{}", self.call)]
@@ -115,28 +185,28 @@ impl Setter {
     }
 }
 
-/// The argument and the call that append one scalar value.
-fn scalar_setter(generator: &Generator<'_>, field: &Field) -> (String, String) {
+/// The argument `name` and the call that append one scalar value.
+fn scalar_setter(generator: &Generator<'_>, field: &Field, name: &str) -> (String, String) {
     let id = field.number;
     let call = match &field.kind {
-        Kind::Int32 => format!("int({id}, i64::from(value))"),
-        Kind::Int64 => format!("int({id}, value)"),
-        Kind::Uint32 => format!("varint({id}, u64::from(value))"),
-        Kind::Uint64 => format!("varint({id}, value)"),
-        Kind::Sint32 => format!("sint({id}, i64::from(value))"),
-        Kind::Sint64 => format!("sint({id}, value)"),
-        Kind::Fixed32 => format!("fixed32({id}, value)"),
-        Kind::Fixed64 => format!("fixed64({id}, value)"),
-        Kind::Sfixed32 => format!("fixed32({id}, value as u32)"),
-        Kind::Sfixed64 => format!("fixed64({id}, value as u64)"),
-        Kind::Float => format!("float({id}, value)"),
-        Kind::Double => format!("double({id}, value)"),
-        Kind::Bool => format!("bool({id}, value)"),
-        Kind::Enum(_) => format!("int({id}, i64::from(value.0))"),
-        Kind::String => return ("value: impl AsRef<[u8]>".to_owned(), format!("bytes({id}, value.as_ref())")),
-        Kind::Bytes | Kind::Message(_) => return ("value: &[u8]".to_owned(), format!("bytes({id}, value)")),
+        Kind::Int32 => format!("int({id}, i64::from({name}))"),
+        Kind::Int64 => format!("int({id}, {name})"),
+        Kind::Uint32 => format!("varint({id}, u64::from({name}))"),
+        Kind::Uint64 => format!("varint({id}, {name})"),
+        Kind::Sint32 => format!("sint({id}, i64::from({name}))"),
+        Kind::Sint64 => format!("sint({id}, {name})"),
+        Kind::Fixed32 => format!("fixed32({id}, {name})"),
+        Kind::Fixed64 => format!("fixed64({id}, {name})"),
+        Kind::Sfixed32 => format!("fixed32({id}, {name} as u32)"),
+        Kind::Sfixed64 => format!("fixed64({id}, {name} as u64)"),
+        Kind::Float => format!("float({id}, {name})"),
+        Kind::Double => format!("double({id}, {name})"),
+        Kind::Bool => format!("bool({id}, {name})"),
+        Kind::Enum(_) => format!("int({id}, i64::from({name}.0))"),
+        Kind::String => return (format!("{name}: impl AsRef<[u8]>"), format!("bytes({id}, {name}.as_ref())")),
+        Kind::Bytes | Kind::Message(_) => return (format!("{name}: &[u8]"), format!("bytes({id}, {name})")),
     };
-    (format!("value: {}", element_type(generator, field)), call)
+    (format!("{name}: {}", element_type(generator, field)), call)
 }
 
 /// The method of a reader that finds a field.

@@ -1,6 +1,7 @@
 //! What the printers need to know of a field, whether declared in a message or as an extension.
 
 use prost_reflect::{Cardinality, ExtensionDescriptor, FieldDescriptor, FileDescriptor, Kind, MessageDescriptor};
+use prost_types::FieldDescriptorProto;
 
 /// One field.
 #[derive(Clone, Debug)]
@@ -12,40 +13,55 @@ pub(crate) struct Field {
     pub(crate) packed: bool,
     /// The message that declares it; `None` for an extension.
     pub(crate) owner: Option<MessageDescriptor>,
+    /// The message of the entries, if this is a map.
+    pub(crate) entry: Option<MessageDescriptor>,
+    /// The full name of the `oneof` that it is a member of.
+    pub(crate) oneof: Option<String>,
+    /// `[lazy = true]`
+    pub(crate) lazy: bool,
+    /// `[deprecated = true]`
+    pub(crate) deprecated: bool,
     /// Documentation: the declaration, then the comment if there is one.
     pub(crate) doc: String,
 }
 
 impl Field {
     pub(crate) fn of(field: &FieldDescriptor, comment: &str) -> Self {
-        let options = field.field_descriptor_proto().options.as_ref();
-        let repeated = field.cardinality() == Cardinality::Repeated;
+        let proto = field.field_descriptor_proto();
+        let oneof = field.containing_oneof().filter(|oneof| !oneof.is_synthetic());
         let label = match field.cardinality() {
-            Cardinality::Repeated if field.is_map() => "map ",
+            Cardinality::Repeated if field.is_map() => "",
             Cardinality::Repeated => "repeated ",
             Cardinality::Required => "required ",
-            Cardinality::Optional if field.containing_oneof().is_some() => "",
-            Cardinality::Optional => "optional ",
+            Cardinality::Optional if oneof.is_some() => "",
+            Cardinality::Optional if field.supports_presence() || proto.proto3_optional() => "optional ",
+            Cardinality::Optional => "",
         };
-        let mut doc = declaration(label, &field.kind(), field.name(), field.number());
-        if let Some(oneof) = field.containing_oneof().filter(|oneof| !oneof.is_synthetic()) {
+        let mut doc = declaration(label, &field.kind(), proto);
+        if let Some(oneof) = &oneof {
             doc = format!("{doc}, one of `{}`", oneof.name());
         }
+        let unseen = if field.number() > MAX_READ_NUMBER { UNSEEN } else { "" };
         Self {
             name: field.name().to_owned(),
             number: field.number(),
             kind: field.kind(),
-            repeated,
+            repeated: field.cardinality() == Cardinality::Repeated,
             packed: field.is_packed(),
             owner: Some(field.parent_message().clone()),
-            doc: with_remarks(doc, options.is_some_and(|options| options.deprecated()), comment),
+            entry: field.kind().as_message().filter(|entry| entry.is_map_entry()).cloned(),
+            oneof: oneof.map(|oneof| oneof.full_name().to_owned()),
+            lazy: is_lazy(proto),
+            deprecated: is_deprecated(proto),
+            doc: with_remarks(doc, is_deprecated(proto), unseen, comment),
         }
     }
 
     pub(crate) fn of_extension(field: &ExtensionDescriptor, comment: &str) -> Self {
+        let proto = field.field_descriptor_proto();
         let repeated = field.cardinality() == Cardinality::Repeated;
         let label = if repeated { "repeated " } else { "optional " };
-        let doc = declaration(label, &field.kind(), field.name(), field.number());
+        let unseen = if field.number() > MAX_READ_NUMBER { UNSEEN } else { "" };
         Self {
             name: field.name().to_owned(),
             number: field.number(),
@@ -53,7 +69,11 @@ impl Field {
             repeated,
             packed: field.is_packed(),
             owner: None,
-            doc: with_remarks(doc, false, comment),
+            entry: None,
+            oneof: None,
+            lazy: is_lazy(proto),
+            deprecated: is_deprecated(proto),
+            doc: with_remarks(declaration(label, &field.kind(), proto), is_deprecated(proto), unseen, comment),
         }
     }
 
@@ -102,22 +122,47 @@ impl Field {
     }
 }
 
+/// The largest number of a field that decoders report (`docs/spec/protozero.md` §1).
+const MAX_READ_NUMBER: u32 = (1 << 24) - 1;
+
+const UNSEEN: &str = "Readers and value types do not see it, for its number is above 2^24 − 1.";
+
+fn is_lazy(field: &FieldDescriptorProto) -> bool {
+    field.options.as_ref().is_some_and(|options| options.lazy())
+}
+
+fn is_deprecated(field: &FieldDescriptorProto) -> bool {
+    field.options.as_ref().is_some_and(|options| options.deprecated())
+}
+
 /// ``  `optional uint32 name = 1`  ``
-fn declaration(label: &str, kind: &Kind, name: &str, number: u32) -> String {
-    let type_name = match kind {
+fn declaration(label: &str, kind: &Kind, field: &FieldDescriptorProto) -> String {
+    let default = match field.default_value.as_deref() {
+        Some(text) if matches!(kind, Kind::String | Kind::Bytes) => format!(" [default = {text:?}]").replace('`', "'"),
+        Some(value) => format!(" [default = {value}]"),
+        None => String::new(),
+    };
+    format!("`{label}{} {} = {}{default}`", type_name(kind), field.name(), field.number())
+}
+
+fn type_name(kind: &Kind) -> String {
+    match kind {
+        Kind::Message(entry) if entry.is_map_entry() => {
+            let (key, value) = (entry.map_entry_key_field().kind(), entry.map_entry_value_field().kind());
+            format!("map<{}, {}>", type_name(&key), type_name(&value))
+        }
         Kind::Message(message) => message.name().to_owned(),
         Kind::Enum(target) => target.name().to_owned(),
         scalar => format!("{scalar:?}").to_lowercase(),
-    };
-    format!("`{label}{type_name} {name} = {number}`")
+    }
 }
 
-fn with_remarks(mut doc: String, deprecated: bool, comment: &str) -> String {
+fn with_remarks(mut doc: String, deprecated: bool, remark: &str, comment: &str) -> String {
     if deprecated {
         doc.push_str(", deprecated");
     }
-    if !comment.is_empty() {
-        doc = format!("{doc}\n\n{comment}");
+    for paragraph in [remark, comment].iter().filter(|text| !text.is_empty()) {
+        doc = format!("{doc}\n\n{paragraph}");
     }
     doc
 }

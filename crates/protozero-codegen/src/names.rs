@@ -27,12 +27,31 @@ pub(crate) fn method(name: &str, taken: &[&str]) -> String {
     if taken.contains(&name) { format!("{name}_") } else { ident(name) }
 }
 
-/// The module of a type: `TracePacket` → `trace_packet`, `V8JsCode` → `v8_js_code`, `IPCFrame` → `ipc_frame`.
-pub(crate) fn module(name: &str) -> String {
-    ident(&snake_case(name))
+/// `foo_bar` → `FooBar`, as `docs/spec/protozero.md` §9 has it: underscores go, and the letter after one becomes a capital.
+pub(crate) fn camel_case(name: &str) -> String {
+    let words = name.split('_').filter(|word| !word.is_empty());
+    let capitalised = words.flat_map(|word| {
+        let (first, rest) = word.split_at(word.chars().next().map_or(0, char::len_utf8));
+        [first.to_ascii_uppercase(), rest.to_owned()]
+    });
+    capitalised.collect()
 }
 
-fn snake_case(name: &str) -> String {
+/// True if `name` is an identifier of the schema language.
+pub(crate) fn is_identifier(name: &str) -> bool {
+    !name.starts_with(|c: char| c.is_ascii_digit())
+        && !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// True if `name` must not stand alone as an identifier.
+pub(crate) fn is_keyword(name: &str) -> bool {
+    KEYWORDS.contains(&name) || UNUSABLE.contains(&name)
+}
+
+/// A type's name in the style of modules, to be made an identifier by [`ident`]: `TracePacket` → `trace_packet`,
+/// `V8JsCode` → `v8_js_code`, `IPCFrame` → `ipc_frame`.
+pub(crate) fn snake_case(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let mut out = String::new();
     for (i, &c) in chars.iter().enumerate() {
@@ -70,12 +89,30 @@ mod tests {
             ("V8JsCode", "v8_js_code"),
             ("IPCFrame", "ipc_frame"),
             ("GPUCounter2D", "gpu_counter2_d"),
-            ("Type", "r#type"),
+            ("Type", "type"),
             ("under_Score", "under_score"),
         ] {
-            assert_eq!(module(name), module_name);
+            assert_eq!(snake_case(name), module_name);
         }
         assert_eq!(file_module("trace/v8.rs"), "trace_v8_proto");
+    }
+
+    /// The examples of `docs/spec/protozero.md` §9.
+    #[test]
+    fn camel_case_keeps_what_is_neither_first_nor_after_an_underscore() {
+        for (name, camel) in [
+            ("foo_bar_baz", "FooBarBaz"),
+            ("barBaz", "BarBaz"),
+            ("MooMoo", "MooMoo"),
+            ("URLEncoder", "URLEncoder"),
+            ("XMap", "XMap"),
+            ("UrLE_nco__der", "UrLENcoDer"),
+            ("__bigBang", "BigBang"),
+            ("U2", "U2"),
+            ("bangBig__", "BangBig"),
+        ] {
+            assert_eq!(camel_case(name), camel);
+        }
     }
 
     #[test]

@@ -2,16 +2,17 @@
 
 use prost::Message as _;
 use prost_reflect::DescriptorPool;
-use prost_types::FileDescriptorSet;
 use prost_types::compiler::code_generator_response::{Feature, File};
 use prost_types::compiler::{CodeGeneratorRequest, CodeGeneratorResponse};
+use prost_types::{FileDescriptorProto, FileDescriptorSet};
 
 use crate::{Config, Error};
 
 /// Answers one request of protoc (`CodeGeneratorRequest` in, `CodeGeneratorResponse` out).
 ///
-/// Parameters are a comma-separated list of `root=PATH`, `runtime=PATH`, `strip=PREFIX`, `owned=PATTERN` and
-/// `external=PACKAGE:PATH`. What is wrong with the files or the parameters is told in the response.
+/// Parameters are a comma-separated list of `NAME=VALUE`, see [`Config::option`]. Imported files are not generated unless
+/// asked for (`imports=on`), as protoc's users expect; `.proto` files that are to be generated belong into one call. What is wrong
+/// with the files or the parameters is told in the response.
 ///
 /// # Errors
 ///
@@ -28,6 +29,11 @@ pub fn run_plugin(request: &[u8]) -> Result<Vec<u8>, Error> {
 
 fn answer(request: CodeGeneratorRequest) -> Result<Vec<File>, String> {
     let config = parameters(request.parameter())?;
+    // What comes next takes no other for granted: it panics.
+    let known = |file: &&FileDescriptorProto| matches!(file.syntax(), "" | "proto2" | "proto3");
+    if let Some(file) = request.proto_file.iter().find(|file| !known(file)) {
+        return Err(format!("{}: syntax `{}` is not supported, only proto2 and proto3", file.name(), file.syntax()));
+    }
     let pool = DescriptorPool::from_file_descriptor_set(FileDescriptorSet { file: request.proto_file })
         .map_err(|error| error.to_string())?;
     let output = config.generate(&pool, &request.file_to_generate).map_err(|error| error.to_string())?;
@@ -40,20 +46,9 @@ fn answer(request: CodeGeneratorRequest) -> Result<Vec<File>, String> {
 }
 
 fn parameters(text: &str) -> Result<Config, String> {
-    text.split(',').filter(|word| !word.is_empty()).try_fold(Config::new(), |config, word| {
-        let unknown = || format!("unknown parameter `{word}`; known are root, runtime, strip, owned and external");
-        let (key, value) = word.split_once('=').ok_or_else(unknown)?;
-        Ok(match key {
-            "root" => config.root(value),
-            "runtime" => config.runtime(value),
-            "strip" => config.strip_prefix(value),
-            "owned" => config.owned(value),
-            "external" => {
-                let (package, path) = value.split_once(':').ok_or_else(unknown)?;
-                config.external(package, path)
-            }
-            _ => return Err(unknown()),
-        })
+    text.split(',').filter(|word| !word.is_empty()).try_fold(Config::new().imports(false), |config, word| {
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        config.option(name, value).map_err(|error| error.to_string())
     })
 }
 
@@ -66,6 +61,7 @@ mod tests {
         let config = parameters("root=crate::p,external=perfetto.protos:::esatto_schema").unwrap();
         assert_eq!(config.root, "crate::p");
         assert_eq!(config.external, [("perfetto.protos".to_owned(), "::esatto_schema".to_owned())]);
-        assert!(parameters("rot=crate").unwrap_err().contains("`rot=crate`"));
+        assert!(parameters("rot=crate").unwrap_err().contains("`rot`"));
+        assert!(parameters("imports").unwrap_err().contains("takes on|off"));
     }
 }

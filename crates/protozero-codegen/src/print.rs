@@ -23,16 +23,26 @@ impl Printer {
         self.text.push('\n');
     }
 
-    /// Asks for a blank line before whatever comes next in this block.
+    /// Appends one line of a text that has its own indentation.
+    pub(crate) fn indented(&mut self, line: &str) {
+        if line.is_empty() { self.text.push('\n') } else { self.line(line) }
+    }
+
+    /// Asks for a blank line before whatever comes next in this block, unless that is the first.
     pub(crate) fn gap(&mut self) {
-        self.gap = true;
+        self.gap = !self.text.ends_with("{\n");
     }
 
     /// Appends `head {`, what `body` writes one level deeper, and `}`.
     pub(crate) fn block(&mut self, head: impl AsRef<str>, body: impl FnOnce(&mut Self)) {
+        self.block_with_end(head, body, "}");
+    }
+
+    /// Appends `head {`, what `body` writes one level deeper, and `end`.
+    pub(crate) fn block_with_end(&mut self, head: impl AsRef<str>, body: impl FnOnce(&mut Self), end: &str) {
         self.line(format!("{} {{", head.as_ref()));
         self.nested(body);
-        self.line("}");
+        self.line(end);
     }
 
     /// What `body` writes, one level deeper.
@@ -77,9 +87,62 @@ impl Printer {
 
     /// A function with its body.
     pub(crate) fn function(&mut self, name: &str, args: &[String], returns: &str, body: &[String]) {
+        self.function_with(name, args, returns, |p| body.iter().for_each(|line| p.line(line)));
+    }
+
+    /// A function with what `body` writes.
+    pub(crate) fn function_with(&mut self, name: &str, args: &[String], returns: &str, body: impl FnOnce(&mut Self)) {
         self.signature(name, args, returns, " {");
-        self.nested(|p| body.iter().for_each(|line| p.line(line)));
+        self.nested(body);
         self.line("}");
+    }
+
+    /// `{before}{function}(args){after}`, arguments one to a line if it is too long.
+    pub(crate) fn call(&mut self, before: &str, function: &str, args: &[String], after: &str) {
+        let one_line = format!("{before}{function}({}){after}", args.join(", "));
+        if self.fits(&one_line) {
+            return self.line(one_line);
+        }
+        let head = format!("{before}{function}(");
+        if let Some((name, generics)) = function.split_once("::<").filter(|_| !self.fits(&head)) {
+            self.line(format!("{before}{name}::<"));
+            self.nested(|p| split(generics.strip_suffix('>').unwrap_or(generics)).iter().for_each(|one| p.line(one)));
+            return self.line(format!(">({}){after}", args.join(", ")));
+        }
+        self.line(head);
+        self.nested(|p| args.iter().for_each(|arg| p.line(format!("{arg},"))));
+        self.line(format!("){after}"));
+    }
+
+    /// One arm of a `match` whose value is a call: on a line of its own, or broken, if the line is too long.
+    pub(crate) fn arm_call(&mut self, pattern: &str, function: &str, args: &[String]) {
+        let call = format!("{function}({})", args.join(", "));
+        if self.fits(&format!("{pattern} => {call},")) {
+            return self.line(format!("{pattern} => {call},"));
+        }
+        let pattern = &self.alternatives(pattern);
+        if self.fits(&format!("{pattern} => {call},")) {
+            return self.line(format!("{pattern} => {call},"));
+        }
+        if self.depth * 4 + 4 + call.len() <= WIDTH {
+            return self.block(format!("{pattern} =>"), |p| p.line(call));
+        }
+        self.call(&format!("{pattern} => "), function, args, ",");
+    }
+
+    /// Writes all lines but the last one of a pattern of many alternatives, and returns that.
+    fn alternatives(&mut self, pattern: &str) -> String {
+        let mut line = String::new();
+        for alternative in pattern.split(" | ") {
+            let bar = if line.is_empty() { "" } else { " | " };
+            // rustfmt keeps room for what ends the pattern.
+            if self.fits(&format!("{line}{bar}{alternative} => {{")) {
+                line += &format!("{bar}{alternative}");
+            } else {
+                self.line(core::mem::replace(&mut line, format!("| {alternative}")));
+            }
+        }
+        line
     }
 
     /// One arm of a `match`, its value in braces if the line is too long.
@@ -112,6 +175,28 @@ impl Printer {
         self.line(format!("]{tail}"));
     }
 
+    /// `head[1, 2, 3]tail`, short elements filling as many lines as it takes, as rustfmt has it.
+    pub(crate) fn short_list(&mut self, head: &str, words: &[String], tail: &str) {
+        let one_line = format!("{head}[{}]{tail}", words.join(", "));
+        if self.fits(&one_line) {
+            return self.line(one_line);
+        }
+        self.line(format!("{head}["));
+        self.nested(|p| {
+            let mut line = String::new();
+            for word in words {
+                // rustfmt leaves the last column free.
+                if !line.is_empty() && !p.fits(&format!("{line} {word}, ")) {
+                    p.line(core::mem::take(&mut line));
+                }
+                let space = if line.is_empty() { "" } else { " " };
+                line += &format!("{space}{word},");
+            }
+            p.line(line);
+        });
+        self.line(format!("]{tail}"));
+    }
+
     /// `head a, b, c tail`, filling as many lines as it takes; for what rustfmt leaves alone.
     pub(crate) fn fill(&mut self, head: &str, words: &[String], tail: &str) {
         let mut line = head.to_owned();
@@ -136,5 +221,35 @@ impl Printer {
     /// What was written.
     pub(crate) fn finish(self) -> String {
         self.text
+    }
+}
+
+/// The elements of a list of generic arguments, each with a comma behind it.
+fn split(generics: &str) -> Vec<String> {
+    let mut depth = 0;
+    let mut elements = vec![String::new()];
+    for c in generics.chars() {
+        match c {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            _ => {}
+        }
+        if c == ',' && depth == 0 {
+            elements.push(String::new());
+        } else {
+            elements.iter_mut().next_back().into_iter().for_each(|element| element.push(c));
+        }
+    }
+    elements.iter().map(|element| format!("{},", element.trim_start())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn generic_arguments_are_split_at_the_outermost_commas() {
+        assert_eq!(split("A<B, C<D>>, _"), ["A<B, C<D>>,", "_,"]);
+        assert_eq!(split("A"), ["A,"]);
     }
 }

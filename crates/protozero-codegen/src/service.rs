@@ -11,7 +11,7 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, service: &Servic
     p.gap();
     p.doc(&format!("Service `{}`.", service.full_name()));
     p.remark(generator.comment(&service.parent_file(), service.path()));
-    p.block(format!("pub mod {}", names::module(service.name())), |p| {
+    p.block(format!("pub mod {}", names::ident(generator.names.other(service.full_name()))), |p| {
         p.doc("The name of the service, without its package.");
         p.line(format!("pub const SERVICE: &str = {:?};", service.name()));
         p.gap();

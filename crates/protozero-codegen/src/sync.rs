@@ -20,12 +20,9 @@ const CONFIG_FILE: &str = "codegen.conf";
 /// | directive | meaning |
 /// |---|---|
 /// | `proto DIR` | folder that `.proto` paths and imports are relative to |
-/// | `strip PREFIX` | see [`Config::strip_prefix`] |
 /// | `out DIR` | folder of the generated files |
-/// | `root PATH`, `runtime PATH` | see [`Config::root`], [`Config::runtime`] |
-/// | `owned PATTERN` | see [`Config::owned`] |
-/// | `feature NAME PATTERN`, `ungated PATTERN` | see [`Config::feature`], [`Config::ungated`] |
 /// | `descriptor FILE` | where to put the serialized descriptors |
+/// | `NAME VALUE`, `feature NAME PATTERN`, … | see [`Config::option`]; the parts of a pair are words of their own |
 ///
 /// # Errors
 ///
@@ -82,31 +79,22 @@ impl Job {
         for (index, text) in text.lines().enumerate() {
             let words: Vec<&str> = text.split('#').next().unwrap_or_default().split_whitespace().collect();
             let config = job.config.clone();
-            job.config = match words[..] {
-                [] => continue,
-                ["strip", prefix] => config.strip_prefix(prefix),
-                ["root", path] => config.root(path),
-                ["runtime", path] => config.runtime(path),
-                ["owned", pattern] => config.owned(pattern),
-                ["feature", name, pattern] => config.feature(name, pattern),
-                ["ungated", pattern] => config.ungated(pattern),
-                ["proto", folder] => {
-                    job.proto = folder.to_owned();
-                    continue;
-                }
-                ["out", folder] => {
-                    job.out = folder.to_owned();
-                    continue;
-                }
-                ["descriptor", file] => {
-                    job.descriptor = Some(file.to_owned());
-                    continue;
-                }
+            let set = |name: &str, value: &str| {
+                let context = |error| Error::Option(format!("{}:{}: {error}", path.display(), index + 1));
+                config.option(name, value).map_err(context)
+            };
+            match words[..] {
+                [] => {}
+                ["proto", folder] => job.proto = folder.to_owned(),
+                ["out", folder] => job.out = folder.to_owned(),
+                ["descriptor", file] => job.descriptor = Some(file.to_owned()),
+                [name, value] => job.config = set(name, value)?,
+                [name, first, second] => job.config = set(name, &format!("{first}:{second}"))?,
                 _ => {
                     let text = text.to_owned();
                     return Err(Error::Directive { path: path.to_owned(), line: index + 1, text });
                 }
-            };
+            }
         }
         Ok(job)
     }

@@ -12,6 +12,9 @@ use core::fmt;
 
 use crate::{DecodeError, Field, Fields, HeapBuffer, Message};
 
+#[doc(hidden)]
+pub mod element;
+
 /// How deep messages may nest in what [`Owned::decode`] takes.
 ///
 /// Decoding recurses, so a hostile sender could otherwise exhaust the stack.
@@ -76,6 +79,23 @@ pub trait Owned: Default + Clone + PartialEq + fmt::Debug {
         self.write_to(&mut buffer.message());
         buffer.to_vec()
     }
+}
+
+/// The members of a `oneof`, of which a value holds at most one.
+///
+/// Implemented by generated code, for the enumeration it makes of a oneof.
+pub trait Oneof: Sized {
+    /// Makes `slot` the member that `field` holds, or returns `false` if there is no such member of that wire type.
+    ///
+    /// A message is merged into the one that is there already, if it is the same member.
+    ///
+    /// # Errors
+    ///
+    /// As [`Owned::merge_field`].
+    fn merge_field(slot: &mut Option<Self>, field: Field<'_>, depth: u32) -> Result<bool, DecodeError>;
+
+    /// Appends the member to `message`.
+    fn write_to(&self, message: &mut Message<'_>);
 }
 
 impl<M: Owned> Owned for Box<M> {
@@ -209,13 +229,17 @@ impl fmt::Display for ProtoString {
 #[doc(hidden)]
 pub mod rt {
     pub use alloc::boxed::Box;
+    pub use alloc::collections::BTreeMap;
     pub use alloc::vec::Vec;
 }
 
 /// What generated `merge_field` calls: each stores one field and says whether its wire type fits.
 #[doc(hidden)]
 pub mod take {
-    use super::{DecodeError, Field, Owned, ProtoString, Vec};
+    use alloc::collections::BTreeMap;
+
+    use super::element::Element;
+    use super::{DecodeError, Field, Fields, Oneof, Owned, ProtoString, Vec};
     use crate::kind::{self, Kind, Scalar};
     use crate::{Repeated, Value};
 
@@ -281,12 +305,68 @@ pub mod take {
         slot.extend(element);
         Ok(fits)
     }
+
+    /// A further occurrence of a message that is there already.
+    pub fn merge<M: Owned>(message: &mut M, field: Field<'_>, depth: u32) -> Result<bool, DecodeError> {
+        let Value::Bytes(bytes) = field.value else { return Ok(false) };
+        message.merge(bytes, depth.checked_sub(1).ok_or(DecodeError { offset: 0 })?)?;
+        Ok(true)
+    }
+
+    /// A member of a oneof, which replaces whatever member was there.
+    pub fn member<T: Element, E>(
+        slot: &mut Option<E>,
+        field: Field<'_>,
+        depth: u32,
+        member: fn(T::Value) -> E,
+    ) -> Result<bool, DecodeError> {
+        let mut value = None;
+        let fits = T::take(&mut value, field, depth)?;
+        if let Some(value) = value {
+            *slot = Some(member(value));
+        }
+        Ok(fits)
+    }
+
+    /// Any member of a oneof.
+    pub fn oneof<E: Oneof>(slot: &mut Option<E>, field: Field<'_>, depth: u32) -> Result<bool, DecodeError> {
+        E::merge_field(slot, field, depth)
+    }
+
+    /// One entry of a map; what it lacks has its default, and the last one with a key wins.
+    pub fn map<K: Element<Value: Default + Ord>, V: Element<Value: Default>>(
+        slot: &mut BTreeMap<K::Value, V::Value>,
+        field: Field<'_>,
+        depth: u32,
+    ) -> Result<bool, DecodeError> {
+        let Value::Bytes(entry) = field.value else { return Ok(false) };
+        let depth = depth.checked_sub(1).ok_or(DecodeError { offset: 0 })?;
+        let (mut key, mut value) = (None, None);
+        let mut fields = Fields::new(entry);
+        while let Some(field) = fields.next() {
+            let taken = match field.id {
+                1 => K::take(&mut key, field, depth),
+                2 => V::take(&mut value, field, depth),
+                _ => Ok(false),
+            };
+            if let Err(error) = taken {
+                let payload = fields.offset() - field.as_bytes().len();
+                return Err(DecodeError { offset: payload + error.offset });
+            }
+        }
+        fields.check()?;
+        slot.insert(key.unwrap_or_default(), value.unwrap_or_default());
+        Ok(true)
+    }
 }
 
 /// What generated `write_to` calls: each appends what a slot holds.
 #[doc(hidden)]
 pub mod put {
-    use super::{Message, Owned};
+    use alloc::collections::BTreeMap;
+
+    use super::element::Element;
+    use super::{Message, Oneof, Owned};
     use crate::kind::Scalar;
 
     /// A singular scalar.
@@ -321,6 +401,27 @@ pub mod put {
     pub fn messages<'a, M: Owned + 'a>(message: &mut Message<'_>, id: u32, slot: impl IntoIterator<Item = &'a M>) {
         for value in slot {
             value.write_to(&mut message.begin(id));
+        }
+    }
+
+    /// A member of a oneof.
+    pub fn member<T: Element>(message: &mut Message<'_>, id: u32, value: &T::Value) {
+        T::put(message, id, value);
+    }
+
+    /// Whichever member a oneof holds.
+    pub fn oneof<E: Oneof>(message: &mut Message<'_>, slot: &Option<E>) {
+        if let Some(member) = slot {
+            member.write_to(message);
+        }
+    }
+
+    /// The entries of a map, in the order of the keys.
+    pub fn map<K: Element, V: Element>(message: &mut Message<'_>, id: u32, slot: &BTreeMap<K::Value, V::Value>) {
+        for (key, value) in slot {
+            let mut entry = message.begin(id);
+            K::put(&mut entry, 1, key);
+            V::put(&mut entry, 2, value);
         }
     }
 }

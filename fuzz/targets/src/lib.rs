@@ -3,6 +3,7 @@
 //! None of them may panic or grow without bound, whatever the bytes are. `tests/replay.rs` calls them with the files of
 //! `fuzz/corpus/`, so that seeds and findings stay tested without a fuzzer.
 
+mod codegen;
 mod filter;
 mod protozero;
 mod script;
@@ -10,6 +11,7 @@ mod service;
 mod text_format;
 mod writing;
 
+pub use codegen::codegen_plugin;
 pub use esatto_ipc::frame::fuzz_decode as ipc_frames;
 pub use esatto_ipc::host::fuzz_host as ipc_host;
 pub use esatto_service::fuzz::{fuzz_buffer as buffer, fuzz_commit as service_commit};
@@ -27,8 +29,9 @@ pub use writing::protozero_write;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 18] = [
+pub const TARGETS: [Target; 19] = [
     ("buffer", buffer),
+    ("codegen_plugin", codegen_plugin),
     ("filter_bytecode", filter_bytecode),
     ("filter_message", filter_message),
     ("filter_strings", filter_strings),

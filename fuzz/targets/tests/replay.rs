@@ -22,6 +22,7 @@ macro_rules! targets {
 
 targets! {
     buffer
+    codegen_plugin
     filter_bytecode
     filter_message
     filter_strings

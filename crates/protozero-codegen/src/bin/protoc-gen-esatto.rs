@@ -1,10 +1,47 @@
-//! protoc plugin: `protoc --esatto_out=src/protos --esatto_opt=root=crate::protos shop.proto`.
+//! protoc plugin: `protoc --esatto_out=src/protos --esatto_opt=owned=**,imports=on shop.proto`.
 
 #![forbid(unsafe_code)]
 
 use std::io::{Read as _, Write as _};
+use std::process::ExitCode;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+const USAGE: &str = "\
+Generates Rust from .proto files: a plugin of protoc, which starts it.
+
+  protoc -I proto --esatto_out=src/protos shop.proto
+  protoc -I proto --esatto_out=src/protos --esatto_opt=owned=**,imports=on shop.proto
+
+Name all files in one call: it writes the file mod.rs, which declares the others.
+Parameters, separated by commas (those with a colon only in --esatto_opt):
+
+";
+
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        None => {}
+        Some("-h" | "--help") => {
+            print!("{USAGE}{}", esatto_protozero_codegen::option_help("", "="));
+            return ExitCode::SUCCESS;
+        }
+        Some("-V" | "--version") => {
+            println!("protoc-gen-esatto {}", env!("CARGO_PKG_VERSION"));
+            return ExitCode::SUCCESS;
+        }
+        Some(other) => {
+            eprintln!("protoc-gen-esatto: unexpected argument '{other}': it is started by protoc (see --help)");
+            return ExitCode::from(2);
+        }
+    }
+    match answer() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("protoc-gen-esatto: {error}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn answer() -> Result<(), Box<dyn std::error::Error>> {
     let mut request = Vec::new();
     std::io::stdin().read_to_end(&mut request)?;
     let response = esatto_protozero_codegen::run_plugin(&request)?;

@@ -1,3 +1,5 @@
+#![allow(deprecated)]
+
 use std::sync::LazyLock;
 
 use esatto_protozero::{HeapBuffer, Message};

@@ -1,24 +1,61 @@
-//! The generator against a fixture with everything in it, and against prost-reflect as a second opinion.
+//! The generator against fixtures with everything in them, and against prost-reflect as a second opinion.
 
-#[allow(dead_code, unreachable_pub)]
+// What a careful user demands of the module that includes generated code.
+#[deny(warnings, missing_docs, unsafe_code, clippy::pedantic)]
 #[rustfmt::skip]
-mod fixture;
+mod generated;
 
 mod both_directions_agree_with_prost_reflect;
 mod checked_in_code_is_what_is_generated;
 mod decoders_agree_with_prost_reflect_on_any_message;
 mod extensions_are_methods_of_the_extended_message;
+mod generated_code_is_formatted;
+mod maps_and_oneofs_are_maps_and_enumerations;
+mod names_never_collide;
 mod owned_values_keep_what_they_do_not_know;
+mod packages_are_modules;
 mod services_number_their_methods;
+mod the_command_generates;
+mod the_five_minutes_hold;
 mod the_plugin_answers_protoc;
+mod the_section_on_generated_code;
 mod what_cannot_be_generated_is_refused;
+
+use generated::fixture;
+
+/// The `.proto` files that the checked-in code is made of; what they import is not named.
+const FIXTURES: [&str; 6] =
+    ["cases.proto", "fixture.proto", "imported.proto", "names.proto", "shapes.proto", "shop.proto"];
 
 /// The fixture's descriptors, compiled without our generator.
 fn pool() -> prost_reflect::DescriptorPool {
-    let set = protox::compile(["fixture.proto"], [protos()]).expect("the fixture compiles");
+    let set = protox::compile(FIXTURES, [protos()]).expect("the fixture compiles");
     prost_reflect::DescriptorPool::from_file_descriptor_set(set).expect("its descriptors are consistent")
 }
 
 fn protos() -> std::path::PathBuf {
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/codegen/protos")
+    here().join("protos")
+}
+
+fn here() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/codegen")
+}
+
+/// A new folder for one test, removed when it ends.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        static COUNTER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let n = COUNTER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("esatto-codegen-{name}-{}-{n}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder for the test");
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }

@@ -1,11 +1,12 @@
+use esatto_protozero_codegen::Config;
 use prost::Message as _;
 use prost_types::compiler::{CodeGeneratorRequest, CodeGeneratorResponse};
 
 use crate::{pool, protos};
 
-fn ask(parameter: &str) -> CodeGeneratorResponse {
+fn ask(files: &[&str], parameter: &str) -> CodeGeneratorResponse {
     let request = CodeGeneratorRequest {
-        file_to_generate: vec!["fixture.proto".to_owned()],
+        file_to_generate: files.iter().map(|&file| file.to_owned()).collect(),
         parameter: Some(parameter.to_owned()),
         proto_file: pool().file_descriptor_protos().cloned().collect(),
         compiler_version: None,
@@ -16,20 +17,45 @@ fn ask(parameter: &str) -> CodeGeneratorResponse {
 
 #[test]
 fn with_the_same_code_as_the_library() {
-    let response = ask("root=crate::fixture,owned=fixture.proto,external=fixture:::other");
+    let response = ask(&["fixture.proto"], "root=crate::fixture,owned=fixture.proto,external=fixture:::other");
     assert_eq!(response.error, None);
     let names: Vec<_> = response.file.iter().map(|file| file.name()).collect();
     assert_eq!(names, ["fixture.rs", "mod.rs"]);
-    let config = esatto_protozero_codegen::Config::new().root("crate::fixture").owned("fixture.proto");
-    let code = config.external("fixture", "::other").compile(&["fixture.proto"], &[protos()]).unwrap();
+    let config = Config::new().root("crate::fixture").owned("fixture.proto").external("fixture", "::other");
+    let code = config.compile(&["fixture.proto"], &[protos()]).unwrap();
+    // What was compiled for `pool` has no comments.
     let lines = |text: &str| text.lines().filter(|line| !line.contains("///")).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(lines(response.file[0].content()), lines(&code.files()["fixture.rs"]));
     assert!(response.file[0].content().contains("-> ::other::ModernWriter<'_>"), "imported types are elsewhere");
 }
 
 #[test]
+fn imports_are_generated_if_asked_for() {
+    let error = ask(&["shapes.proto"], "").error.unwrap();
+    assert!(error.contains("which is not among the files to generate"), "{error}");
+    let names: Vec<String> =
+        ask(&["shapes.proto"], "imports=on").file.iter().map(|file| file.name().to_owned()).collect();
+    let all = ["mod.rs", "names.rs", "public.rs", "shapes.rs", "shapes/hidden.rs"];
+    assert_eq!(names, all);
+}
+
+#[test]
 fn with_an_error_it_can_print() {
-    let response = ask("rot=crate");
-    assert!(response.error().starts_with("unknown parameter `rot=crate`"));
+    let error = |parameter| ask(&["fixture.proto"], parameter).error.unwrap();
+    assert!(error("rot=crate").starts_with("unknown option `rot`; known are layout,"));
+    assert!(error("layout").starts_with("option `layout` takes packages|flat"));
     assert!(esatto_protozero_codegen::run_plugin(b"\xff").is_err());
+}
+
+#[test]
+fn editions_are_refused() {
+    let file = prost_types::FileDescriptorProto {
+        name: Some("new.proto".to_owned()),
+        syntax: Some("editions".to_owned()),
+        ..Default::default()
+    };
+    let request = CodeGeneratorRequest { proto_file: vec![file], ..CodeGeneratorRequest::default() };
+    let response = esatto_protozero_codegen::run_plugin(&request.encode_to_vec()).unwrap();
+    let error = CodeGeneratorResponse::decode(&response[..]).unwrap().error.unwrap();
+    assert_eq!(error, "new.proto: syntax `editions` is not supported, only proto2 and proto3");
 }

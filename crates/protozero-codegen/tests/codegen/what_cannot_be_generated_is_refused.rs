@@ -1,26 +1,47 @@
 use esatto_protozero_codegen::{Config, Error};
 
-fn generate(config: Config, proto: &str) -> Result<(), Error> {
-    static COUNTER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-    let n = COUNTER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let dir = std::env::temp_dir().join(format!("esatto-refused-{}-{n}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
-    std::fs::write(dir.join("x.proto"), format!("syntax = \"proto2\"; package x;\n{proto}")).unwrap();
-    let result = config.compile(&["x.proto"], &[&dir]).map(drop);
-    std::fs::remove_dir_all(&dir).unwrap();
-    result
+use crate::Folder;
+
+fn generate(config: &Config, proto: &str) -> Result<(), Error> {
+    let folder = Folder::new("refused");
+    let write = |name: &str, text: &str| std::fs::write(folder.0.join(name), text).unwrap();
+    let header = if proto.contains("edition =") { "" } else { "syntax = \"proto2\"; package x;\n" };
+    write("x.proto", &format!("{header}{proto}"));
+    write("other.proto", "syntax = \"proto3\"; package other; message O {} message P { O o = 1; }");
+    config.compile(&["x.proto"], &[&folder.0]).map(drop)
 }
 
 #[test]
 fn each_with_a_message_that_names_it() {
+    let plain = Config::new();
+    let alone = Config::new().imports(false);
     for (config, proto, message) in [
-        (Config::new(), "message M { optional group G = 1 {} }", "a group of `x.M` is not supported"),
-        (Config::new(), "message M {} message MWriter {} enum m { A = 0; }", "`m` would be generated twice"),
-        (Config::new(), "enum Option { A = 0; }", "the name of `x.Option` is not supported"),
-        (Config::new().owned(".x.N"), "message M {}", "`.x.N` matches no file and no message"),
-        (Config::new(), "message M { optional N n = 1; }", "'N'"),
+        (&plain, "message M { optional group G = 1 {} }", "a group of `x.M` is not supported"),
+        (
+            &plain,
+            "message M { extensions 1; } extend M { optional group G = 1 {} }",
+            "a group of `x.g` is not supported",
+        ),
+        (&plain, "import weak \"other.proto\"; message M {}", "a weak import of `x.proto` is not supported"),
+        (&plain.clone().owned(".x.N"), "message M {}", "`.x.N` matches no file and no message"),
+        (&plain, "message M { optional N n = 1; }", "x.proto:2:22: name 'N' is not defined"),
+        (&plain, "message M {\n  optional int32 = 1; }", "x.proto:3:18: expected an identifier"),
+        (&plain, "import \"none.proto\";", "x.proto:2:1: import 'none.proto' not found"),
+        (&plain, "edition = \"2023\"; message M {}", "x.proto:1:1: expected"),
+        (
+            &alone,
+            "import \"other.proto\"; message M { optional other.O o = 1; }",
+            "`x.M.o` uses `other.O` of `other.proto`, which is not among the files to generate",
+        ),
     ] {
-        let error = generate(config, proto).unwrap_err().to_string();
+        let error = generate(config, proto).expect_err(proto).to_string();
         assert!(error.contains(message), "{proto}: {error}");
     }
+}
+
+#[test]
+fn what_is_imported_and_not_used_need_not_be_generated() {
+    generate(&Config::new().imports(false), "import \"other.proto\"; message M {}").unwrap();
+    let elsewhere = Config::new().external("other", "::other");
+    generate(&elsewhere, "import \"other.proto\"; message M { optional other.O o = 1; }").unwrap();
 }

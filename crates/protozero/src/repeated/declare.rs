@@ -180,9 +180,9 @@ macro_rules! open_enum {
             }
         }
 
-        impl core::fmt::Debug for $name {
+        impl ::core::fmt::Debug for $name {
             #[inline]
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 match self.name() {
                     Some(name) => f.write_str(name),
                     None => write!(f, "{}", self.0),

@@ -782,15 +782,21 @@ pub mod trace_stats {
 
         /// `repeated uint64 chunk_payload_histogram_counts = 2`
         #[inline]
-        pub fn chunk_payload_histogram_counts(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
-            self.0.packed::<pz::kind::Uint64>(2, values);
+        pub fn chunk_payload_histogram_counts(
+            &mut self,
+            values: impl IntoIterator<Item = u64, IntoIter: Clone>,
+        ) -> &mut Self {
+            self.0.packed::<pz::kind::Uint64>(2, values.into_iter());
             self
         }
 
         /// `repeated int64 chunk_payload_histogram_sum = 3`
         #[inline]
-        pub fn chunk_payload_histogram_sum(&mut self, values: impl Iterator<Item = i64> + Clone) -> &mut Self {
-            self.0.packed::<pz::kind::Int64>(3, values);
+        pub fn chunk_payload_histogram_sum(
+            &mut self,
+            values: impl IntoIterator<Item = i64, IntoIter: Clone>,
+        ) -> &mut Self {
+            self.0.packed::<pz::kind::Int64>(3, values.into_iter());
             self
         }
 

@@ -21,15 +21,15 @@ impl CpuPerUidDataWriter<'_> {
 
     /// `repeated uint32 uid = 2`
     #[inline]
-    pub fn uid(&mut self, values: impl Iterator<Item = u32> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint32>(2, values);
+    pub fn uid(&mut self, values: impl IntoIterator<Item = u32, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint32>(2, values.into_iter());
         self
     }
 
     /// `repeated uint64 total_time_ms = 3`
     #[inline]
-    pub fn total_time_ms(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint64>(3, values);
+    pub fn total_time_ms(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint64>(3, values.into_iter());
         self
     }
 }

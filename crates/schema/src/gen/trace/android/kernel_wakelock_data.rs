@@ -20,15 +20,15 @@ impl KernelWakelockDataWriter<'_> {
 
     /// `repeated uint32 wakelock_id = 2`
     #[inline]
-    pub fn wakelock_id(&mut self, values: impl Iterator<Item = u32> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint32>(2, values);
+    pub fn wakelock_id(&mut self, values: impl IntoIterator<Item = u32, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint32>(2, values.into_iter());
         self
     }
 
     /// `repeated uint64 time_held_millis = 3`
     #[inline]
-    pub fn time_held_millis(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint64>(3, values);
+    pub fn time_held_millis(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint64>(3, values.into_iter());
         self
     }
 

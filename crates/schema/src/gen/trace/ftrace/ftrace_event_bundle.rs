@@ -213,29 +213,29 @@ pub mod ftrace_event_bundle {
     impl CompactSchedWriter<'_> {
         /// `repeated uint64 switch_timestamp = 1`
         #[inline]
-        pub fn switch_timestamp(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
-            self.0.packed::<pz::kind::Uint64>(1, values);
+        pub fn switch_timestamp(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
+            self.0.packed::<pz::kind::Uint64>(1, values.into_iter());
             self
         }
 
         /// `repeated int64 switch_prev_state = 2`
         #[inline]
-        pub fn switch_prev_state(&mut self, values: impl Iterator<Item = i64> + Clone) -> &mut Self {
-            self.0.packed::<pz::kind::Int64>(2, values);
+        pub fn switch_prev_state(&mut self, values: impl IntoIterator<Item = i64, IntoIter: Clone>) -> &mut Self {
+            self.0.packed::<pz::kind::Int64>(2, values.into_iter());
             self
         }
 
         /// `repeated int32 switch_next_pid = 3`
         #[inline]
-        pub fn switch_next_pid(&mut self, values: impl Iterator<Item = i32> + Clone) -> &mut Self {
-            self.0.packed::<pz::kind::Int32>(3, values);
+        pub fn switch_next_pid(&mut self, values: impl IntoIterator<Item = i32, IntoIter: Clone>) -> &mut Self {
+            self.0.packed::<pz::kind::Int32>(3, values.into_iter());
             self
         }
 
         /// `repeated int32 switch_next_prio = 4`
         #[inline]
-        pub fn switch_next_prio(&mut self, values: impl Iterator<Item = i32> + Clone) -> &mut Self {
-            self.0.packed::<pz::kind::Int32>(4, values);
+        pub fn switch_next_prio(&mut self, values: impl IntoIterator<Item = i32, IntoIter: Clone>) -> &mut Self {
+            self.0.packed::<pz::kind::Int32>(4, values.into_iter());
             self
         }
 
@@ -248,50 +248,50 @@ pub mod ftrace_event_bundle {
 
         /// `repeated uint32 switch_next_comm_index = 6`
         #[inline]
-        pub fn switch_next_comm_index(&mut self, values: impl Iterator<Item = u32> + Clone) -> &mut Self {
-            self.0.packed::<pz::kind::Uint32>(6, values);
+        pub fn switch_next_comm_index(&mut self, values: impl IntoIterator<Item = u32, IntoIter: Clone>) -> &mut Self {
+            self.0.packed::<pz::kind::Uint32>(6, values.into_iter());
             self
         }
 
         /// `repeated uint64 waking_timestamp = 7`
         #[inline]
-        pub fn waking_timestamp(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
-            self.0.packed::<pz::kind::Uint64>(7, values);
+        pub fn waking_timestamp(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
+            self.0.packed::<pz::kind::Uint64>(7, values.into_iter());
             self
         }
 
         /// `repeated int32 waking_pid = 8`
         #[inline]
-        pub fn waking_pid(&mut self, values: impl Iterator<Item = i32> + Clone) -> &mut Self {
-            self.0.packed::<pz::kind::Int32>(8, values);
+        pub fn waking_pid(&mut self, values: impl IntoIterator<Item = i32, IntoIter: Clone>) -> &mut Self {
+            self.0.packed::<pz::kind::Int32>(8, values.into_iter());
             self
         }
 
         /// `repeated int32 waking_target_cpu = 9`
         #[inline]
-        pub fn waking_target_cpu(&mut self, values: impl Iterator<Item = i32> + Clone) -> &mut Self {
-            self.0.packed::<pz::kind::Int32>(9, values);
+        pub fn waking_target_cpu(&mut self, values: impl IntoIterator<Item = i32, IntoIter: Clone>) -> &mut Self {
+            self.0.packed::<pz::kind::Int32>(9, values.into_iter());
             self
         }
 
         /// `repeated int32 waking_prio = 10`
         #[inline]
-        pub fn waking_prio(&mut self, values: impl Iterator<Item = i32> + Clone) -> &mut Self {
-            self.0.packed::<pz::kind::Int32>(10, values);
+        pub fn waking_prio(&mut self, values: impl IntoIterator<Item = i32, IntoIter: Clone>) -> &mut Self {
+            self.0.packed::<pz::kind::Int32>(10, values.into_iter());
             self
         }
 
         /// `repeated uint32 waking_comm_index = 11`
         #[inline]
-        pub fn waking_comm_index(&mut self, values: impl Iterator<Item = u32> + Clone) -> &mut Self {
-            self.0.packed::<pz::kind::Uint32>(11, values);
+        pub fn waking_comm_index(&mut self, values: impl IntoIterator<Item = u32, IntoIter: Clone>) -> &mut Self {
+            self.0.packed::<pz::kind::Uint32>(11, values.into_iter());
             self
         }
 
         /// `repeated uint32 waking_common_flags = 12`
         #[inline]
-        pub fn waking_common_flags(&mut self, values: impl Iterator<Item = u32> + Clone) -> &mut Self {
-            self.0.packed::<pz::kind::Uint32>(12, values);
+        pub fn waking_common_flags(&mut self, values: impl IntoIterator<Item = u32, IntoIter: Clone>) -> &mut Self {
+            self.0.packed::<pz::kind::Uint32>(12, values.into_iter());
             self
         }
     }

@@ -252,99 +252,99 @@ impl PackedSmapsWriter<'_> {
 
     /// `repeated uint32 name_id = 2`
     #[inline]
-    pub fn name_id(&mut self, values: impl Iterator<Item = u32> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint32>(2, values);
+    pub fn name_id(&mut self, values: impl IntoIterator<Item = u32, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint32>(2, values.into_iter());
         self
     }
 
     /// `repeated uint32 aggregate_count = 3`
     #[inline]
-    pub fn aggregate_count(&mut self, values: impl Iterator<Item = u32> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint32>(3, values);
+    pub fn aggregate_count(&mut self, values: impl IntoIterator<Item = u32, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint32>(3, values.into_iter());
         self
     }
 
     /// `repeated uint64 size_kb = 4`
     #[inline]
-    pub fn size_kb(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint64>(4, values);
+    pub fn size_kb(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint64>(4, values.into_iter());
         self
     }
 
     /// `repeated uint64 rss_kb = 5`
     #[inline]
-    pub fn rss_kb(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint64>(5, values);
+    pub fn rss_kb(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint64>(5, values.into_iter());
         self
     }
 
     /// `repeated uint64 anonymous_kb = 6`
     #[inline]
-    pub fn anonymous_kb(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint64>(6, values);
+    pub fn anonymous_kb(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint64>(6, values.into_iter());
         self
     }
 
     /// `repeated uint64 swap_kb = 7`
     #[inline]
-    pub fn swap_kb(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint64>(7, values);
+    pub fn swap_kb(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint64>(7, values.into_iter());
         self
     }
 
     /// `repeated uint64 shared_clean_kb = 8`
     #[inline]
-    pub fn shared_clean_kb(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint64>(8, values);
+    pub fn shared_clean_kb(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint64>(8, values.into_iter());
         self
     }
 
     /// `repeated uint64 shared_dirty_kb = 9`
     #[inline]
-    pub fn shared_dirty_kb(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint64>(9, values);
+    pub fn shared_dirty_kb(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint64>(9, values.into_iter());
         self
     }
 
     /// `repeated uint64 private_clean_kb = 10`
     #[inline]
-    pub fn private_clean_kb(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint64>(10, values);
+    pub fn private_clean_kb(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint64>(10, values.into_iter());
         self
     }
 
     /// `repeated uint64 private_dirty_kb = 11`
     #[inline]
-    pub fn private_dirty_kb(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint64>(11, values);
+    pub fn private_dirty_kb(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint64>(11, values.into_iter());
         self
     }
 
     /// `repeated uint64 locked_kb = 12`
     #[inline]
-    pub fn locked_kb(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint64>(12, values);
+    pub fn locked_kb(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint64>(12, values.into_iter());
         self
     }
 
     /// `repeated uint64 pss_kb = 13`
     #[inline]
-    pub fn pss_kb(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint64>(13, values);
+    pub fn pss_kb(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint64>(13, values.into_iter());
         self
     }
 
     /// `repeated uint64 pss_dirty_kb = 14`
     #[inline]
-    pub fn pss_dirty_kb(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint64>(14, values);
+    pub fn pss_dirty_kb(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint64>(14, values.into_iter());
         self
     }
 
     /// `repeated uint64 swap_pss_kb = 15`
     #[inline]
-    pub fn swap_pss_kb(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint64>(15, values);
+    pub fn swap_pss_kb(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint64>(15, values.into_iter());
         self
     }
 }

@@ -93,15 +93,15 @@ impl StackSampleWriter<'_> {
 
     /// `repeated uint64 follower_descriptor_iids = 13`
     #[inline]
-    pub fn follower_descriptor_iids(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint64>(13, values);
+    pub fn follower_descriptor_iids(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint64>(13, values.into_iter());
         self
     }
 
     /// `repeated uint64 follower_weights = 14`
     #[inline]
-    pub fn follower_weights(&mut self, values: impl Iterator<Item = u64> + Clone) -> &mut Self {
-        self.0.packed::<pz::kind::Uint64>(14, values);
+    pub fn follower_weights(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
+        self.0.packed::<pz::kind::Uint64>(14, values.into_iter());
         self
     }
 }

@@ -1,0 +1,136 @@
+//! The generator as a command: `esatto-protozero-codegen -I proto -o src/protos shop.proto`.
+
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use esatto_protozero_codegen::{Config, option_help};
+use lexopt::prelude::*;
+
+const USAGE: &str = "\
+Generates Rust from .proto files: zero-copy writers and readers, value types, service stubs.
+
+Usage: esatto-protozero-codegen [OPTIONS] -o FOLDER FILE.proto...
+
+Files are named by their path, or relative to a folder given with -I. The folder gets a
+file for each .proto file, and mod.rs, which declares them: put it where `mod NAME;` finds it.
+
+  -I, --include FOLDER        where imports are found; may be repeated (default: .)
+  -o, --out FOLDER            where to write
+      --bundle FILE           write everything into one file instead, for include!
+      --descriptor-set FILE   also write a serialized FileDescriptorSet
+      --check                 write nothing, and fail if a file is not up to date
+  -h, --help                  print this
+  -V, --version               print the version
+";
+
+const EXIT: &str = "
+Exit status: 0 if all is well, 1 if the files do not compile, cannot be generated or written (or,
+with --check, are not up to date), 2 if the arguments make no sense.
+";
+
+fn main() -> ExitCode {
+    let job = match Job::from_args() {
+        Ok(Some(job)) => job,
+        Ok(None) => return ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("esatto-protozero-codegen: {error} (see --help)");
+            return ExitCode::from(2);
+        }
+    };
+    match job.run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// What the arguments ask for.
+#[derive(Default)]
+struct Job {
+    config: Config,
+    includes: Vec<PathBuf>,
+    files: Vec<PathBuf>,
+    out: Option<PathBuf>,
+    bundle: Option<PathBuf>,
+    descriptor_set: Option<PathBuf>,
+    check: bool,
+}
+
+impl Job {
+    /// `None` if an answer was printed already.
+    fn from_args() -> Result<Option<Self>, Box<dyn std::error::Error>> {
+        let mut job = Self::default();
+        let mut args = lexopt::Parser::from_env();
+        while let Some(arg) = args.next()? {
+            match arg {
+                Short('h') | Long("help") => {
+                    print!("{USAGE}\nWhat is generated:\n\n{}{EXIT}", option_help("--", " "));
+                    return Ok(None);
+                }
+                Short('V') | Long("version") => {
+                    println!("esatto-protozero-codegen {}", env!("CARGO_PKG_VERSION"));
+                    return Ok(None);
+                }
+                Short('I') | Long("include") => job.includes.push(args.value()?.into()),
+                Short('o') | Long("out") => job.out = Some(args.value()?.into()),
+                Long("bundle") => job.bundle = Some(args.value()?.into()),
+                Long("descriptor-set") => job.descriptor_set = Some(args.value()?.into()),
+                Long("check") => job.check = true,
+                Long(name) => {
+                    let name = name.to_owned();
+                    // First the name, for else a mistake in it would be told as a missing value.
+                    if !Config::option_names().any(|known| known == name) {
+                        return Err(Long(&name).unexpected().into());
+                    }
+                    let value = args.value()?.string()?;
+                    job.config = job.config.option(&name, &value)?;
+                }
+                Value(file) => job.files.push(file.into()),
+                Short(_) => return Err(arg.unexpected().into()),
+            }
+        }
+        if job.files.is_empty() {
+            return Err("no .proto file".into());
+        }
+        if job.out.is_none() && job.bundle.is_none() {
+            return Err("neither -o nor --bundle tells where to write".into());
+        }
+        if job.includes.is_empty() {
+            job.includes.push(".".into());
+        }
+        Ok(Some(job))
+    }
+
+    /// False if something is not up to date.
+    fn run(&self) -> Result<bool, Box<dyn std::error::Error>> {
+        let output = self.config.compile(&self.files, &self.includes)?;
+        let mut wanted: Vec<(PathBuf, &[u8])> = Vec::new();
+        if let Some(out) = &self.out {
+            if !self.check {
+                output.write_to(out)?;
+            }
+            wanted.extend(output.files().iter().map(|(name, text)| (out.join(name), text.as_bytes())));
+        }
+        wanted.extend(self.bundle.iter().map(|path| (path.clone(), output.bundle().as_bytes())));
+        wanted.extend(self.descriptor_set.iter().map(|path| (path.clone(), output.descriptor_set())));
+
+        let mut good = true;
+        for (path, content) in wanted {
+            if std::fs::read(&path).is_ok_and(|present| present == content) {
+                continue;
+            }
+            if self.check {
+                eprintln!("out of date: {}", path.display());
+                good = false;
+            } else {
+                std::fs::write(&path, content).map_err(|error| format!("{}: {error}", path.display()))?;
+            }
+        }
+        Ok(good)
+    }
+}

@@ -1,0 +1,115 @@
+//! Options by name, as the command, the plugin and `codegen.conf` take them.
+
+use std::fmt::Write as _;
+
+use crate::config::{Layout, OneofStyle};
+use crate::{Config, Error};
+
+/// An option: its name, what its value stands for, what it does.
+type Row = (&'static str, &'static str, &'static str);
+
+/// All options. One that is no on or off may be given many times if its value is a pattern or a pair.
+const OPTIONS: &[Row] = &[
+    ("layout", "packages|flat", "modules: one for each package (default), or one for everything"),
+    ("root", "PATH", "module of the generated items, like crate::protos (default: paths are relative)"),
+    ("runtime", "PATH", "where esatto-protozero is found (default: ::esatto_protozero)"),
+    ("strip", "PREFIX", "leading part of .proto paths that generated paths leave out"),
+    ("owned", "PATTERN", "also value types, of files (shop/*.proto) or messages (.shop.Order); all: **"),
+    ("oneof", "enum|fields", "a oneof of a value type: an enumeration (default), or a field for each member"),
+    ("imports", "on|off", "whether imported files are generated, too"),
+    ("external", "PACKAGE:PATH", "the types of a package, if imported, are found in that module"),
+    ("deprecated", "on|off", "whether deprecated things get the attribute #[deprecated] (default: on)"),
+    ("feature", "NAME:PATTERN", "puts what these files declare behind a cargo feature"),
+    ("ungated", "PATTERN", "exempts files from feature"),
+];
+
+impl Config {
+    /// The names that [`option`](Self::option) takes.
+    pub fn option_names() -> impl Iterator<Item = &'static str> {
+        OPTIONS.iter().map(|(name, ..)| *name)
+    }
+
+    /// Sets an option by its name: what the command takes as `--NAME VALUE`, the plugin as `NAME=VALUE` and
+    /// `codegen.conf` as a line.
+    ///
+    /// [`option_help`] lists them.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such option, or it takes no such value.
+    pub fn option(self, name: &str, value: &str) -> Result<Self, Error> {
+        let Some((_, wanted, _)) = OPTIONS.iter().find(|(known, ..)| *known == name) else {
+            let known: Vec<_> = Self::option_names().collect();
+            return Err(Error::Option(format!("unknown option `{name}`; known are {}", known.join(", "))));
+        };
+        let wrong = || Error::Option(format!("option `{name}` takes {wanted}, not `{value}`"));
+        let on = || match value {
+            "on" => Ok(true),
+            "off" => Ok(false),
+            _ => Err(wrong()),
+        };
+        let pair = || value.split_once(':').filter(|(a, b)| !a.is_empty() && !b.is_empty()).ok_or_else(wrong);
+        Ok(match name {
+            "layout" => match value {
+                "packages" => self.layout(Layout::Packages),
+                "flat" => self.layout(Layout::Flat),
+                _ => return Err(wrong()),
+            },
+            "oneof" => match value {
+                "enum" => self.oneofs(OneofStyle::Enum),
+                "fields" => self.oneofs(OneofStyle::Fields),
+                _ => return Err(wrong()),
+            },
+            "root" => self.root(value),
+            "runtime" => self.runtime(value),
+            "strip" => self.strip_prefix(value),
+            "owned" => self.owned(value),
+            "imports" => self.imports(on()?),
+            "deprecated" => self.deprecated(on()?),
+            "ungated" => self.ungated(value),
+            "external" => pair().map(|(package, path)| self.external(package, path))?,
+            _ => pair().map(|(feature, pattern)| self.feature(feature, pattern))?,
+        })
+    }
+}
+
+/// The options of [`Config::option`], one a line: `NAME` and `VALUE` with `separator` in between, and what it does.
+#[must_use]
+pub fn option_help(prefix: &str, separator: &str) -> String {
+    let heads: Vec<_> = OPTIONS.iter().map(|(name, value, _)| format!("{prefix}{name}{separator}{value}")).collect();
+    let width = heads.iter().map(String::len).max().unwrap_or_default();
+    let mut text = String::new();
+    for (head, (.., help)) in heads.iter().zip(OPTIONS) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {head:width$}  {help}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_of_the_table_is_understood() {
+        for (name, value, _) in OPTIONS {
+            let value = value.split('|').next().unwrap_or_default();
+            Config::new().option(name, value).unwrap();
+        }
+        assert_eq!(option_help("--", " ").lines().count(), OPTIONS.len());
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        for (name, value, message) in [
+            ("rot", "crate", "unknown option `rot`; known are layout, root,"),
+            ("layout", "deep", "option `layout` takes packages|flat, not `deep`"),
+            ("imports", "", "option `imports` takes on|off, not ``"),
+            ("external", "perfetto", "option `external` takes PACKAGE:PATH, not `perfetto`"),
+            ("feature", ":x", "option `feature` takes NAME:PATTERN, not `:x`"),
+        ] {
+            let error = Config::new().option(name, value).unwrap_err().to_string();
+            assert!(error.starts_with(message), "{error}");
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Decides what everything is called, so that no two things of one Rust module get the same name.
+//!
+//! Names are those of the schema. Where two would meet, or where one means something to Rust, the later one gets an
+//! underscore: for a message `Log` and a message `LogReader` the value type of the second is `LogReader_`. Files are taken in
+//! the order of their names and what they declare in the order of its declaration, so the outcome does not depend on the order
+//! of the arguments.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use prost_reflect::{ExtensionDescriptor, FileDescriptor, MessageDescriptor};
+
+use crate::config::Layout;
+use crate::index::INDEX;
+use crate::{Config, names};
+
+/// The module with the numbers of a message's fields.
+pub(crate) const FIELD_MODULE: &str = "field";
+
+/// Names that generated code takes from the prelude or from the language, so that no type may shadow them.
+const RESERVED_TYPES: &[&str] = &[
+    "AsRef",
+    "Clone",
+    "Copy",
+    "Debug",
+    "Default",
+    "Err",
+    "Eq",
+    "From",
+    "Hash",
+    "Into",
+    "IntoIterator",
+    "Iterator",
+    "None",
+    "Ok",
+    "Option",
+    "Ord",
+    "PartialEq",
+    "PartialOrd",
+    "Result",
+    "Some",
+    "bool",
+    "f32",
+    "f64",
+    "i32",
+    "i64",
+    "pz",
+    "str",
+    "u32",
+    "u64",
+    "u8",
+    "usize",
+];
+
+/// The alias of the runtime, which no module may shadow.
+const RESERVED_MODULES: &[&str] = &["pz"];
+
+/// The names of everything that a set of files declares.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    /// By full proto name: what `Writer` and `Reader` are appended to, and the module, not yet an identifier.
+    messages: HashMap<String, (String, String)>,
+    /// Enumerations, services and oneofs by full proto name, not yet identifiers.
+    others: HashMap<String, String>,
+    /// By file or enclosing message, and extended message: what `WriterExt` and `ReaderExt` are appended to.
+    extensions: HashMap<(String, String), String>,
+    /// Modules of files by the files' names.
+    files: BTreeMap<String, String>,
+    /// Full proto names of messages by the path of their module.
+    modules: BTreeMap<Vec<String>, String>,
+}
+
+impl Names {
+    /// Names for what `files` declare. `root` is 0 for those that are generated, and tells apart what will be found in
+    /// different modules elsewhere.
+    pub(crate) fn new(files: &[FileDescriptor], config: &Config, root: impl Fn(&FileDescriptor) -> usize) -> Self {
+        let layout = config.layout;
+        let mut resolver = Resolver::default();
+        let scope = |file: &FileDescriptor| Scope { root: root(file), path: package_path(file, layout) };
+        for mut package in files.iter().map(scope) {
+            while resolver.packages.insert(package.clone()) {
+                let Some(name) = package.path.pop() else { break };
+                resolver.taken.insert((package.clone(), name));
+            }
+        }
+        for file in files {
+            let scope = scope(file);
+            for message in file.messages() {
+                resolver.message(&scope, &message);
+            }
+            for target in file.enums() {
+                resolver.other(&scope, target.full_name(), target.name(), RESERVED_TYPES);
+            }
+            for service in file.services() {
+                resolver.other(&scope, service.full_name(), &names::snake_case(service.name()), RESERVED_MODULES);
+            }
+        }
+        for file in files {
+            let scope = scope(file);
+            resolver.extensions(&scope, file.name(), file.extensions());
+            for message in file.messages() {
+                resolver.extensions_inside(&scope, &message);
+            }
+        }
+        for file in files {
+            let top = Scope { root: root(file), path: Vec::new() };
+            let module = names::file_module(&output_path(file, config));
+            let suffix = resolver.claim(&top, |suffix| vec![format!("{module}{suffix}")]);
+            resolver.names.files.insert(file.name().to_owned(), module + &suffix);
+        }
+        resolver.names
+    }
+
+    /// What `Writer` and `Reader` are appended to for a message, and the name of its value type.
+    pub(crate) fn message(&self, message: &MessageDescriptor) -> &str {
+        self.messages.get(message.full_name()).map_or("", |(stem, _)| stem)
+    }
+
+    /// The module of a message, not yet an identifier.
+    pub(crate) fn module(&self, message: &MessageDescriptor) -> &str {
+        self.messages.get(message.full_name()).map_or("", |(_, module)| module)
+    }
+
+    /// An enumeration, service or oneof, not yet an identifier.
+    pub(crate) fn other(&self, full_name: &str) -> &str {
+        self.others.get(full_name).map_or("", String::as_str)
+    }
+
+    /// What `WriterExt` and `ReaderExt` are appended to for the extensions of `extended` that one scope declares.
+    pub(crate) fn extension(&self, extension: &ExtensionDescriptor) -> String {
+        let extended = extension.containing_message();
+        let key = (declared_in(extension), extended.full_name().to_owned());
+        self.extensions.get(&key).cloned().unwrap_or_default()
+    }
+
+    /// The module of a file.
+    pub(crate) fn file(&self, name: &str) -> &str {
+        self.files.get(name).map_or("", String::as_str)
+    }
+
+    /// The message whose module lies at `path`, if there is one.
+    pub(crate) fn message_with_module(&self, path: &[String]) -> Option<&str> {
+        self.modules.get(path).map(String::as_str)
+    }
+}
+
+/// The modules of a file's package, not yet identifiers.
+pub(crate) fn package_path(file: &FileDescriptor, layout: Layout) -> Vec<String> {
+    match layout {
+        Layout::Flat => Vec::new(),
+        Layout::Packages => {
+            file.package_name().split('.').filter(|part| !part.is_empty()).map(names::snake_case).collect()
+        }
+    }
+}
+
+/// Where the code of a file goes.
+pub(crate) fn output_path(file: &FileDescriptor, config: &Config) -> String {
+    let stripped = file.name().strip_prefix(config.strip.as_str()).unwrap_or_else(|| file.name());
+    let path = format!("{}.rs", stripped.strip_suffix(".proto").unwrap_or(stripped));
+    if path == INDEX { "mod_.rs".to_owned() } else { path }
+}
+
+/// A Rust module that will hold generated items.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Scope {
+    root: usize,
+    path: Vec<String>,
+}
+
+impl Scope {
+    fn inside(&self, module: &str) -> Self {
+        let mut inner = self.clone();
+        inner.path.push(module.to_owned());
+        inner
+    }
+}
+
+#[derive(Default)]
+struct Resolver {
+    names: Names,
+    taken: HashSet<(Scope, String)>,
+    /// The modules of packages.
+    packages: HashSet<Scope>,
+    /// The modules of messages.
+    modules: HashSet<Scope>,
+}
+
+impl Resolver {
+    /// The shortest row of underscores that makes all of `names` free in `scope`; they are taken from then on.
+    fn claim(&mut self, scope: &Scope, names: impl Fn(&str) -> Vec<String>) -> String {
+        let mut suffix = String::new();
+        loop {
+            let wanted: Vec<_> = names(&suffix).into_iter().map(|name| (scope.clone(), name)).collect();
+            if wanted.iter().all(|name| !self.taken.contains(name)) {
+                self.taken.extend(wanted);
+                return suffix;
+            }
+            suffix.push('_');
+        }
+    }
+
+    fn message(&mut self, scope: &Scope, message: &MessageDescriptor) {
+        let name = avoid(message.name(), |name| RESERVED_TYPES.contains(&name) || names::is_keyword(name));
+        let suffix = self.claim(scope, |suffix| {
+            ["", "Writer", "Reader", "Decoder"].map(|role| format!("{name}{suffix}{role}")).to_vec()
+        });
+        let stem = name + &suffix;
+        let module = self.module(scope, &stem);
+        let inside = scope.inside(&module);
+        self.names.messages.insert(message.full_name().to_owned(), (stem, module));
+        if scope.root == 0 {
+            self.names.modules.insert(inside.path.clone(), message.full_name().to_owned());
+        }
+        // The module of a message `Field` takes the numbers in; a message `field` makes way for them.
+        let is_field = |name: &str| name != FIELD_MODULE && names::snake_case(name) == FIELD_MODULE;
+        let field_is_a_message = message.child_messages().any(|child| is_field(child.name()));
+        if message.fields().len() > 0 && !field_is_a_message {
+            self.taken.insert((inside.clone(), FIELD_MODULE.to_owned()));
+        }
+        for child in message.child_messages() {
+            self.message(&inside, &child);
+        }
+        for target in message.child_enums() {
+            self.other(&inside, target.full_name(), target.name(), RESERVED_TYPES);
+        }
+        for oneof in message.oneofs().filter(|oneof| !oneof.is_synthetic()) {
+            self.other(&inside, oneof.full_name(), &names::camel_case(oneof.name()), RESERVED_TYPES);
+        }
+    }
+
+    /// The module of a message, which may be that of a package as well: `b` is of both `message B` in package `a` and
+    /// of package `a.b`.
+    fn module(&mut self, scope: &Scope, stem: &str) -> String {
+        let module = names::snake_case(stem);
+        let shared = scope.inside(&module);
+        if self.packages.contains(&shared) && self.modules.insert(shared) {
+            return module;
+        }
+        let module = avoid(&module, |module| RESERVED_MODULES.contains(&module));
+        let suffix = self.claim(scope, |suffix| vec![format!("{module}{suffix}")]);
+        let module = module + &suffix;
+        self.modules.insert(scope.inside(&module));
+        module
+    }
+
+    fn other(&mut self, scope: &Scope, full_name: &str, name: &str, reserved: &[&str]) {
+        let name = avoid(name, |name| name.is_empty() || reserved.contains(&name));
+        let suffix = self.claim(scope, |suffix| vec![format!("{name}{suffix}")]);
+        self.names.others.insert(full_name.to_owned(), name + &suffix);
+    }
+
+    fn extensions_inside(&mut self, scope: &Scope, message: &MessageDescriptor) {
+        let inside = scope.inside(self.names.module(message));
+        self.extensions(&inside, message.full_name(), message.child_extensions());
+        for child in message.child_messages() {
+            self.extensions_inside(&inside, &child);
+        }
+    }
+
+    fn extensions(&mut self, scope: &Scope, declared_in: &str, extensions: impl Iterator<Item = ExtensionDescriptor>) {
+        for extension in extensions {
+            let extended = extension.containing_message();
+            let key = (declared_in.to_owned(), extended.full_name().to_owned());
+            if self.names.extensions.contains_key(&key) {
+                continue;
+            }
+            let name = extended.name();
+            let suffix = self.claim(scope, |suffix| {
+                let stem = format!("{name}{suffix}");
+                vec![format!("{stem}WriterExt"), format!("{stem}ReaderExt"), extension_module(&stem)]
+            });
+            self.names.extensions.insert(key, format!("{name}{suffix}"));
+        }
+    }
+}
+
+/// The module with the numbers of extensions, by what [`Names::extension`] returns.
+pub(crate) fn extension_module(stem: &str) -> String {
+    format!("{}_extension", names::snake_case(stem))
+}
+
+/// The scope that declares an extension, as a key of [`Names`].
+fn declared_in(extension: &ExtensionDescriptor) -> String {
+    extension.parent_message().map_or_else(|| extension.parent_file().name().to_owned(), |m| m.full_name().to_owned())
+}
+
+/// `name` with as many underscores as it takes not to be `bad`.
+fn avoid(name: &str, bad: impl Fn(&str) -> bool) -> String {
+    let mut name = name.to_owned();
+    while bad(&name) {
+        name.push('_');
+    }
+    name
+}

@@ -1,0 +1,30 @@
+//! What the documentation of the crate shows.
+
+use esatto_protozero::{HeapBuffer, Owned};
+
+use crate::generated::shop::{Order, OrderReader, OrderWriter, order};
+
+#[test]
+fn the_program_runs() -> Result<(), esatto_protozero::DecodeError> {
+    let mut buffer = HeapBuffer::new();
+    let mut order = OrderWriter::from(buffer.message());
+    order.number(17).notes_entry("door", "left");
+    order.items().name("shirt").sizes([38, 40]);
+    order.card().token(b"\x01\x02");
+    drop(order);
+
+    let order = OrderReader::parse(buffer.as_slice())?;
+    assert_eq!(order.number(), Some(17));
+    assert_eq!(order.items().next().unwrap().name(), Some(&b"shirt"[..]));
+
+    let mut order = Order::decode(buffer.as_slice())?;
+    order.payment = Some(order::Payment::Voucher("hello".into()));
+    assert_eq!(Order::decode(&order.encode()), Ok(order));
+    Ok(())
+}
+
+#[test]
+fn the_schema_is_the_one_that_is_shown() {
+    let docs = include_str!("../../src/lib.rs").replace("//! ", "").replace("//!", "");
+    assert!(docs.contains(&std::fs::read_to_string(crate::protos().join("shop.proto")).unwrap()));
+}
