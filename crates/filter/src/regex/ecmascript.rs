@@ -5,6 +5,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use fancy_regex::{BytesMode, RegexOptionsBuilder};
+use regex::bytes::RegexBuilder;
 
 use super::translate::{Translation, translate};
 use super::{GaveUp, Regex, RegexEngine, Span};
@@ -15,9 +16,9 @@ use crate::Error;
 /// That is the dialect of the reference service, whose engine is that of the C++ library (it depends on how it was built). Patterns
 /// and texts are bytes: a character outside of ASCII is several, as there.
 ///
-/// The pattern is translated and handed to `fancy-regex`, which does without backtracking where it can: time is then linear in the
-/// length of the text, also for patterns like `(a*)*b` that are the ruin of a backtracking engine. Only patterns with lookaround or
-/// back references need it, and get [so many](Self::MAX_BACKTRACKS) attempts.
+/// The pattern is translated and handed to `regex`, which does not backtrack: time is linear in the length of the text, also for
+/// patterns like `(a*)*b` that are the ruin of an engine that does. Patterns with lookaround or back references go to `fancy-regex`,
+/// and get [so many](Self::MAX_BACKTRACKS) attempts.
 ///
 /// Differences from ECMAScript:
 ///
@@ -60,40 +61,50 @@ impl RegexEngine for EcmaScript {
             Span::Whole => format!(r"\A(?:{text})\z"),
             Span::Part => text,
         };
-        let mut options = RegexOptionsBuilder::new();
-        options
-            .bytes_mode(BytesMode::Ascii)
-            .backtrack_limit(Self::MAX_BACKTRACKS)
-            .max_prog_size(Self::MAX_INSTRUCTIONS)
-            .delegate_size_limit(Self::MAX_COMPILED)
-            .delegate_dfa_size_limit(Self::MAX_COMPILED);
-        let regex = options.build(text).map_err(|error| Error::Pattern {
+        let error = |reason: String| Error::Pattern {
             pattern: String::from_utf8_lossy(pattern).into_owned(),
             offset: 0,
-            reason: error.to_string(),
-        })?;
-        let names: Vec<_> = regex.capture_names().collect();
-        let index_of = |name: &str| names.iter().position(|other| *other == Some(name));
-        let groups = (1..=groups).filter_map(|group| index_of(&format!("g{group}"))).collect();
-        Ok(Arc::new(Compiled { regex, groups, backtracks }))
+            reason,
+        };
+        // The group of the original has the name of its number.
+        let number = |name: Option<&str>| name?.strip_prefix('g')?.parse::<usize>().ok();
+        let mut indices = vec![0; groups].into_boxed_slice();
+        let mut note = |(index, name)| {
+            if let Some(entry) = number(name).and_then(|number| indices.get_mut(number - 1)) {
+                *entry = index;
+            }
+        };
+        if backtracks {
+            let mut options = RegexOptionsBuilder::new();
+            options
+                .bytes_mode(BytesMode::Ascii)
+                .backtrack_limit(Self::MAX_BACKTRACKS)
+                .max_prog_size(Self::MAX_INSTRUCTIONS)
+                .delegate_size_limit(Self::MAX_COMPILED)
+                .delegate_dfa_size_limit(Self::MAX_COMPILED);
+            let regex = options.build(text).map_err(|reason| error(reason.to_string()))?;
+            regex.capture_names().enumerate().for_each(&mut note);
+            return Ok(Arc::new(Backtracking { regex, indices }));
+        }
+        let regex = RegexBuilder::new(&text)
+            .unicode(false)
+            .size_limit(Self::MAX_COMPILED)
+            .dfa_size_limit(Self::MAX_COMPILED)
+            .build()
+            .map_err(|reason| error(reason.to_string()))?;
+        regex.capture_names().enumerate().for_each(&mut note);
+        Ok(Arc::new(Linear { regex, indices }))
     }
 }
 
-struct Compiled {
-    regex: fancy_regex::Regex,
+/// For patterns that are regular.
+struct Linear {
+    regex: regex::bytes::Regex,
     /// The index of each group of the pattern among those of `regex`.
-    groups: Box<[usize]>,
-    backtracks: bool,
+    indices: Box<[usize]>,
 }
 
-impl Compiled {
-    fn check_text(&self, text: &[u8]) -> Result<(), GaveUp> {
-        let max = if self.backtracks { EcmaScript::MAX_TEXT_WITH_BACKTRACKING } else { EcmaScript::MAX_TEXT };
-        if text.len() <= max { Ok(()) } else { Err(GaveUp) }
-    }
-}
-
-impl Regex for Compiled {
+impl Regex for Linear {
     fn find(
         &self,
         text: &[u8],
@@ -101,20 +112,57 @@ impl Regex for Compiled {
         groups: &mut Vec<Option<Range<usize>>>,
     ) -> Result<Option<Range<usize>>, GaveUp> {
         groups.clear();
-        self.check_text(text)?;
-        let captures = self.regex.captures_from_pos(text, start).map_err(|_| GaveUp)?;
-        let Some(captures) = captures else { return Ok(None) };
-        groups.extend(self.groups.iter().map(|group| captures.get(*group).map(|found| found.start()..found.end())));
-        Ok(captures.get(0).map(|found| found.start()..found.end()))
+        check_text(text, EcmaScript::MAX_TEXT)?;
+        let Some(captures) = self.regex.captures_at(text, start) else { return Ok(None) };
+        groups.extend(self.indices.iter().map(|index| captures.get(*index).map(|found| found.range())));
+        Ok(captures.get(0).map(|found| found.range()))
     }
 
     fn is_match(&self, text: &[u8]) -> Result<bool, GaveUp> {
-        self.check_text(text)?;
+        check_text(text, EcmaScript::MAX_TEXT)?;
+        Ok(self.regex.is_match(text))
+    }
+}
+
+/// For patterns with lookaround or back references.
+struct Backtracking {
+    regex: fancy_regex::Regex,
+    /// The index of each group of the pattern among those of `regex`.
+    indices: Box<[usize]>,
+}
+
+impl Regex for Backtracking {
+    fn find(
+        &self,
+        text: &[u8],
+        start: usize,
+        groups: &mut Vec<Option<Range<usize>>>,
+    ) -> Result<Option<Range<usize>>, GaveUp> {
+        groups.clear();
+        check_text(text, EcmaScript::MAX_TEXT_WITH_BACKTRACKING)?;
+        let captures = self.regex.captures_from_pos(text, start).map_err(|_| GaveUp)?;
+        let Some(captures) = captures else { return Ok(None) };
+        groups.extend(self.indices.iter().map(|index| captures.get(*index).map(|found| found.range())));
+        Ok(captures.get(0).map(|found| found.range()))
+    }
+
+    fn is_match(&self, text: &[u8]) -> Result<bool, GaveUp> {
+        check_text(text, EcmaScript::MAX_TEXT_WITH_BACKTRACKING)?;
         self.regex.is_match(text).map_err(|_| GaveUp)
     }
 }
 
-impl fmt::Debug for Compiled {
+fn check_text(text: &[u8], max: usize) -> Result<(), GaveUp> {
+    if text.len() <= max { Ok(()) } else { Err(GaveUp) }
+}
+
+impl fmt::Debug for Linear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("EcmaScript").field(&self.regex.as_str()).finish()
+    }
+}
+
+impl fmt::Debug for Backtracking {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("EcmaScript").field(&self.regex.as_str()).finish()
     }

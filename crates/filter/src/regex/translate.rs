@@ -1,14 +1,16 @@
-//! From ECMAScript's patterns to those of `fancy-regex`.
+//! From ECMAScript's patterns to those of `regex` and `fancy-regex`.
 //!
 //! A pattern is read from left to right, once, with a stack of the groups that are open. What is written is a small language that
 //! means the same in every dialect: classes of `\xHH`, groups, alternatives, repetitions, and the few assertions spelled out.
 //! Whatever is not understood is refused, so nothing of the other dialect can slip in.
 //!
-//! Two things are in the way of a plain translation:
+//! Some things are in the way of a plain translation:
 //!
 //! - `regex-syntax` (0.8.11) takes what alternatives begin with in common out of them, `.*?b|.*?c` becomes `.*?(?:b|c)`. For a common
 //!   part of variable length that changes which match is found first: on `acb` it is `ac` and not `acb`. An empty group
 //!   at the head of the first alternative keeps it from doing so.
+//! - `fancy-regex` (0.20) makes `b*(?:c*?b*)?` of `b*c??b*` and the like, and then finds a longer match. An empty group behind each
+//!   repetition keeps it from doing so.
 //! - Then groups are not numbered as in the original any more, so they have names: `g1` is group 1.
 
 use core::fmt::Write as _;
@@ -17,12 +19,12 @@ use super::byte_set::ByteSet;
 use super::ecmascript::EcmaScript;
 use crate::Error;
 
-/// A pattern for `fancy-regex` in its ASCII mode.
+/// A pattern for `regex` without Unicode, or for `fancy-regex` in its ASCII mode.
 pub(super) struct Translation {
     pub(super) text: String,
     /// How many groups the original has; here they are named `g1`, `g2`, ….
     pub(super) groups: usize,
-    /// Whether it has lookaround or back references.
+    /// Whether it has lookaround or back references, which only `fancy-regex` knows.
     pub(super) backtracks: bool,
 }
 
@@ -37,18 +39,20 @@ pub(super) fn translate(pattern: &[u8]) -> Result<Translation, Error> {
         return Err(error((EcmaScript::MAX_PATTERN, "too long")));
     }
     let names = group_names(pattern).map_err(error)?;
-    let translator = Translator {
+    let run = |backtracks| Translator {
         pattern,
         at: 0,
-        names,
+        names: &names,
         groups: 0,
         out: String::new(),
         open: Vec::new(),
         choice: Choice::default(),
         last: Term::None,
-        backtracks: false,
+        backtracks,
     };
-    translator.run().map_err(error)
+    let translation = run(false).run().map_err(error)?;
+    // It is a little different if it is for the other engine.
+    if translation.backtracks { run(true).run().map_err(error) } else { Ok(translation) }
 }
 
 /// Where it is and what it is.
@@ -58,7 +62,7 @@ struct Translator<'a> {
     pattern: &'a [u8],
     at: usize,
     /// The names of all groups, empty for those without.
-    names: Vec<&'a [u8]>,
+    names: &'a [&'a [u8]],
     /// How many groups have begun.
     groups: usize,
     out: String,
@@ -74,6 +78,7 @@ struct Group {
     offset: usize,
     /// Its number, 0 if it has none.
     number: usize,
+    is_lookbehind: bool,
     /// What it is when it is closed.
     term: Term,
     /// What it is a part of.
@@ -192,6 +197,9 @@ impl<'a> Translator<'a> {
         if self.eat(b"?") {
             self.out.push('?');
         }
+        if self.backtracks && !self.open.iter().any(|group| group.is_lookbehind) {
+            self.out.push_str("()");
+        }
         self.last = Term::Quantified;
         Ok(())
     }
@@ -230,6 +238,7 @@ impl<'a> Translator<'a> {
         }
         const LOOK: [&str; 4] = ["?=", "?!", "?<=", "?<!"];
         let before = self.groups;
+        let is_lookbehind = [&b"?<="[..], b"?<!"].iter().any(|look| self.pattern[self.at..].starts_with(look));
         let term = if self.eat(b"?:") {
             self.out.push_str("(?:");
             Term::Atom
@@ -251,7 +260,7 @@ impl<'a> Translator<'a> {
         };
         self.choice.varies = true;
         let number = if self.groups > before { self.groups } else { 0 };
-        self.open.push(Group { offset, number, term, choice: self.choice });
+        self.open.push(Group { offset, number, is_lookbehind, term, choice: self.choice });
         self.choice = Choice { start: self.out.len(), ..Choice::default() };
         self.last = Term::None;
         Ok(())

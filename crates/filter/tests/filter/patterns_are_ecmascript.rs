@@ -65,6 +65,8 @@ fn groups_are_those_of_the_leftmost_match_that_comes_first() {
     assert_eq!(find(b"(?:(a)|b)*", b"ab"), Some(vec![Some(0..2), Some(0..1)]));
     // What comes first counts, not what is found earliest; engines that factor the alternatives get it wrong.
     assert_eq!(find(b".*?b|.*?c", b"acb"), Some(vec![Some(0..3)]));
+    assert_eq!(find(b"(b*[a-c]*?b*)", b"c"), Some(vec![Some(0..0), Some(0..0)]));
+    assert_eq!(find(b"(b*[a-c]*?b*)(?=c)", b"c"), Some(vec![Some(0..0), Some(0..0)]));
     assert_eq!(find(b"(?:.*?b?|.*?(c))$", b"abc"), Some(vec![Some(0..3), None]));
     assert_eq!(
         find(b"(a|ab)(bc)|(a|ab)(c)|a(b+)d", b"abc"),
