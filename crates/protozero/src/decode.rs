@@ -228,7 +228,7 @@ pub struct Field<'a> {
 }
 
 /// The value of a field by wire type.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Value<'a> {
     /// A base-128 integer.
     Varint(u64),
@@ -238,6 +238,17 @@ pub enum Value<'a> {
     Bytes(&'a [u8]),
     /// Four bytes.
     Fixed32(u32),
+}
+
+impl fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Varint(v) => f.debug_tuple("Varint").field(v).finish(),
+            Value::Fixed64(v) => f.debug_tuple("Fixed64").field(v).finish(),
+            Value::Bytes(v) => f.debug_tuple("Bytes").field(&format_args!("b\"{}\"", v.escape_ascii())).finish(),
+            Value::Fixed32(v) => f.debug_tuple("Fixed32").field(v).finish(),
+        }
+    }
 }
 
 impl Value<'_> {

@@ -284,6 +284,12 @@ mod tests {
     }
 
     #[test]
+    fn an_index_shows_what_is_there() {
+        let index = Index::<Sample>::new(b"\x10\x01\x1a\x00\x20\x05");
+        assert_eq!(std::format!("{index:?}"), "Index {2, 3}");
+    }
+
+    #[test]
     fn a_message_that_is_too_long_for_an_index_is_scanned() {
         let input = b"\x10\x01\x1a\x01x\x10\x02\x12\x02\x03\x04\x08";
         let mut slots = [Slot::EMPTY; 3];

@@ -139,8 +139,9 @@
 //! | [`ScatteredWriter`] | buffers of your [`Delegate`], in safe code | by the next buffer | no |
 //! | [`cursor::Stream`] | memory that cannot be borrowed, by your [`cursor::RawDelegate`] in unsafe code | by the next range | no |
 //!
-//! All of them take messages one behind the other, can be reused without allocating, and have a type parameter for the
-//! generated writer they hand out. Owned messages (values with fields, for configuration and requests) are made by the generator, too; see
+//! The types take messages one behind the other, can be reused without allocating, and have a parameter for the generated writer they
+//! hand out: `new` makes one of untyped messages, and `HeapBuffer::<OrderWriter>::default()`, or `over` a vector with capacity, or
+//! `SliceBuffer::<OrderWriter>::typed(…)` one of typed ones. The two functions take a single, untyped message. Owned messages (values with fields, for configuration and requests) are made by the generator, too; see
 //! [`Owned`].
 //!
 //! # Pages

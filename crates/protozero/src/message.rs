@@ -1,5 +1,7 @@
 //! The append-only message writer.
 
+use core::fmt;
+
 use crate::cursor::Frame;
 use crate::wire::{self, WireType};
 
@@ -12,7 +14,6 @@ use crate::wire::{self, WireType};
 /// Leaking a message (`core::mem::forget`) does not leave a wrong length behind: the whole root message is void.
 ///
 /// Field numbers are not checked: the caller keeps them within 1 … 2^29 − 1.
-#[derive(Debug)]
 pub struct Message<'w>(Frame<'w>);
 
 impl<'w> Message<'w> {
@@ -154,5 +155,11 @@ impl<'w> Message<'w> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+impl fmt::Debug for Message<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Message").field("len", &self.len()).finish_non_exhaustive()
     }
 }

@@ -76,6 +76,7 @@ use crate::{DecodeError, Field, Fields, Index, Messages, Repeated, Schema, Value
 /// assert_eq!(view.last::<kind::Uint32>(1), Some(2));
 /// assert_eq!(view.last::<kind::Bytes>(2), Some(&b"hi"[..]));
 /// assert_eq!(view.last::<kind::Float>(1), None, "a varint is not a float");
+/// assert_eq!(format!("{view:?}"), r#"View {1: Varint(1), 2: Bytes(b"hi"), 1: Varint(2)}"#);
 /// ```
 #[derive(Clone, Copy, Default)]
 pub struct View<'a, I = Scan> {
@@ -159,9 +160,17 @@ impl<'a, I: Lookup> View<'a, I> {
     }
 }
 
-impl<I: fmt::Debug> fmt::Debug for View<'_, I> {
+/// The fields in the order of the bytes, and what comes behind them if the message is malformed.
+impl<I> fmt::Debug for View<'_, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("View").field("input", &self.input).field("index", &self.index).finish()
+        f.write_str("View ")?;
+        let mut fields = Fields::new(self.input);
+        let mut map = f.debug_map();
+        map.entries(fields.by_ref().map(|field| (field.id, field.value)));
+        if fields.is_malformed() {
+            map.entry(&format_args!("malformed"), &Value::Bytes(fields.rest()));
+        }
+        map.finish()
     }
 }
 

@@ -5,6 +5,7 @@ mod a_stream_in_pieces_is_the_same_stream;
 mod an_index_finds_what_a_scan_finds;
 mod arbitrary_bytes_are_read_the_same_in_every_way;
 mod fields_come_in_the_order_of_the_bytes;
+mod messages_show_their_fields;
 mod packed_values_are_delivered_up_to_the_mistake;
 mod sample;
 mod varints_are_read_back;
