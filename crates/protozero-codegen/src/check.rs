@@ -3,10 +3,15 @@
 use prost_reflect::{EnumDescriptor, ExtensionDescriptor, FileDescriptor, Kind, MessageDescriptor};
 
 use crate::generator::external;
-use crate::{Config, Error, names};
+use crate::{Config, Error, glob, names};
 
 /// Checks the files that are to be generated.
 pub(crate) fn files(config: &Config, files: &[FileDescriptor]) -> Result<(), Error> {
+    for pattern in config.features.iter().map(|(_, pattern)| pattern).chain(&config.ungated) {
+        if !files.iter().any(|file| glob::matches(pattern, file.name())) {
+            return Err(Error::UnusedPattern(pattern.clone()));
+        }
+    }
     for file in files {
         if !file.file_descriptor_proto().weak_dependency.is_empty() {
             return Err(Error::Unsupported { what: "a weak import", proto: file.name().to_owned() });

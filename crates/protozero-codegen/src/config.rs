@@ -162,10 +162,19 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// If the files do not compile, or use what cannot be generated.
+    /// If the files do not compile or use what cannot be generated, or a pattern of this configuration selects nothing.
     pub fn compile(&self, files: &[impl AsRef<Path>], includes: &[impl AsRef<Path>]) -> Result<Output, Error> {
         let mut compiler = protox::Compiler::new(includes)?;
-        compiler.include_imports(true).include_source_info(true).open_files(files)?;
+        compiler.include_imports(true).include_source_info(true);
+        for path in files.iter().map(AsRef::as_ref) {
+            compiler.open_file(path).map_err(|error| match error.file() {
+                None if error.is_file_not_found() => {
+                    let includes = includes.iter().map(|folder| folder.as_ref().to_owned()).collect();
+                    Error::NotFound { path: path.to_owned(), includes }
+                }
+                _ => Error::Proto(error),
+            })?;
+        }
         let wanted: Vec<String> = compiler.files().filter(|f| !f.is_import()).map(|f| f.name().to_owned()).collect();
         let sources = compiler.files().filter_map(|file| file.path().map(Path::to_owned)).collect();
         // A pool of our own, because the compiler's was built before the options of fields were known.

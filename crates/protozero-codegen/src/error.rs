@@ -1,12 +1,23 @@
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 /// Why no code could be generated.
-#[derive(Debug, thiserror::Error)]
+///
+/// `Debug` prints the same as `Display`, because that is what a build script shows of the error that its `main` returns.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The `.proto` files do not compile: the message begins with the file and, where known, line and column.
     #[error("{0:?}")]
     Proto(#[from] protox::Error),
+    /// A `.proto` file to be compiled is in none of the folders.
+    #[error("`{}` is in none of the folders {}", path.display(), list(includes))]
+    NotFound {
+        /// The file, as it was named.
+        path: PathBuf,
+        /// The folders that were searched.
+        includes: Vec<PathBuf>,
+    },
     /// The descriptors handed over are not consistent.
     #[error("bad descriptors: {0}")]
     Descriptors(#[from] prost_reflect::DescriptorError),
@@ -31,7 +42,7 @@ pub enum Error {
     Name(String),
     /// A type of an imported file is used, and neither is that file to be generated nor was it elsewhere.
     #[error(
-        "`{user}` uses `{target}` of `{file}`, which is not among the files to generate: add it, or tell where its code is (`external`)"
+        "`{user}` uses `{target}` of `{file}`, which is not among the files to generate: add it, switch `imports` on, or tell where its code is (`external`)"
     )]
     Imported {
         /// The field, extension or message.
@@ -82,4 +93,19 @@ pub enum Error {
     /// What protoc sent is not a request for a plugin.
     #[error("not a code generator request: {0}")]
     Request(#[from] prost::DecodeError),
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+fn list(folders: &[PathBuf]) -> String {
+    if folders.is_empty() {
+        return "(there are none)".to_owned();
+    }
+    let folder =
+        |path: &PathBuf| format!("`{}`{}", path.display(), if Path::is_dir(path) { "" } else { " (no such folder)" });
+    folders.iter().map(folder).collect::<Vec<_>>().join(", ")
 }

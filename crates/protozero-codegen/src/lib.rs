@@ -52,6 +52,7 @@
 //! let order = OrderReader::parse(buffer.as_slice())?;
 //! assert_eq!(order.number(), Some(17));
 //! assert_eq!(order.items().next().unwrap().name(), Some(&b"shirt"[..]));
+//! assert_eq!(order.payment().map(|field| field.id), Some(order::field::CARD)); // so order.card() is the one that counts
 //!
 //! // A value is for what is kept, compared and passed on; fields it does not know survive.
 //! let mut order = Order::decode(buffer.as_slice())?;
@@ -69,13 +70,13 @@
 //! | `message Foo` | `FooWriter` | `FooReader` | `Foo` |
 //! | what is nested in `Foo`, numbers of its fields | module `foo`, `foo::field` | | |
 //! | number, `bool` | `x(value)`, again for each of `repeated` | `Option<T>`, or an iterator | `Option<T>`, `Vec<T>` |
-//! | packed | `x(values)`: whatever can be iterated over twice | an iterator | `Vec<T>` |
+//! | packed | `x(values)`: whatever gives values, not references, and can be iterated over twice | an iterator | `Vec<T>` |
 //! | `string` | `x(value)`: `&str`, `&[u8]` and what holds them | `&[u8]` | `ProtoString` |
 //! | `bytes` | `x(value)`: `&[u8]` | `&[u8]` | `Vec<u8>` |
 //! | message | `x()` begins it | its reader | its value, in a `Box` if large or recursive |
 //! | message with `[lazy = true]` | also `x_raw(bytes)`: encoded already | | |
 //! | map | `x()` begins an entry; `x_entry(key, value)` unless of messages | entries | `BTreeMap` |
-//! | oneof | as its members; the last one written counts | as its members | enumeration in an `Option`, see [`OneofStyle`] |
+//! | oneof | as its members; the last one written counts | as its members; `x()`: the field of the one that counts | enumeration in an `Option`, see [`OneofStyle`] |
 //! | enumeration | newtype around the number, so that unknown ones pass through | | |
 //! | extension | traits `FooWriterExt`, `FooReaderExt` beside what declares it | | unknown field |
 //! | service | module with its name and an enumeration of its methods | | |

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{Config, Error, glob};
+use crate::{Config, Error};
 
 /// The file that says what to generate, in the folder handed to [`sync`].
 const CONFIG_FILE: &str = "codegen.conf";
@@ -32,7 +32,6 @@ pub fn sync(root: &Path, check: bool) -> Result<Vec<PathBuf>, Error> {
     let include = root.join(&job.proto);
     let protos = list(&include, &|path| path.extension().is_some_and(|extension| extension == "proto"))?;
     let output = job.config.compile(&protos.iter().map(|path| include.join(path)).collect::<Vec<_>>(), &[&include])?;
-    check_patterns(&job.config, &protos)?;
 
     let out = root.join(&job.out);
     let mut wanted: BTreeMap<PathBuf, &[u8]> =
@@ -98,16 +97,6 @@ impl Job {
         }
         Ok(job)
     }
-}
-
-fn check_patterns(config: &Config, protos: &[PathBuf]) -> Result<(), Error> {
-    let patterns = config.features.iter().map(|(_, pattern)| pattern).chain(&config.ungated);
-    for pattern in patterns {
-        if !protos.iter().any(|path| glob::matches(pattern, &path.to_string_lossy())) {
-            return Err(Error::UnusedPattern(pattern.clone()));
-        }
-    }
-    Ok(())
 }
 
 /// The files below `folder` that `wanted` takes, relative to it and sorted; none if there is no such folder.

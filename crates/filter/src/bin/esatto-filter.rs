@@ -91,7 +91,8 @@ struct Apply {
     /// Fields that lead from the filter's root to the message in the file: 1 for a packet of a trace
     #[arg(long, value_name = "FIELD,…", value_delimiter = ',')]
     root: Vec<u32>,
-    /// A rule for strings: number of the policy, atrace prefix (may be empty), ECMAScript regular expression
+    /// A rule for strings: policy, atrace prefix (may be empty), ECMAScript regular expression. Policy 1 redacts the groups of a match, 3 keeps
+    /// a match as it is; 2 and 4 do so for atrace, 5 redacts the groups of every match in a string of atrace
     #[arg(long, num_args = 3, value_names = ["POLICY", "PREFIX", "REGEX"])]
     rule: Vec<String>,
     /// Print how often each field occurred, negative if it was dropped

@@ -128,7 +128,9 @@ impl Job {
                 eprintln!("out of date: {}", path.display());
                 good = false;
             } else {
-                std::fs::write(&path, content).map_err(|error| format!("{}: {error}", path.display()))?;
+                let io = |error| format!("{}: {error}", path.display());
+                path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(io)?;
+                std::fs::write(&path, content).map_err(io)?;
             }
         }
         Ok(good)

@@ -16,6 +16,7 @@ fn the_program_runs() -> Result<(), esatto_protozero::DecodeError> {
     let order = OrderReader::parse(buffer.as_slice())?;
     assert_eq!(order.number(), Some(17));
     assert_eq!(order.items().next().unwrap().name(), Some(&b"shirt"[..]));
+    assert_eq!(order.payment().map(|field| field.id), Some(order::field::CARD));
 
     let mut order = Order::decode(buffer.as_slice())?;
     order.payment = Some(order::Payment::Voucher("hello".into()));

@@ -24,6 +24,8 @@ fn each_with_a_message_that_names_it() {
         ),
         (&plain, "import weak \"other.proto\"; message M {}", "a weak import of `x.proto` is not supported"),
         (&plain.clone().owned(".x.N"), "message M {}", "`.x.N` matches no file and no message"),
+        (&plain.clone().feature("f", "y.proto"), "message M {}", "`y.proto` matches no file and no message"),
+        (&plain.clone().ungated("y.*"), "message M {}", "`y.*` matches no file and no message"),
         (&plain, "message M { optional N n = 1; }", "x.proto:2:22: name 'N' is not defined"),
         (&plain, "message M {\n  optional int32 = 1; }", "x.proto:3:18: expected an identifier"),
         (&plain, "import \"none.proto\";", "x.proto:2:1: import 'none.proto' not found"),
@@ -37,6 +39,24 @@ fn each_with_a_message_that_names_it() {
         let error = generate(config, proto).expect_err(proto).to_string();
         assert!(error.contains(message), "{proto}: {error}");
     }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_told_with_the_folders_that_were_searched() {
+    let folder = Folder::new("not-there");
+    let here = folder.0.display();
+    let search = |includes: &[&std::path::Path]| Config::new().compile(&["x.proto"], includes).unwrap_err().to_string();
+    assert_eq!(search(&[]), "`x.proto` is in none of the folders (there are none)");
+    assert_eq!(
+        search(&[&folder.0, &folder.0.join("gone")]),
+        format!("`x.proto` is in none of the folders `{here}`, `{here}/gone` (no such folder)")
+    );
+}
+
+#[test]
+fn a_build_script_shows_what_a_person_can_read() {
+    let error = Config::new().option("rot", "x").unwrap_err();
+    assert_eq!(format!("{error:?}"), error.to_string());
 }
 
 #[test]
