@@ -80,7 +80,7 @@ pub enum Error {
         text: String,
     },
     /// A pattern that selects nothing, most likely a typing error.
-    #[error("`{0}` matches no file and no message")]
+    #[error("`{0}` matches no file and no message (written `shop/*.proto` and `.shop.Order`)")]
     UnusedPattern(String),
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]
