@@ -1,6 +1,8 @@
 //! What the printers need to know of a field, whether declared in a message or as an extension.
 
-use prost_reflect::{Cardinality, ExtensionDescriptor, FieldDescriptor, FileDescriptor, Kind, MessageDescriptor};
+use prost_reflect::{
+    Cardinality, ExtensionDescriptor, FieldDescriptor, FileDescriptor, Kind, MessageDescriptor, Syntax,
+};
 use prost_types::FieldDescriptorProto;
 
 /// One field.
@@ -34,7 +36,10 @@ impl Field {
             Cardinality::Repeated => "repeated ",
             Cardinality::Required => "required ",
             Cardinality::Optional if oneof.is_some() => "",
-            Cardinality::Optional if field.supports_presence() || proto.proto3_optional() => "optional ",
+            // As the schema says it: in proto3 a message needs no label, though it can be absent.
+            Cardinality::Optional if field.parent_file().syntax() == Syntax::Proto2 || proto.proto3_optional() => {
+                "optional "
+            }
             Cardinality::Optional => "",
         };
         let mut doc = declaration(label, &field.kind(), proto);

@@ -19,7 +19,7 @@ impl LengthWriter<'_> {
         self
     }
 
-    /// `optional Timestamp measured = 2`
+    /// `Timestamp measured = 2`
     #[inline]
     pub fn measured(&mut self) -> super::google::protobuf::TimestampWriter<'_> {
         self.0.begin(2).into()
@@ -33,7 +33,7 @@ impl<'a, I: pz::Lookup> LengthReader<'a, I> {
         self.0.last::<pz::kind::Double>(1)
     }
 
-    /// `optional Timestamp measured = 2`
+    /// `Timestamp measured = 2`
     #[inline]
     pub fn measured(&self) -> Option<super::google::protobuf::TimestampReader<'a>> {
         self.0.message(2)
@@ -45,7 +45,7 @@ impl<'a, I: pz::Lookup> LengthReader<'a, I> {
 pub struct Length {
     /// `double value = 1`
     pub value: Option<f64>,
-    /// `optional Timestamp measured = 2`
+    /// `Timestamp measured = 2`
     pub measured: Option<super::google::protobuf::Timestamp>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
