@@ -137,14 +137,13 @@ fn compile(args: &Compile) -> Result<(), String> {
         text.push_str("}\n");
         return write_to(args.out.as_deref(), text.as_bytes());
     }
-    write_to(args.out.as_deref(), &compiled.bytecode)?;
-    match &args.overlay_out {
-        Some(path) => write(path, &compiled.overlay),
-        None if compiled.overlay.is_empty() => Ok(()),
-        None => Err("there are strings with semantic types: name a file for the overlay with --overlay-out, or use \
-                     --target v54"
-            .to_owned()),
+    if args.overlay_out.is_none() && !compiled.overlay.is_empty() {
+        return Err("there are strings with semantic types: name a file for the overlay with --overlay-out, or use \
+                    --target v54"
+            .to_owned());
     }
+    write_to(args.out.as_deref(), &compiled.bytecode)?;
+    args.overlay_out.as_ref().map_or(Ok(()), |path| write(path, &compiled.overlay))
 }
 
 fn apply(args: &Apply) -> Result<(), String> {
