@@ -38,7 +38,7 @@
 //! bounds is overwritten as a whole.
 //!
 //! **Look.** [`Filter::with_usage`] counts the fields by path, those that pass and those that do not; `AllowList::field_name` has
-//! their names. A [`Program`] and an `AllowList` print themselves.
+//! their names: `list.field_name(Usage::fields(path))`. A [`Program`] and an `AllowList` print themselves.
 //!
 //! # Where we are stricter than the original
 //!
