@@ -70,7 +70,7 @@
 //! | `message Foo` | `FooWriter` | `FooReader` | `Foo` |
 //! | what is nested in `Foo`, numbers of its fields | module `foo`, `foo::field` | | |
 //! | number, `bool` | `x(value)`, again for each of `repeated` | `Option<T>`, or an iterator | `Option<T>`, `Vec<T>` |
-//! | packed | `x(values)`: whatever gives values, not references, and can be iterated over twice | an iterator | `Vec<T>` |
+//! | packed | `x(values)`: whatever gives values, not references, and can be iterated over twice; `x_begin()` for values one by one | an iterator | `Vec<T>` |
 //! | `string` | `x(value)`: `&str`, `&[u8]` and what holds them | `&[u8]` | `ProtoString` |
 //! | `bytes` | `x(value)`: `&[u8]` | `&[u8]` | `Vec<u8>` |
 //! | message | `x()` begins it | its reader | its value, in a `Box` if large or recursive |

@@ -82,6 +82,8 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &Messag
 
 /// Ends the name of a method that takes an encoded message.
 const RAW: &str = "_raw";
+/// Ends the name of a method that begins a packed field, to append its values one by one.
+const BEGIN: &str = "_begin";
 /// Ends the name of a method that appends an entry of a map.
 const ENTRY: &str = "_entry";
 
@@ -91,6 +93,7 @@ pub(crate) fn make_unique(field: &mut Field, taken: &mut HashSet<String>) {
         let plain = [WRITER_METHODS, READER_METHODS, VALUE_FIELDS].map(|reserved| names::method(&field.name, reserved));
         let mut wanted: Vec<String> = plain.iter().map(|name| name.trim_start_matches("r#").to_owned()).collect();
         wanted.extend(field.lazy.then(|| format!("{}{RAW}", field.name)));
+        wanted.extend(field.packed.then(|| format!("{}{BEGIN}", field.name)));
         wanted.extend(field.entry.as_ref().map(|_| format!("{}{ENTRY}", field.name)));
         if wanted.iter().all(|name| !taken.contains(name)) {
             return taken.extend(wanted);
@@ -124,6 +127,17 @@ impl Setter {
                 vec!["value: &[u8]".to_owned()],
                 format!("bytes({}, value)", field.number),
             ));
+        }
+        if field.packed {
+            setters.push(Self {
+                name: format!("{}{BEGIN}", field.name),
+                doc: format!("{}\n\nThe values are appended one by one.", field.doc),
+                args: vec!["&mut self".to_owned()],
+                returns: format!(" -> pz::Packed<'_, pz::kind::{}>", spelled_kind(generator, field)),
+                call: format!("begin_packed({})", field.number),
+                entry: None,
+                chains: false,
+            });
         }
         setters.extend(field.entry.as_ref().and_then(|entry| Self::of_entry(generator, field, entry)));
         setters
@@ -224,12 +238,8 @@ impl Getter {
         let (function, returns) = match (&field.kind, field.repeated) {
             (Kind::Message(_), true) => ("messages".to_owned(), format!("pz::Messages<'a, {element}>")),
             (Kind::Message(_), false) => ("message".to_owned(), format!("Option<{element}>")),
-            (kind, true) => {
-                let kind = match kind {
-                    Kind::Enum(_) => format!("Enum<{element}>"),
-                    _ => field.scalar_kind().unwrap_or("Bytes").to_owned(),
-                };
-                ("repeated".to_owned(), format!("pz::Repeated<'a, pz::kind::{kind}>"))
+            (_, true) => {
+                ("repeated".to_owned(), format!("pz::Repeated<'a, pz::kind::{}>", spelled_kind(generator, field)))
             }
             (_, false) => {
                 let kind = field.scalar_kind().unwrap_or("Bytes");
@@ -252,5 +262,13 @@ fn element_type(generator: &Generator<'_>, field: &Field) -> String {
         Kind::Enum(target) => generator.enum_path(target, field.owner.as_ref()),
         Kind::String | Kind::Bytes => "&'a [u8]".to_owned(),
         _ => field.primitive().unwrap_or_default().to_owned(),
+    }
+}
+
+/// The runtime's name of the kind of a field that is not a message, where nothing can be inferred.
+fn spelled_kind(generator: &Generator<'_>, field: &Field) -> String {
+    match field.kind {
+        Kind::Enum(_) => format!("Enum<{}>", element_type(generator, field)),
+        _ => field.scalar_kind().unwrap_or("Bytes").to_owned(),
     }
 }

@@ -122,6 +122,26 @@ fn case_61_an_empty_packed_field_is_written() {
         }),
         b"\x1a\x00"
     );
+    assert_eq!(
+        packed(|w| {
+            w.ints_begin();
+        }),
+        b"\x0a\x00"
+    );
+}
+
+#[test]
+fn packed_values_may_be_appended_one_by_one() {
+    assert_eq!(
+        packed(|w| {
+            let mut ints = w.ints_begin();
+            ints.push(42);
+            ints.extend([255, -1]);
+        }),
+        packed(|w| {
+            w.ints([42, 255, -1]);
+        })
+    );
 }
 
 #[test]

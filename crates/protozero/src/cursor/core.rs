@@ -185,6 +185,11 @@ impl Core {
             let outer = depth.saturating_sub(1);
             return self.recover(at, outer);
         }
+        if self.poisoned {
+            // Void as well. Slots may be taken for wide that are not, so they must not be filled in.
+            self.truncate(depth - 1);
+            return at;
+        }
         let mut at = at;
         if self.wide < depth {
             at = self.widen(at, depth);

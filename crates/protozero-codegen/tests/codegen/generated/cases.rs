@@ -744,6 +744,14 @@ impl PackedWriter<'_> {
         self
     }
 
+    /// `repeated int32 ints = 1`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn ints_begin(&mut self) -> pz::Packed<'_, pz::kind::Int32> {
+        self.0.begin_packed(1)
+    }
+
     /// `repeated fixed32 words = 2`
     #[inline]
     pub fn words(&mut self, values: impl IntoIterator<Item = u32, IntoIter: Clone>) -> &mut Self {
@@ -751,11 +759,27 @@ impl PackedWriter<'_> {
         self
     }
 
+    /// `repeated fixed32 words = 2`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn words_begin(&mut self) -> pz::Packed<'_, pz::kind::Fixed32> {
+        self.0.begin_packed(2)
+    }
+
     /// `repeated fixed64 longs = 3`
     #[inline]
     pub fn longs(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
         self.0.packed::<pz::kind::Fixed64>(3, values.into_iter());
         self
+    }
+
+    /// `repeated fixed64 longs = 3`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn longs_begin(&mut self) -> pz::Packed<'_, pz::kind::Fixed64> {
+        self.0.begin_packed(3)
     }
 }
 

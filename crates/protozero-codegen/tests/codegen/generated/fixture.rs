@@ -238,11 +238,27 @@ impl EverythingWriter<'_> {
         self
     }
 
+    /// `repeated double packed_doubles = 61`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn packed_doubles_begin(&mut self) -> pz::Packed<'_, pz::kind::Double> {
+        self.0.begin_packed(61)
+    }
+
     /// `repeated float packed_floats = 62`
     #[inline]
     pub fn packed_floats(&mut self, values: impl IntoIterator<Item = f32, IntoIter: Clone>) -> &mut Self {
         self.0.packed::<pz::kind::Float>(62, values.into_iter());
         self
+    }
+
+    /// `repeated float packed_floats = 62`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn packed_floats_begin(&mut self) -> pz::Packed<'_, pz::kind::Float> {
+        self.0.begin_packed(62)
     }
 
     /// `repeated int32 packed_int32s = 63`
@@ -252,11 +268,27 @@ impl EverythingWriter<'_> {
         self
     }
 
+    /// `repeated int32 packed_int32s = 63`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn packed_int32s_begin(&mut self) -> pz::Packed<'_, pz::kind::Int32> {
+        self.0.begin_packed(63)
+    }
+
     /// `repeated int64 packed_int64s = 64`
     #[inline]
     pub fn packed_int64s(&mut self, values: impl IntoIterator<Item = i64, IntoIter: Clone>) -> &mut Self {
         self.0.packed::<pz::kind::Int64>(64, values.into_iter());
         self
+    }
+
+    /// `repeated int64 packed_int64s = 64`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn packed_int64s_begin(&mut self) -> pz::Packed<'_, pz::kind::Int64> {
+        self.0.begin_packed(64)
     }
 
     /// `repeated uint32 packed_uint32s = 65`
@@ -266,11 +298,27 @@ impl EverythingWriter<'_> {
         self
     }
 
+    /// `repeated uint32 packed_uint32s = 65`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn packed_uint32s_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint32> {
+        self.0.begin_packed(65)
+    }
+
     /// `repeated uint64 packed_uint64s = 66`
     #[inline]
     pub fn packed_uint64s(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
         self.0.packed::<pz::kind::Uint64>(66, values.into_iter());
         self
+    }
+
+    /// `repeated uint64 packed_uint64s = 66`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn packed_uint64s_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+        self.0.begin_packed(66)
     }
 
     /// `repeated sint32 packed_sint32s = 67`
@@ -280,11 +328,27 @@ impl EverythingWriter<'_> {
         self
     }
 
+    /// `repeated sint32 packed_sint32s = 67`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn packed_sint32s_begin(&mut self) -> pz::Packed<'_, pz::kind::Sint32> {
+        self.0.begin_packed(67)
+    }
+
     /// `repeated sint64 packed_sint64s = 68`
     #[inline]
     pub fn packed_sint64s(&mut self, values: impl IntoIterator<Item = i64, IntoIter: Clone>) -> &mut Self {
         self.0.packed::<pz::kind::Sint64>(68, values.into_iter());
         self
+    }
+
+    /// `repeated sint64 packed_sint64s = 68`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn packed_sint64s_begin(&mut self) -> pz::Packed<'_, pz::kind::Sint64> {
+        self.0.begin_packed(68)
     }
 
     /// `repeated fixed32 packed_fixed32s = 69`
@@ -294,11 +358,27 @@ impl EverythingWriter<'_> {
         self
     }
 
+    /// `repeated fixed32 packed_fixed32s = 69`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn packed_fixed32s_begin(&mut self) -> pz::Packed<'_, pz::kind::Fixed32> {
+        self.0.begin_packed(69)
+    }
+
     /// `repeated fixed64 packed_fixed64s = 70`
     #[inline]
     pub fn packed_fixed64s(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
         self.0.packed::<pz::kind::Fixed64>(70, values.into_iter());
         self
+    }
+
+    /// `repeated fixed64 packed_fixed64s = 70`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn packed_fixed64s_begin(&mut self) -> pz::Packed<'_, pz::kind::Fixed64> {
+        self.0.begin_packed(70)
     }
 
     /// `repeated sfixed32 packed_sfixed32s = 71`
@@ -308,11 +388,27 @@ impl EverythingWriter<'_> {
         self
     }
 
+    /// `repeated sfixed32 packed_sfixed32s = 71`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn packed_sfixed32s_begin(&mut self) -> pz::Packed<'_, pz::kind::Sfixed32> {
+        self.0.begin_packed(71)
+    }
+
     /// `repeated sfixed64 packed_sfixed64s = 72`
     #[inline]
     pub fn packed_sfixed64s(&mut self, values: impl IntoIterator<Item = i64, IntoIter: Clone>) -> &mut Self {
         self.0.packed::<pz::kind::Sfixed64>(72, values.into_iter());
         self
+    }
+
+    /// `repeated sfixed64 packed_sfixed64s = 72`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn packed_sfixed64s_begin(&mut self) -> pz::Packed<'_, pz::kind::Sfixed64> {
+        self.0.begin_packed(72)
     }
 
     /// `repeated bool packed_bools = 73`
@@ -322,11 +418,27 @@ impl EverythingWriter<'_> {
         self
     }
 
+    /// `repeated bool packed_bools = 73`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn packed_bools_begin(&mut self) -> pz::Packed<'_, pz::kind::Bool> {
+        self.0.begin_packed(73)
+    }
+
     /// `repeated Color packed_colors = 76`
     #[inline]
     pub fn packed_colors(&mut self, values: impl IntoIterator<Item = Color, IntoIter: Clone>) -> &mut Self {
         self.0.packed::<pz::kind::Enum<_>>(76, values.into_iter());
         self
+    }
+
+    /// `repeated Color packed_colors = 76`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn packed_colors_begin(&mut self) -> pz::Packed<'_, pz::kind::Enum<Color>> {
+        self.0.begin_packed(76)
     }
 
     /// `string chosen_text = 90`, one of `choice`

@@ -41,11 +41,27 @@ impl ModernWriter<'_> {
         self
     }
 
+    /// `repeated uint64 numbers = 3`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn numbers_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+        self.0.begin_packed(3)
+    }
+
     /// `repeated Level levels = 4`
     #[inline]
     pub fn levels(&mut self, values: impl IntoIterator<Item = Level, IntoIter: Clone>) -> &mut Self {
         self.0.packed::<pz::kind::Enum<_>>(4, values.into_iter());
         self
+    }
+
+    /// `repeated Level levels = 4`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn levels_begin(&mut self) -> pz::Packed<'_, pz::kind::Enum<Level>> {
+        self.0.begin_packed(4)
     }
 
     /// `Level level = 5`

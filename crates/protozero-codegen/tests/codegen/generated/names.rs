@@ -940,6 +940,14 @@ impl FieldsWriter<'_> {
         self
     }
 
+    /// `repeated Option aliases = 52`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn aliases_begin(&mut self) -> pz::Packed<'_, pz::kind::Enum<Option_>> {
+        self.0.begin_packed(52)
+    }
+
     /// `optional string old = 53`, deprecated
     ///
     /// Behind the field.

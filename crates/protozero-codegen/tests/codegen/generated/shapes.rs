@@ -187,6 +187,14 @@ impl LineWriter<'_> {
         self
     }
 
+    /// `repeated Colour colours = 3`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn colours_begin(&mut self) -> pz::Packed<'_, pz::kind::Enum<super::shapes::flat::Colour>> {
+        self.0.begin_packed(3)
+    }
+
     /// `map<string, Point> named = 4`
     #[inline]
     pub fn named(&mut self) -> line::NamedEntryWriter<'_> {

@@ -250,6 +250,14 @@ impl ItemWriter<'_> {
         self.0.packed::<pz::kind::Sint32>(2, values.into_iter());
         self
     }
+
+    /// `repeated sint32 sizes = 2`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn sizes_begin(&mut self) -> pz::Packed<'_, pz::kind::Sint32> {
+        self.0.begin_packed(2)
+    }
 }
 
 impl<'a, I: pz::Lookup> ItemReader<'a, I> {

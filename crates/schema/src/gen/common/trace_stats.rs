@@ -790,6 +790,14 @@ pub mod trace_stats {
             self
         }
 
+        /// `repeated uint64 chunk_payload_histogram_counts = 2`
+        ///
+        /// The values are appended one by one.
+        #[inline]
+        pub fn chunk_payload_histogram_counts_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+            self.0.begin_packed(2)
+        }
+
         /// `repeated int64 chunk_payload_histogram_sum = 3`
         #[inline]
         pub fn chunk_payload_histogram_sum(
@@ -798,6 +806,14 @@ pub mod trace_stats {
         ) -> &mut Self {
             self.0.packed::<pz::kind::Int64>(3, values.into_iter());
             self
+        }
+
+        /// `repeated int64 chunk_payload_histogram_sum = 3`
+        ///
+        /// The values are appended one by one.
+        #[inline]
+        pub fn chunk_payload_histogram_sum_begin(&mut self) -> pz::Packed<'_, pz::kind::Int64> {
+            self.0.begin_packed(3)
         }
 
         /// `optional uint32 buffer = 4`

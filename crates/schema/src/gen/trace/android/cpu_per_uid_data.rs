@@ -26,11 +26,27 @@ impl CpuPerUidDataWriter<'_> {
         self
     }
 
+    /// `repeated uint32 uid = 2`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn uid_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint32> {
+        self.0.begin_packed(2)
+    }
+
     /// `repeated uint64 total_time_ms = 3`
     #[inline]
     pub fn total_time_ms(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
         self.0.packed::<pz::kind::Uint64>(3, values.into_iter());
         self
+    }
+
+    /// `repeated uint64 total_time_ms = 3`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn total_time_ms_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+        self.0.begin_packed(3)
     }
 }
 

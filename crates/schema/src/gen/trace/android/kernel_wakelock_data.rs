@@ -25,11 +25,27 @@ impl KernelWakelockDataWriter<'_> {
         self
     }
 
+    /// `repeated uint32 wakelock_id = 2`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn wakelock_id_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint32> {
+        self.0.begin_packed(2)
+    }
+
     /// `repeated uint64 time_held_millis = 3`
     #[inline]
     pub fn time_held_millis(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
         self.0.packed::<pz::kind::Uint64>(3, values.into_iter());
         self
+    }
+
+    /// `repeated uint64 time_held_millis = 3`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn time_held_millis_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+        self.0.begin_packed(3)
     }
 
     /// `optional uint64 error_flags = 4`

@@ -218,11 +218,27 @@ pub mod ftrace_event_bundle {
             self
         }
 
+        /// `repeated uint64 switch_timestamp = 1`
+        ///
+        /// The values are appended one by one.
+        #[inline]
+        pub fn switch_timestamp_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+            self.0.begin_packed(1)
+        }
+
         /// `repeated int64 switch_prev_state = 2`
         #[inline]
         pub fn switch_prev_state(&mut self, values: impl IntoIterator<Item = i64, IntoIter: Clone>) -> &mut Self {
             self.0.packed::<pz::kind::Int64>(2, values.into_iter());
             self
+        }
+
+        /// `repeated int64 switch_prev_state = 2`
+        ///
+        /// The values are appended one by one.
+        #[inline]
+        pub fn switch_prev_state_begin(&mut self) -> pz::Packed<'_, pz::kind::Int64> {
+            self.0.begin_packed(2)
         }
 
         /// `repeated int32 switch_next_pid = 3`
@@ -232,11 +248,27 @@ pub mod ftrace_event_bundle {
             self
         }
 
+        /// `repeated int32 switch_next_pid = 3`
+        ///
+        /// The values are appended one by one.
+        #[inline]
+        pub fn switch_next_pid_begin(&mut self) -> pz::Packed<'_, pz::kind::Int32> {
+            self.0.begin_packed(3)
+        }
+
         /// `repeated int32 switch_next_prio = 4`
         #[inline]
         pub fn switch_next_prio(&mut self, values: impl IntoIterator<Item = i32, IntoIter: Clone>) -> &mut Self {
             self.0.packed::<pz::kind::Int32>(4, values.into_iter());
             self
+        }
+
+        /// `repeated int32 switch_next_prio = 4`
+        ///
+        /// The values are appended one by one.
+        #[inline]
+        pub fn switch_next_prio_begin(&mut self) -> pz::Packed<'_, pz::kind::Int32> {
+            self.0.begin_packed(4)
         }
 
         /// `repeated string intern_table = 5`
@@ -253,11 +285,27 @@ pub mod ftrace_event_bundle {
             self
         }
 
+        /// `repeated uint32 switch_next_comm_index = 6`
+        ///
+        /// The values are appended one by one.
+        #[inline]
+        pub fn switch_next_comm_index_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint32> {
+            self.0.begin_packed(6)
+        }
+
         /// `repeated uint64 waking_timestamp = 7`
         #[inline]
         pub fn waking_timestamp(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
             self.0.packed::<pz::kind::Uint64>(7, values.into_iter());
             self
+        }
+
+        /// `repeated uint64 waking_timestamp = 7`
+        ///
+        /// The values are appended one by one.
+        #[inline]
+        pub fn waking_timestamp_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+            self.0.begin_packed(7)
         }
 
         /// `repeated int32 waking_pid = 8`
@@ -267,11 +315,27 @@ pub mod ftrace_event_bundle {
             self
         }
 
+        /// `repeated int32 waking_pid = 8`
+        ///
+        /// The values are appended one by one.
+        #[inline]
+        pub fn waking_pid_begin(&mut self) -> pz::Packed<'_, pz::kind::Int32> {
+            self.0.begin_packed(8)
+        }
+
         /// `repeated int32 waking_target_cpu = 9`
         #[inline]
         pub fn waking_target_cpu(&mut self, values: impl IntoIterator<Item = i32, IntoIter: Clone>) -> &mut Self {
             self.0.packed::<pz::kind::Int32>(9, values.into_iter());
             self
+        }
+
+        /// `repeated int32 waking_target_cpu = 9`
+        ///
+        /// The values are appended one by one.
+        #[inline]
+        pub fn waking_target_cpu_begin(&mut self) -> pz::Packed<'_, pz::kind::Int32> {
+            self.0.begin_packed(9)
         }
 
         /// `repeated int32 waking_prio = 10`
@@ -281,6 +345,14 @@ pub mod ftrace_event_bundle {
             self
         }
 
+        /// `repeated int32 waking_prio = 10`
+        ///
+        /// The values are appended one by one.
+        #[inline]
+        pub fn waking_prio_begin(&mut self) -> pz::Packed<'_, pz::kind::Int32> {
+            self.0.begin_packed(10)
+        }
+
         /// `repeated uint32 waking_comm_index = 11`
         #[inline]
         pub fn waking_comm_index(&mut self, values: impl IntoIterator<Item = u32, IntoIter: Clone>) -> &mut Self {
@@ -288,11 +360,27 @@ pub mod ftrace_event_bundle {
             self
         }
 
+        /// `repeated uint32 waking_comm_index = 11`
+        ///
+        /// The values are appended one by one.
+        #[inline]
+        pub fn waking_comm_index_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint32> {
+            self.0.begin_packed(11)
+        }
+
         /// `repeated uint32 waking_common_flags = 12`
         #[inline]
         pub fn waking_common_flags(&mut self, values: impl IntoIterator<Item = u32, IntoIter: Clone>) -> &mut Self {
             self.0.packed::<pz::kind::Uint32>(12, values.into_iter());
             self
+        }
+
+        /// `repeated uint32 waking_common_flags = 12`
+        ///
+        /// The values are appended one by one.
+        #[inline]
+        pub fn waking_common_flags_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint32> {
+            self.0.begin_packed(12)
         }
     }
 

@@ -257,11 +257,27 @@ impl PackedSmapsWriter<'_> {
         self
     }
 
+    /// `repeated uint32 name_id = 2`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn name_id_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint32> {
+        self.0.begin_packed(2)
+    }
+
     /// `repeated uint32 aggregate_count = 3`
     #[inline]
     pub fn aggregate_count(&mut self, values: impl IntoIterator<Item = u32, IntoIter: Clone>) -> &mut Self {
         self.0.packed::<pz::kind::Uint32>(3, values.into_iter());
         self
+    }
+
+    /// `repeated uint32 aggregate_count = 3`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn aggregate_count_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint32> {
+        self.0.begin_packed(3)
     }
 
     /// `repeated uint64 size_kb = 4`
@@ -271,11 +287,27 @@ impl PackedSmapsWriter<'_> {
         self
     }
 
+    /// `repeated uint64 size_kb = 4`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn size_kb_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+        self.0.begin_packed(4)
+    }
+
     /// `repeated uint64 rss_kb = 5`
     #[inline]
     pub fn rss_kb(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
         self.0.packed::<pz::kind::Uint64>(5, values.into_iter());
         self
+    }
+
+    /// `repeated uint64 rss_kb = 5`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn rss_kb_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+        self.0.begin_packed(5)
     }
 
     /// `repeated uint64 anonymous_kb = 6`
@@ -285,11 +317,27 @@ impl PackedSmapsWriter<'_> {
         self
     }
 
+    /// `repeated uint64 anonymous_kb = 6`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn anonymous_kb_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+        self.0.begin_packed(6)
+    }
+
     /// `repeated uint64 swap_kb = 7`
     #[inline]
     pub fn swap_kb(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
         self.0.packed::<pz::kind::Uint64>(7, values.into_iter());
         self
+    }
+
+    /// `repeated uint64 swap_kb = 7`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn swap_kb_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+        self.0.begin_packed(7)
     }
 
     /// `repeated uint64 shared_clean_kb = 8`
@@ -299,11 +347,27 @@ impl PackedSmapsWriter<'_> {
         self
     }
 
+    /// `repeated uint64 shared_clean_kb = 8`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn shared_clean_kb_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+        self.0.begin_packed(8)
+    }
+
     /// `repeated uint64 shared_dirty_kb = 9`
     #[inline]
     pub fn shared_dirty_kb(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
         self.0.packed::<pz::kind::Uint64>(9, values.into_iter());
         self
+    }
+
+    /// `repeated uint64 shared_dirty_kb = 9`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn shared_dirty_kb_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+        self.0.begin_packed(9)
     }
 
     /// `repeated uint64 private_clean_kb = 10`
@@ -313,11 +377,27 @@ impl PackedSmapsWriter<'_> {
         self
     }
 
+    /// `repeated uint64 private_clean_kb = 10`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn private_clean_kb_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+        self.0.begin_packed(10)
+    }
+
     /// `repeated uint64 private_dirty_kb = 11`
     #[inline]
     pub fn private_dirty_kb(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
         self.0.packed::<pz::kind::Uint64>(11, values.into_iter());
         self
+    }
+
+    /// `repeated uint64 private_dirty_kb = 11`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn private_dirty_kb_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+        self.0.begin_packed(11)
     }
 
     /// `repeated uint64 locked_kb = 12`
@@ -327,11 +407,27 @@ impl PackedSmapsWriter<'_> {
         self
     }
 
+    /// `repeated uint64 locked_kb = 12`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn locked_kb_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+        self.0.begin_packed(12)
+    }
+
     /// `repeated uint64 pss_kb = 13`
     #[inline]
     pub fn pss_kb(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
         self.0.packed::<pz::kind::Uint64>(13, values.into_iter());
         self
+    }
+
+    /// `repeated uint64 pss_kb = 13`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn pss_kb_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+        self.0.begin_packed(13)
     }
 
     /// `repeated uint64 pss_dirty_kb = 14`
@@ -341,11 +437,27 @@ impl PackedSmapsWriter<'_> {
         self
     }
 
+    /// `repeated uint64 pss_dirty_kb = 14`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn pss_dirty_kb_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+        self.0.begin_packed(14)
+    }
+
     /// `repeated uint64 swap_pss_kb = 15`
     #[inline]
     pub fn swap_pss_kb(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
         self.0.packed::<pz::kind::Uint64>(15, values.into_iter());
         self
+    }
+
+    /// `repeated uint64 swap_pss_kb = 15`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn swap_pss_kb_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+        self.0.begin_packed(15)
     }
 }
 

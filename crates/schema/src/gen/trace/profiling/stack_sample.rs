@@ -98,11 +98,27 @@ impl StackSampleWriter<'_> {
         self
     }
 
+    /// `repeated uint64 follower_descriptor_iids = 13`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn follower_descriptor_iids_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+        self.0.begin_packed(13)
+    }
+
     /// `repeated uint64 follower_weights = 14`
     #[inline]
     pub fn follower_weights(&mut self, values: impl IntoIterator<Item = u64, IntoIter: Clone>) -> &mut Self {
         self.0.packed::<pz::kind::Uint64>(14, values.into_iter());
         self
+    }
+
+    /// `repeated uint64 follower_weights = 14`
+    ///
+    /// The values are appended one by one.
+    #[inline]
+    pub fn follower_weights_begin(&mut self) -> pz::Packed<'_, pz::kind::Uint64> {
+        self.0.begin_packed(14)
     }
 }
 
