@@ -133,9 +133,9 @@ fn memory_that_is_lent_is_enough() {
     let count = allocations(|| {
         write(&mut SliceBuffer::new(&mut memory).message());
         write(&mut owned.message());
-        assert!(encode_into(&mut *uninit, write).is_ok());
+        assert!(encode_into(&mut *uninit, |mut m| write(&mut m)).is_ok());
         // Not even when it does not fit.
-        assert!(encode_into(&mut uninit[..100], write).is_err());
+        assert!(encode_into(&mut uninit[..100], |mut m| write(&mut m)).is_err());
     });
     assert_eq!((count, owned.dropped()), (0, 0));
 }

@@ -216,20 +216,19 @@ impl ::core::error::Error for BufferFull {}
 ///
 /// ```
 /// let mut memory = [const { core::mem::MaybeUninit::uninit() }; 16];
-/// let written = esatto_protozero::encode_into(&mut memory, |message| message.varint(1, 300)).unwrap();
+/// let written = esatto_protozero::encode_into(&mut memory, |mut message| message.varint(1, 300)).unwrap();
 /// assert_eq!(written, b"\x08\xac\x02");
 /// ```
+///
+/// A generated writer is made of the message: `|message| { FooWriter::from(message).bar(300); }`.
 ///
 /// # Errors
 ///
 /// If the message does not fit or leaked a nested message.
 #[inline]
-pub fn encode_into(
-    memory: &mut [MaybeUninit<u8>],
-    write: impl FnOnce(&mut Message<'_>),
-) -> Result<&mut [u8], BufferFull> {
+pub fn encode_into(memory: &mut [MaybeUninit<u8>], write: impl FnOnce(Message<'_>)) -> Result<&mut [u8], BufferFull> {
     let mut buffer = SliceBuffer::uninit(memory);
-    write(&mut buffer.message());
+    write(buffer.message());
     if buffer.fixed.is_void() { Err(BufferFull) } else { Ok(buffer.into_slice()) }
 }
 
@@ -333,16 +332,16 @@ mod tests {
     #[test]
     fn a_message_that_does_not_fit_is_an_error() {
         let mut memory = [const { MaybeUninit::uninit() }; 8];
-        assert_eq!(encode_into(&mut memory, |m| m.bytes(1, &[1; 6])).unwrap().len(), 8);
-        assert_eq!(encode_into(&mut memory, |m| m.bytes(1, &[1; 7])), Err(BufferFull));
+        assert_eq!(encode_into(&mut memory, |mut m| m.bytes(1, &[1; 6])).unwrap().len(), 8);
+        assert_eq!(encode_into(&mut memory, |mut m| m.bytes(1, &[1; 7])), Err(BufferFull));
         assert_eq!(
-            encode_into(&mut memory, |m| {
+            encode_into(&mut memory, |mut m| {
                 let mut nested = m.begin(1);
                 nested.bytes(1, &[1; 500]);
             }),
             Err(BufferFull)
         );
-        assert_eq!(encode_into(&mut memory, |m| ::core::mem::forget(m.begin(1))), Err(BufferFull));
+        assert_eq!(encode_into(&mut memory, |mut m| ::core::mem::forget(m.begin(1))), Err(BufferFull));
         assert_eq!(encode_into(&mut [], |_| ()).unwrap(), b"");
     }
 

@@ -186,10 +186,12 @@ impl<M> From<HeapBuffer<M>> for Vec<u8> {
 ///
 /// ```
 /// let mut bytes = vec![0xff];
-/// esatto_protozero::append_to(&mut bytes, |message| message.varint(1, 300));
+/// esatto_protozero::append_to(&mut bytes, |mut message| message.varint(1, 300));
 /// assert_eq!(bytes, b"\xff\x08\xac\x02");
 /// ```
-pub fn append_to(vec: &mut Vec<u8>, write: impl FnOnce(&mut Message<'_>)) {
+///
+/// A generated writer is made of the message: `|message| { FooWriter::from(message).bar(300); }`.
+pub fn append_to(vec: &mut Vec<u8>, write: impl FnOnce(Message<'_>)) {
     /// Gives the memory back, however the closure ends.
     struct Loan<'v> {
         vec: &'v mut Vec<u8>,
@@ -204,9 +206,7 @@ pub fn append_to(vec: &mut Vec<u8>, write: impl FnOnce(&mut Message<'_>)) {
     }
     let (keep, buffer) = (vec.len(), HeapBuffer::from(core::mem::take(vec)));
     let mut loan = Loan { vec, buffer, keep };
-    let mut message = loan.buffer.message();
-    write(&mut message);
-    drop(message);
+    write(loan.buffer.message());
     loan.keep = usize::MAX;
 }
 
@@ -345,10 +345,10 @@ mod tests {
     #[test]
     fn a_vector_is_appended_to_whatever_happens() {
         let mut vec = alloc::vec![1, 2, 3];
-        append_to(&mut vec, |m| core::mem::forget(m.begin(1)));
+        append_to(&mut vec, |mut m| core::mem::forget(m.begin(1)));
         assert_eq!(vec, [1, 2, 3]);
         let panics = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
-            append_to(&mut vec, |m| {
+            append_to(&mut vec, |mut m| {
                 m.bytes(1, &[0; 1000]);
                 panic!("on purpose");
             });

@@ -74,8 +74,8 @@ fn case_34_a_buffer_of_fixed_size_takes_its_size_and_no_more() {
     assert_eq!((buffer.as_slice(), buffer.dropped()), (&b""[..], 1));
 
     let mut memory = [MaybeUninit::uninit(); 10];
-    assert_eq!(encode_into(&mut memory, |m| m.raw(b"0123456789")), Ok(&mut b"0123456789".to_owned()[..]));
-    assert_eq!(encode_into(&mut memory, |m| m.raw(b"0123456789a")), Err(BufferFull));
+    assert_eq!(encode_into(&mut memory, |mut m| m.raw(b"0123456789")), Ok(&mut b"0123456789".to_owned()[..]));
+    assert_eq!(encode_into(&mut memory, |mut m| m.raw(b"0123456789a")), Err(BufferFull));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn case_35_slices_are_stitched_without_gaps() {
     for round in 0..50_u8 {
         let payload = vec![round; usize::from(round)];
         buffer.message().bytes(1, &payload);
-        append_to(&mut expected, |m| m.bytes(1, &payload));
+        append_to(&mut expected, |mut m| m.bytes(1, &payload));
         if round % 2 == 0 {
             // Unused tails in the middle: the length does not fit behind the tag, or somebody looked.
             buffer.message().begin(2).begin(3);
