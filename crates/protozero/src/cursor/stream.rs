@@ -62,7 +62,8 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// `range` fulfils what [`RawDelegate::next_range`] promises, and no message is open.
+    /// `range` fulfils what [`RawDelegate::next_range`] promises, and no message is open. One that was leaked is, until
+    /// [`clear_poison`](Self::clear_poison).
     #[inline]
     pub unsafe fn reset(&mut self, range: Range) {
         // SAFETY: the caller's promise.
@@ -117,6 +118,8 @@ impl Stream {
     #[inline]
     pub fn rewind_to(&mut self, used: usize) {
         assert!(used <= self.used(), "a stream is only rewound");
+        // A leak is not forgotten.
+        self.core.recover(self.position, 0);
         // SAFETY: `used` lies between 0 and the current offset, so the result is in the range.
         self.position = Position { ptr: unsafe { self.core.begin.add(used) }, end: self.core.end };
     }
@@ -141,9 +144,9 @@ impl Stream {
     #[inline]
     pub fn reserve(&mut self, n: usize) -> NonNull<u8> {
         if self.available() < n {
-            let here = self.here();
-            self.position = Position::TAKEN;
-            self.position = self.core.next_range(here, 0, n);
+            let at = self.position.take();
+            let at = self.core.recover(at, 0);
+            self.position = self.core.next_range(at, 0, n);
         }
         // SAFETY: the position lies in a range and is never null.
         let address = unsafe { NonNull::new_unchecked(self.position.ptr) };
@@ -266,7 +269,11 @@ impl Frame<'_> {
 
     /// Bytes of content so far; 0 if the message is void.
     pub(crate) fn len(&self) -> usize {
-        if self.position.is_taken() { 0 } else { self.core.content_len(self.position, self.depth) }
+        if self.position.is_taken() || self.core.poisoned {
+            0
+        } else {
+            self.core.content_len(self.position, self.depth)
+        }
     }
 }
 
