@@ -208,6 +208,11 @@ fn check(mut bytes: &[u8], messages: &[&Plan]) {
     assert!(bytes.is_empty(), "{} bytes too many", bytes.len());
 }
 
+/// The same at another address.
+fn moved<T>(value: T) -> Box<T> {
+    Box::new(value)
+}
+
 fn lens() -> impl Strategy<Value = Vec<Option<usize>>> {
     let len = prop_oneof![6 => (16..=LARGEST).prop_map(Some), 2 => (0..16usize).prop_map(Some), 1 => Just(None)];
     prop::collection::vec(prop_oneof![3 => (9..=LARGEST).prop_map(Some), 1 => len], 1..12)
@@ -229,7 +234,7 @@ proptest! {
                 whole.push(plan);
             }
             // Elsewhere in memory.
-            writer = Box::new(*writer);
+            writer = moved(*writer);
             if *flush {
                 writer.flush();
             }
@@ -260,7 +265,7 @@ proptest! {
             if lent.dropped() == before[1] {
                 whole_lent.push(plan);
             }
-            fixed = Box::new(*fixed);
+            fixed = moved(*fixed);
         }
         prop_assert_eq!([heap.dropped(), scattered.dropped()], [plans.len() - whole.len(); 2]);
         check(heap.as_slice(), &whole);
