@@ -125,21 +125,42 @@ impl OpenSlots<'_> {
 
 /// Hands out memory to a [`Stream`].
 ///
+/// # What a range holds
+///
+/// When a range ends, its first `used` bytes are written, except
+/// - the four bytes of each [`Slot::InPlace`] that is seen then: they hold anything, or were never written;
+/// - those of a message that is void ([`Stream::is_poisoned`]), which may lack bytes anywhere.
+///
+/// So whoever looks at a range as `&[u8]` before the lengths in it are filled in writes something there first, and memory that
+/// may be looked at whether the message is void or not is initialised before it is handed over. Bytes behind `used` may have been written, too.
+///
+/// # Panics
+///
+/// If [`next_range`](Self::next_range) panics, the stream is poisoned and has no range: the next call says that 0 bytes of it were
+/// `used`, however many were, and all slots are abandoned.
+///
 /// # Safety
 ///
 /// An implementation guarantees that
 /// - the range returned by [`next_range`](Self::next_range) is valid for reads and writes and is not accessed
 ///   through references by anybody, until the next call of `next_range` or until the owner
-///   of the stream resets it; its bytes need not be initialised;
-/// - the range has at least `min_len` bytes;
+///   of the stream resets it; its bytes need not be initialised. [`fill_patch`](Self::fill_patch) may be called meanwhile, so
+///   the range is not part of the value that implements this trait, if patches are ever asked for;
+/// - the range has at least `min_len` bytes, and ends before the last 256 addresses that there are;
 /// - after `next_range`, each slot left [`Slot::InPlace`] points to four bytes that stay valid for writes for as long
-///   as messages can be open.
+///   as messages can be open, whatever else is written there.
+///
+/// It need not return: a panic is no breach of this.
 pub unsafe trait RawDelegate {
-    /// The current range is exhausted (`used` of its bytes were written): returns the next one.
+    /// The current range is exhausted (`used` of its bytes were written): returns the next one, of at least `min_len` bytes.
+    ///
+    /// A message asks for no more than the [four bytes of a length](LENGTH_FIELD_SIZE), [`Stream::reserve`] for what it was asked for. The
+    /// first call for a stream without memory, or after [`Stream::reset`], counts from the begin of the range given there.
     ///
     /// Must not fail; a delegate without memory returns scratch space and abandons the open slots.
     fn next_range(&mut self, used: usize, open: OpenSlots<'_>, min_len: usize) -> Range;
 
-    /// The value of a [`Slot::Patch`] is known.
+    /// The value of a [`Slot::Patch`] is known. It is told once, or never if the message is void; what a void message tells is of no
+    /// meaning.
     fn fill_patch(&mut self, patch: u32, value: [u8; LENGTH_FIELD_SIZE]);
 }

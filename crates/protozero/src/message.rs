@@ -95,7 +95,7 @@ impl<'w> Message<'w> {
 
     /// Appends one `bytes` field made of several pieces.
     pub fn scattered_bytes(&mut self, field: u32, pieces: &[&[u8]]) {
-        let len: usize = pieces.iter().map(|p| p.len()).sum();
+        let len = pieces.iter().map(|p| p.len() as u64).sum();
         self.begin_bytes(field, len);
         for piece in pieces {
             self.0.write(piece);
@@ -104,7 +104,7 @@ impl<'w> Message<'w> {
 
     /// Appends a packed repeated field of varints. The iterator is walked twice, first for the length.
     pub fn packed_varints(&mut self, field: u32, values: impl Iterator<Item = u64> + Clone) {
-        let len = values.clone().map(wire::varint_size).sum();
+        let len = values.clone().map(|v| wire::varint_size(v) as u64).sum();
         self.begin_bytes(field, len);
         for v in values {
             self.0.write_varint(v);
@@ -113,7 +113,7 @@ impl<'w> Message<'w> {
 
     /// Appends a packed repeated field of 32-bit values.
     pub fn packed_fixed32(&mut self, field: u32, values: impl Iterator<Item = u32> + Clone) {
-        self.begin_bytes(field, values.clone().count() * 4);
+        self.begin_bytes(field, values.clone().count() as u64 * 4);
         for v in values {
             self.0.write(&v.to_le_bytes());
         }
@@ -121,15 +121,15 @@ impl<'w> Message<'w> {
 
     /// Appends a packed repeated field of 64-bit values.
     pub fn packed_fixed64(&mut self, field: u32, values: impl Iterator<Item = u64> + Clone) {
-        self.begin_bytes(field, values.clone().count() * 8);
+        self.begin_bytes(field, values.clone().count() as u64 * 8);
         for v in values {
             self.0.write(&v.to_le_bytes());
         }
     }
 
-    fn begin_bytes(&mut self, field: u32, len: usize) {
+    fn begin_bytes(&mut self, field: u32, len: u64) {
         self.0.write_varint(u64::from(wire::tag(field, WireType::LengthDelimited)));
-        self.0.write_varint(len as u64);
+        self.0.write_varint(len);
     }
 
     /// Appends encoded fields verbatim. The caller guarantees that they are whole.

@@ -190,8 +190,8 @@ impl ChunkWriter {
         }
     }
 
-    /// The packet that continues here from earlier chunks will not be finished.
-    pub(crate) fn abandon_continuation(&mut self) {
+    /// The packet being written will not be finished, and cannot be taken back.
+    pub(crate) fn give_back_dropped(&mut self) {
         self.mark_dropped();
         self.give_back();
     }
@@ -346,6 +346,10 @@ unsafe impl RawDelegate for ChunkWriter {
         }
         // SAFETY: `used` bytes of the range that begins there were written.
         let end = unsafe { self.range_begin.add(used) };
+        if end.addr() < self.header.addr() + FRAGMENT_SIZE_LEN {
+            // The sink panicked when the packet was here before, and how far it had come is not known.
+            return self.drop_packet(open);
+        }
         match self.acquire(Packets::new(1, ChunkFlags::FIRST_CONTINUES)) {
             Some(chunk) => self.cross(chunk, end, open),
             None => self.drop_packet(open),

@@ -227,7 +227,7 @@ impl TraceWriter {
         {
             return;
         }
-        let end = self.stream.ptr();
+        let end = self.detach();
         let range = self.chunk().next_packet_range(end);
         // SAFETY: a range of our delegate; no message is open.
         unsafe { self.stream.reset(range) };
@@ -280,8 +280,8 @@ impl TraceWriter {
         chunk.first_due = false;
         chunk.loss_due = 0;
         if !room {
-            chunk.close(end);
             self.detach();
+            self.chunk().close(end);
         } else {
             chunk.advanced = true;
             chunk.publish_count();
@@ -296,21 +296,29 @@ impl TraceWriter {
     #[inline(never)]
     fn abandon(&mut self) {
         self.stream.clear_poison();
-        let begin = self.stream.begin().addr();
+        let (begin, used) = (self.stream.begin().addr(), self.stream.used());
         let chunk = self.chunk();
         chunk.in_packet = false;
         chunk.abandon_lates();
         let header = core::mem::replace(&mut chunk.header, core::ptr::null_mut());
         if header.is_null() {
-            chunk.settle_patches();
+            if !chunk.dropping {
+                // A sink panicked between two chunks of the packet.
+                chunk.note_abandoned();
+                self.detach();
+            }
+            self.chunk().settle_patches();
             return;
         }
         chunk.note_abandoned();
-        if chunk.special.contains(Special::CONTINUES) {
+        // If a sink panicked in the middle of the packet the stream has lost the chunk.
+        let is_lost = header.addr().wrapping_sub(begin) > used;
+        if chunk.special.contains(Special::CONTINUES) || is_lost {
             chunk.header = header;
-            chunk.abandon_continuation();
-            chunk.settle_patches();
             self.detach();
+            let chunk = self.chunk();
+            chunk.give_back_dropped();
+            chunk.settle_patches();
         } else {
             if chunk.patches.is_ready() {
                 chunk.send_patches();
@@ -326,18 +334,20 @@ impl TraceWriter {
         if self.chunk().in_packet {
             self.abandon();
         }
-        let end = self.stream.ptr();
+        let end = self.detach();
         self.chunk().close(end);
-        self.detach();
         if let Some(arbiter) = self.chunk().arbiter() {
             arbiter.flush_writer(callback);
         }
     }
 
-    /// The stream's memory was given away.
-    fn detach(&mut self) {
+    /// The stream's memory will be given away, which may call a sink, which may panic: takes it from the stream first, and returns
+    /// where the stream was.
+    fn detach(&mut self) -> *mut u8 {
+        let end = self.stream.ptr();
         // SAFETY: nothing can be written to no bytes; no message is open.
         unsafe { self.stream.reset(Range::EMPTY) };
+        end
     }
 }
 

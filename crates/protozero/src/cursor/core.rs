@@ -201,6 +201,8 @@ impl Core {
                 self.fill_settled(&mut at, open.slot, size);
                 size
             }
+            // After a leak slots that are wide may be less than four bytes apart, and nobody will read the length.
+            None if self.poisoned => 0,
             // SAFETY: the slot is wide and not settled, so it and the content lie in the current range.
             None => unsafe { at.fill_wide(self.fresh(depth - 1)) },
         };
@@ -215,19 +217,28 @@ impl Core {
 
     /// Content bytes up to `at` of an open message of depth `depth`.
     pub(super) fn content_len(&self, at: Position, depth: usize) -> usize {
-        let written = self.written(at);
-        let start = match depth {
-            0 => self.root,
-            #[cfg(feature = "alloc")]
-            _ if depth > INLINE_DEPTH => self.deep.get(depth - INLINE_DEPTH - 1).map_or(written, |open| open.start),
-            #[cfg(not(feature = "alloc"))]
-            _ if depth > INLINE_DEPTH => written,
+        self.written(at).wrapping_sub(self.start(depth))
+    }
+
+    /// Position of the first byte of the content of an open message of depth `depth`.
+    fn start(&self, depth: usize) -> usize {
+        #[cfg(feature = "alloc")]
+        if depth > INLINE_DEPTH {
+            return self.deep[depth - INLINE_DEPTH - 1].start;
+        }
+        // Void, so any position will do that is behind the slots which are written down.
+        #[cfg(not(feature = "alloc"))]
+        let depth = depth.min(INLINE_DEPTH);
+        if depth == 0 {
+            self.root
+        } else if depth <= self.settled {
             // SAFETY: the message is settled, so its slot is here (invariant 2).
-            _ if depth <= self.settled => unsafe { self.crossed[depth - 1].assume_init() }.start,
-            _ if depth <= self.wide => self.open_at(self.fresh(depth - 1)).start,
-            _ => self.fresh(depth - 1).addr().get().wrapping_add(1).wrapping_add(self.bias),
-        };
-        written.wrapping_sub(start)
+            unsafe { self.crossed[depth - 1].assume_init() }.start
+        } else if depth <= self.wide {
+            self.open_at(self.fresh(depth - 1)).start
+        } else {
+            self.fresh(depth - 1).addr().get().wrapping_add(1).wrapping_add(self.bias)
+        }
     }
 
     /// Goes on in the next range. `at` is not taken.
@@ -235,9 +246,13 @@ impl Core {
     #[inline(never)]
     pub(super) fn next_range(&mut self, at: Position, depth: usize, min_len: usize) -> Position {
         let at = self.settle(at, depth);
+        // It is void when it ends; where `usize` has 32 bits its length might have wrapped by then.
+        if depth > 0 && self.content_len(at, 1) > wire::MAX_MESSAGE_LENGTH {
+            self.poisoned = true;
+        }
         let used = at.ptr.addr() - self.begin.addr();
-        let in_flight = Unwinding(self);
-        let core = &mut *in_flight.0;
+        let in_flight = Unwinding { written: self.written(at), core: self };
+        let core = &mut *in_flight.core;
         let inline = &mut core.crossed[..core.settled];
         let open = OpenSlots {
             // SAFETY: the first `settled` slots are initialised (invariant 2).
@@ -291,7 +306,7 @@ impl Core {
     }
 
     /// Makes sure that there is a position, for a message of depth `depth`.
-    fn recover(&mut self, at: Position, depth: usize) -> Position {
+    pub(super) fn recover(&mut self, at: Position, depth: usize) -> Position {
         if !at.is_taken() {
             return at;
         }
@@ -302,20 +317,15 @@ impl Core {
         self.void_begin(depth)
     }
 
-    /// Where to go on in a void message of depth `depth`: what was written into it need not be kept, but what is around it.
+    /// Where to go on in a void message of depth `depth`: what was written into it need not be kept, but what is around it. Its slot is
+    /// wide.
     pub(super) fn void_begin(&self, depth: usize) -> Position {
         let len = self.end.addr() - self.begin.addr();
-        let offset = if depth > INLINE_DEPTH {
-            len
-        } else if depth > self.settled {
-            self.fresh(depth - 1).addr().get() + LENGTH_FIELD_SIZE - self.begin.addr()
-        } else {
-            // All of the range is the message's, if its root began before.
-            let offset = self.root.wrapping_sub(self.begin.addr().wrapping_add(self.bias));
-            if offset <= len { offset } else { 0 }
-        };
-        // SAFETY: the offset of a slot's end, or of something else that lies in the range.
-        Position { ptr: unsafe { self.begin.add(offset) }, end: self.end }
+        let offset = self.start(depth).wrapping_sub(self.begin.addr().wrapping_add(self.bias));
+        // All of the range is the message's, if it began before.
+        let offset = if offset <= len { offset } else { 0 };
+        // Between messages the range may be gone, so this is no `add`.
+        Position { ptr: self.begin.wrapping_add(offset), end: self.end }
     }
 
     /// Fills in the length of a message that is settled: out of line, in place, or shortened if all of it lies in one range after all.
@@ -328,8 +338,9 @@ impl Core {
                     && slot.addr() + LENGTH_FIELD_SIZE + size == at.ptr.addr()
                     && slot.addr() >= self.begin.addr()
                 {
-                    // SAFETY: invariant 2 and the comparison above: slot and content lie in the current range.
-                    unsafe { at.compact(slot, size) };
+                    // SAFETY: by the comparison above slot and content lie in the current range, whose pointer is taken: a slot in
+                    // place is only promised to be writable.
+                    unsafe { at.compact(at.ptr.sub(LENGTH_FIELD_SIZE + size), size) };
                 } else {
                     // SAFETY: invariant 2.
                     unsafe { slot.cast::<[u8; LENGTH_FIELD_SIZE]>().write(value) };
@@ -372,16 +383,21 @@ impl Core {
 }
 
 /// While the delegate is called. If it panics, nobody knows whose the old range is: the stream has none then.
-struct Unwinding<'c>(&'c mut Core);
+struct Unwinding<'c> {
+    core: &'c mut Core,
+    written: usize,
+}
 
 impl Drop for Unwinding<'_> {
     fn drop(&mut self) {
-        let core = &mut *self.0;
+        let core = &mut *self.core;
         let nowhere = Range::EMPTY.begin.as_ptr();
         (core.begin, core.end) = (nowhere, nowhere);
+        core.bias = self.written.wrapping_sub(nowhere.addr());
         core.poisoned = true;
         for open in &mut core.crossed[..core.settled] {
-            open.write(Open { slot: Slot::Abandoned, start: 0 });
+            // SAFETY: the first `settled` slots are initialised (invariant 2).
+            unsafe { open.assume_init_mut() }.slot = Slot::Abandoned;
         }
         #[cfg(feature = "alloc")]
         core.deep.iter_mut().for_each(|open| open.slot = Slot::Abandoned);

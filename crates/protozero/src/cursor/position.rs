@@ -6,7 +6,8 @@ use core::ptr::{self, NonNull};
 use super::varint::put_varint;
 use crate::wire::{LENGTH_FIELD_SIZE, MAX_ONE_BYTE_LENGTH, MAX_TAG_SIZE, MAX_VARINT_SIZE, redundant_varint4};
 
-/// Stands in for the pointers of a position that somebody else has. No object can begin there.
+/// Stands in for the pointers of a position that somebody else has. No range is near it: no system gives its last page away, where
+/// addresses are errors, and a [`RawDelegate`](super::RawDelegate) promises it.
 const TAKEN: *mut u8 = ptr::without_provenance_mut(usize::MAX);
 
 /// Bytes that a length field grows by when it is widened.

@@ -121,6 +121,7 @@ pub struct ScatteredWriter<D: Delegate, M = Message<'static>> {
     delegate: Option<D>,
     buffer: Option<D::Buffer>,
     link: Link<D>,
+    scratch: [MaybeUninit<u8>; SCRATCH_SIZE],
     /// Bytes of the buffer that are filled with whole messages.
     mark: usize,
     dropped: usize,
@@ -154,9 +155,19 @@ impl<D: Delegate, M> ScatteredWriter<D, M> {
             skipped: 0,
             is_split: false,
             is_void: false,
-            scratch: [const { MaybeUninit::uninit() }; SCRATCH_SIZE],
+            scratch: NonNull::dangling(),
         };
-        Self { stream, delegate: Some(delegate), buffer: None, link, mark: 0, dropped: 0, message: PhantomData }
+        let scratch = [const { MaybeUninit::uninit() }; SCRATCH_SIZE];
+        Self {
+            stream,
+            delegate: Some(delegate),
+            buffer: None,
+            link,
+            scratch,
+            mark: 0,
+            dropped: 0,
+            message: PhantomData,
+        }
     }
 
     /// Begins a message.
@@ -174,6 +185,7 @@ impl<D: Delegate, M> ScatteredWriter<D, M> {
         // The writer may have moved since the last message: everything that points into it is made anew.
         self.link.delegate = NonNull::from(self.delegate.as_mut().expect(HAS_DELEGATE));
         self.link.buffer = NonNull::from(&mut self.buffer);
+        self.link.scratch = NonNull::from(&mut self.scratch);
         // SAFETY: just made, of a field that is not touched otherwise while the message borrows the writer.
         let range = match unsafe { self.link.buffer.as_mut() } {
             None => Range::EMPTY,
@@ -272,8 +284,8 @@ impl<D: Delegate, M> fmt::Debug for ScatteredWriter<D, M> {
     }
 }
 
-/// What the stream calls. It holds pointers to the delegate and the buffer, instead of them, so that a reference to it is not one to
-/// a buffer's bytes.
+/// What the stream calls. It holds pointers to the delegate, the buffer and the scratch memory, instead of them, so that a reference to
+/// it is not one to bytes that are being written.
 struct Link<D: Delegate> {
     delegate: NonNull<D>,
     buffer: NonNull<Option<D::Buffer>>,
@@ -287,7 +299,7 @@ struct Link<D: Delegate> {
     is_split: bool,
     /// There is no buffer for the rest of the message.
     is_void: bool,
-    scratch: [MaybeUninit<u8>; SCRATCH_SIZE],
+    scratch: NonNull<[MaybeUninit<u8>; SCRATCH_SIZE]>,
 }
 
 const SCRATCH_SIZE: usize = 64;
@@ -295,7 +307,7 @@ const SCRATCH_SIZE: usize = 64;
 impl<D: Delegate> Link<D> {
     fn scratch(&mut self) -> Range {
         self.is_void = true;
-        Range { begin: NonNull::from(&mut self.scratch).cast(), len: SCRATCH_SIZE }
+        Range { begin: self.scratch.cast(), len: SCRATCH_SIZE }
     }
 }
 

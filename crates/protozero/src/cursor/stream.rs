@@ -62,7 +62,8 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// `range` fulfils what [`RawDelegate::next_range`] promises, and no message is open.
+    /// `range` fulfils what [`RawDelegate::next_range`] promises, and no message is open. One that was leaked is, until
+    /// [`clear_poison`](Self::clear_poison).
     #[inline]
     pub unsafe fn reset(&mut self, range: Range) {
         // SAFETY: the caller's promise.
@@ -117,6 +118,8 @@ impl Stream {
     #[inline]
     pub fn rewind_to(&mut self, used: usize) {
         assert!(used <= self.used(), "a stream is only rewound");
+        // A leak is not forgotten.
+        self.core.recover(self.position, 0);
         // SAFETY: `used` lies between 0 and the current offset, so the result is in the range.
         self.position = Position { ptr: unsafe { self.core.begin.add(used) }, end: self.core.end };
     }
@@ -141,9 +144,9 @@ impl Stream {
     #[inline]
     pub fn reserve(&mut self, n: usize) -> NonNull<u8> {
         if self.available() < n {
-            let here = self.here();
-            self.position = Position::TAKEN;
-            self.position = self.core.next_range(here, 0, n);
+            let at = self.position.take();
+            let at = self.core.recover(at, 0);
+            self.position = self.core.next_range(at, 0, n);
         }
         // SAFETY: the position lies in a range and is never null.
         let address = unsafe { NonNull::new_unchecked(self.position.ptr) };
@@ -266,7 +269,11 @@ impl Frame<'_> {
 
     /// Bytes of content so far; 0 if the message is void.
     pub(crate) fn len(&self) -> usize {
-        if self.position.is_taken() { 0 } else { self.core.content_len(self.position, self.depth) }
+        if self.position.is_taken() || self.core.poisoned {
+            0
+        } else {
+            self.core.content_len(self.position, self.depth)
+        }
     }
 }
 
@@ -284,5 +291,125 @@ impl Drop for Frame<'_> {
         } else {
             self.core.end_rare(self.position.take(), self.depth)
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cursor::{OpenSlots, Slot};
+
+    /// Hands out the parts of an array, over and over.
+    struct Parts {
+        memory: NonNull<[u8; 4 * 32]>,
+        next: usize,
+        /// Slots seen in place, in all calls.
+        seen: usize,
+        panics: bool,
+    }
+
+    // SAFETY: the memory outlives the stream, and nobody else looks at it; slots are abandoned.
+    unsafe impl RawDelegate for Parts {
+        fn next_range(&mut self, _used: usize, mut open: OpenSlots<'_>, min_len: usize) -> Range {
+            assert!(!self.panics && min_len <= 32, "on purpose");
+            open.redirect(|_| {
+                self.seen += 1;
+                Slot::Abandoned
+            });
+            self.next = (self.next + 1) % 4;
+            // SAFETY: there are four parts.
+            Range { begin: unsafe { self.memory.cast::<u8>().add(32 * self.next) }, len: 32 }
+        }
+
+        fn fill_patch(&mut self, _: u32, _: [u8; 4]) {
+            unreachable!("no slot is ever redirected to a patch");
+        }
+    }
+
+    fn with_stream(test: impl FnOnce(&mut Stream, NonNull<Parts>)) {
+        let mut memory = [0; 4 * 32];
+        let mut parts = Parts { memory: NonNull::from(&mut memory), next: 0, seen: 0, panics: false };
+        let parts = NonNull::from(&mut parts);
+        // SAFETY: the delegate outlives the stream.
+        test(&mut unsafe { Stream::new(parts) }, parts);
+    }
+
+    /// Leaves messages open in all ways that a stream can tell apart.
+    fn leak(stream: &mut Stream, how: usize) {
+        let mut root = stream.root();
+        if how == 1 {
+            core::mem::forget(root.begin(1));
+        }
+        if how == 2 {
+            let mut outer = root.begin(1);
+            let mut inner = outer.begin(1);
+            inner.bytes(1, &[1; 100]);
+            core::mem::forget(inner);
+            core::mem::forget(outer);
+        }
+        core::mem::forget(root);
+    }
+
+    #[test]
+    fn a_leak_is_remembered_whatever_is_asked_of_the_stream() {
+        for how in 0..3 {
+            for next in 0..3 {
+                with_stream(|stream, _| {
+                    stream.root().varint(1, 1);
+                    leak(stream, how);
+                    match next {
+                        0 => drop(stream.reserve(4)),
+                        1 => stream.rewind_to(0),
+                        _ => stream.root().varint(1, 1),
+                    }
+                    assert!(stream.is_poisoned(), "{how} {next}");
+                    // And the messages that were open are not open any more.
+                    let mut root = stream.root();
+                    root.begin(1).begin(2).varint(3, 3);
+                    root.begin(1).bytes(2, &[0; 200]);
+                    drop(root);
+                    stream.clear_poison();
+                    assert!(!stream.is_poisoned());
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_whose_delegate_panicked_has_no_range_and_goes_on_counting() {
+        with_stream(|stream, mut parts| {
+            stream.root().bytes(1, &[0; 10]);
+            let before = stream.position();
+            // SAFETY: not during a call on the stream.
+            unsafe { parts.as_mut() }.panics = true;
+            let mut root = stream.root();
+            let mut nested = root.begin(1);
+            let panicked = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| nested.bytes(1, &[0; 100])));
+            assert!(panicked.is_err());
+            assert_eq!(nested.len(), 0, "void");
+            drop(nested);
+            drop(root);
+            assert!(stream.is_poisoned());
+            assert_eq!((stream.available(), stream.used()), (0, 0));
+            assert!(stream.position() >= before && stream.position() <= before + 32);
+            // SAFETY: as above.
+            unsafe { parts.as_mut() }.panics = false;
+            stream.clear_poison();
+            stream.root().begin(1).bytes(1, &[0; 100]);
+            assert!(!stream.is_poisoned());
+        });
+    }
+
+    #[test]
+    fn a_slot_of_a_leaked_message_is_not_seen_again() {
+        with_stream(|stream, parts| {
+            leak(stream, 2);
+            stream.clear_poison();
+            // SAFETY: not during a call on the stream.
+            let seen = unsafe { parts.as_ref() }.seen;
+            stream.root().bytes(1, &[0; 100]);
+            // SAFETY: as above.
+            assert_eq!(unsafe { parts.as_ref() }.seen, seen);
+        });
     }
 }

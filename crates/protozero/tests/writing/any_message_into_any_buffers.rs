@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::chunks::Chunks;
 
 #[derive(Clone, Debug)]
-enum Op {
+pub(crate) enum Op {
     Varint(u32, u64),
     Fixed32(u32, u32),
     Fixed64(u32, u64),
@@ -20,7 +20,7 @@ enum Op {
     Nested(u32, Vec<Self>),
 }
 
-fn ops() -> impl Strategy<Value = Vec<Op>> {
+pub(crate) fn ops() -> impl Strategy<Value = Vec<Op>> {
     let id = prop_oneof![4 => 1..16u32, 2 => 16..2048u32, 1 => 2048..(1u32 << 29)];
     let number = prop_oneof![0..200u64, any::<u64>(), (0..64u32).prop_map(|bit| 1 << bit)];
     // Lengths around the limit of one byte, or small ones that add up to it.
@@ -45,7 +45,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(tree, 0..8)
 }
 
-fn write(message: &mut Message<'_>, ops: &[Op]) {
+pub(crate) fn write(message: &mut Message<'_>, ops: &[Op]) {
     for op in ops {
         match op {
             Op::Varint(id, v) => message.varint(*id, *v),
@@ -230,7 +230,7 @@ proptest! {
 }
 
 /// `bytes`, which say `ops`, with the lengths of nested messages in their shortest form.
-fn shortest(ops: &[Op], bytes: &mut &[u8]) -> Vec<u8> {
+pub(crate) fn shortest(ops: &[Op], bytes: &mut &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     for op in ops {
         let inner: &[Op] = match op {

@@ -6,6 +6,7 @@ mod any_message_into_any_buffers;
 mod chunks;
 mod encoding_primitives;
 mod guards;
+mod hostile_delegates_and_leaks_void_whole_messages;
 mod larger_than_any_buffer;
 mod leaked_and_panicking_guards;
 mod nesting;

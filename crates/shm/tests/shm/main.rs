@@ -12,6 +12,7 @@ mod hostile_memory;
 mod late_values;
 mod late_values_at_random;
 mod leaked_guards;
+mod panicking_sinks;
 mod patches;
 mod protozero_cases;
 mod reading;
