@@ -45,7 +45,7 @@ fn messages_are_as_deep_as_the_depth_that_is_tracked() {
     for depth in 1..40 {
         for content in [&b""[..], b"\x0a\x03abc", &[0; 120], &[0; 300]] {
             let mut memory = [MaybeUninit::uninit(); 1024];
-            match encode_into(&mut memory, |message| nest(message, depth, content, 0)) {
+            match encode_into(&mut memory, |mut message| nest(&mut message, depth, content, 0)) {
                 Ok(bytes) => {
                     assert!(!is_too_deep(depth));
                     check(bytes, depth, content);

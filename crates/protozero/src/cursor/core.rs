@@ -201,8 +201,6 @@ impl Core {
                 self.fill_settled(&mut at, open.slot, size);
                 size
             }
-            // After a leak slots that are wide may be less than four bytes apart, and nobody will read the length.
-            None if self.poisoned => 0,
             // SAFETY: the slot is wide and not settled, so it and the content lie in the current range.
             None => unsafe { at.fill_wide(self.fresh(depth - 1)) },
         };
