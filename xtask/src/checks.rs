@@ -30,6 +30,10 @@ pub(crate) fn run(tally: &mut Tally) -> Result<(), String> {
         clippy.arg("clippy").args(*args).args(["--", "-D", "warnings"]);
         tally.check(&args.join(" "), shell::run(&mut clippy));
     }
+    shell::heading("protozero without an allocator");
+    let mut bare = shell::cargo();
+    bare.args(["test", "-p", "esatto-protozero", "--no-default-features", "--tests"]);
+    tally.add(libtest::run(&mut bare, Run { label: "no alloc" })?);
     shell::heading("fuzz corpora");
     let mut replay = shell::cargo();
     // A workspace of its own, for libFuzzer is C++: only the plain functions are built here.
