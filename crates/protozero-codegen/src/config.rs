@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use prost::Message as _;
-use prost_reflect::DescriptorPool;
+use prost_reflect::{DescriptorPool, MessageDescriptor};
 
 use crate::generator::Generator;
 use crate::{Error, Output};
@@ -185,8 +185,22 @@ impl Config {
 
     /// Generates code for the files named `wanted` out of a pool of descriptors.
     pub(crate) fn generate(&self, pool: &DescriptorPool, wanted: &[String]) -> Result<Output, Error> {
+        check_maps(pool)?;
         let (files, bundle) = Generator::new(self, pool, wanted)?.run()?;
         Ok(Output { files, bundle, descriptor_set: descriptor_set(pool), sources: Vec::new() })
+    }
+}
+
+/// Makes sure that each map has keys and values, which no compiler leaves out but nobody checks, and everybody relies on.
+fn check_maps(pool: &DescriptorPool) -> Result<(), Error> {
+    let is_broken = |message: &MessageDescriptor| {
+        message.is_map_entry() && (message.get_field(1).is_none() || message.get_field(2).is_none())
+    };
+    match pool.all_messages().find(is_broken) {
+        Some(entry) => {
+            Err(Error::Unsupported { what: "a map without keys or values", proto: entry.full_name().to_owned() })
+        }
+        None => Ok(()),
     }
 }
 
