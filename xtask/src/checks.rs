@@ -1,7 +1,7 @@
 //! Checks beside `cargo test`: models under loom, features, generated code.
 
 use crate::test::{Run, Tally, libtest};
-use crate::{codegen, shell};
+use crate::{codegen, peers, shell};
 use serde_json::Value;
 
 /// Packages and features other than those that the build of the whole workspace unites.
@@ -51,6 +51,21 @@ pub(crate) fn run(tally: &mut Tally) -> Result<(), String> {
         tally.add(libtest::run(&mut tests, Run { label: "loom" })?);
     }
     Ok(())
+}
+
+/// Checks libraries and programs, as their users build them, with the compiler of `rust-version`, which is installed. Tests may want a
+/// newer one.
+///
+/// # Errors
+///
+/// One of them does not build.
+pub(crate) fn oldest_compiler() -> Result<(), String> {
+    let mut check = shell::cargo();
+    check.args(["check", "--workspace", "--exclude", "esatto-tests", "--exclude", "esatto-conformance"]);
+    check
+        .env("RUSTC", peers::folder()?.join("rustc/rustc"))
+        .env("CARGO_TARGET_DIR", shell::target_dir().join("oldest"));
+    shell::run(&mut check)
 }
 
 /// The caller's `RUSTFLAGS` and more.

@@ -1,7 +1,20 @@
 //! The real Perfetto: installing it and using its tools.
 
 use crate::shell;
+use std::path::PathBuf;
 use std::process::Command;
+
+/// Where the scripts install what they install.
+///
+/// # Errors
+///
+/// Neither `PEERS_DIR` nor `HOME` is set.
+pub(crate) fn folder() -> Result<PathBuf, String> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("PEERS_DIR")
+        .or_else(|| Some(set("HOME")?.join(".cache/perfetto-peers")))
+        .ok_or_else(|| "neither PEERS_DIR nor HOME is set".to_owned())
+}
 
 /// Runs one of the scripts of `xtask/peers`.
 ///

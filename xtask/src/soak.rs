@@ -1,12 +1,9 @@
 //! `cargo xtask soak`: what takes too long for every change.
 
 use crate::shell;
-use crate::test::{Run, Skip, Tally, libtest};
+use crate::test::{Run, Tally, libtest};
 use std::path::PathBuf;
 use std::time::Instant;
-
-/// `rust-version` of the workspace.
-const MSRV: &str = "1.85.0";
 
 type Step = fn(&mut Tally) -> Result<(), String>;
 
@@ -16,7 +13,6 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("mutations", "a hundred times the mutations of `test` for every parser of foreign bytes", mutations),
     ("conformance", "generated code against prost's, ESATTO_CONFORMANCE_SEEDS (5) times as many schemas", conformance),
     ("fuzz", "libFuzzer with AddressSanitizer, ESATTO_FUZZ_SECONDS (60) for each target of fuzz/", fuzz),
-    ("msrv", "the workspace builds with the oldest supported compiler", msrv),
 ];
 
 /// Runs the steps named in `args`, or all.
@@ -118,20 +114,4 @@ fn names(folder: &std::path::Path) -> Result<Vec<String>, String> {
         .collect();
     names.sort();
     Ok(names)
-}
-
-/// Checks the workspace with the compiler of `rust-version`, which rustup installs if need be.
-fn msrv(tally: &mut Tally) -> Result<(), String> {
-    let mut check = std::process::Command::new("rustup");
-    check.args(["run", "--install", MSRV, "cargo", "check", "--workspace", "--all-targets"]);
-    check.current_dir(shell::root()).env("CARGO_TARGET_DIR", shell::target_dir().join("msrv"));
-    for name in ["CARGO", "RUSTC", "RUSTUP_TOOLCHAIN"] {
-        check.env_remove(name);
-    }
-    if std::process::Command::new("rustup").arg("--version").output().is_err() {
-        tally.skipped(vec![Skip::of_check("msrv", "no rustup, which could install the compiler")]);
-        return Ok(());
-    }
-    tally.check("msrv", shell::run(&mut check));
-    Ok(())
 }

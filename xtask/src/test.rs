@@ -6,7 +6,6 @@ mod skips;
 mod tally;
 
 pub(crate) use libtest::Run;
-pub(crate) use skips::Skip;
 pub(crate) use tally::Tally;
 
 use crate::{checks, peers, shell};
@@ -44,6 +43,12 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
 
     if args.is_empty() {
         checks::run(&mut tally)?;
+        shell::heading("the oldest compiler");
+        let built = match peers::run("install", &["rustc".to_owned()]) {
+            Ok(()) => checks::oldest_compiler(),
+            Err(error) => skips.tolerate("oldest compiler", error),
+        };
+        tally.check("oldest compiler", built);
     }
 
     tally.skipped(skips.collect()?);

@@ -206,7 +206,7 @@ pub use cursor::scattered::{Delegate, Filled, ScatteredWriter};
 pub use decode::{DecodeError, Field, Fields, Value};
 pub use index::{Index, MAX_INDEXED_ID, MAX_SLOTS, Schema};
 #[doc(hidden)]
-pub use index::{Slot, slots, table, table_len};
+pub use index::{Slot, Slots, slots, table, table_len};
 pub use message::Message;
 #[cfg(feature = "alloc")]
 pub use owned::*;

@@ -20,11 +20,6 @@ impl Skip {
         let reason = if reason.is_empty() { "#[ignore] without a reason" } else { reason };
         Self { name: name.into(), reason: reason.into(), allowed: false, counted_as_passed: false }
     }
-
-    /// A check of xtask's own that may be left out.
-    pub(crate) fn of_check(name: &str, reason: &str) -> Self {
-        Self { name: name.into(), reason: reason.into(), allowed: true, counted_as_passed: false }
-    }
 }
 
 /// Where tests note that they were skipped, and which of them may be.
