@@ -78,7 +78,7 @@ pub trait Delegate {
     /// A buffer; its length does not change while the writer has it.
     type Buffer: AsMut<[u8]>;
 
-    /// Brings the next buffer, of at least `min_len` bytes (a tag and a length field are at most nine).
+    /// Brings the next buffer, of at least `min_len` bytes, which are never more than the [four of a length](LENGTH_FIELD_SIZE).
     ///
     /// `None` if there is none, and likewise a buffer that is too short: the message being written is void then, see
     /// [`abandon`](Self::abandon).

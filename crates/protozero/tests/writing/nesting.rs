@@ -130,7 +130,9 @@ fn case_17_a_thousand_empty_levels_are_compact_inside() {
     // Two bytes per level as long as the content of a level is short.
     let inner: Vec<usize> = lengths.iter().rev().take(64).copied().collect();
     assert_eq!(inner, (0..64).map(|level| 2 * level).collect::<Vec<_>>());
-    assert_eq!(lengths[1000 - 66], 126 + 2 + 5 - 5 + 5);
+    // The first level whose content is long, in which the next one has a tag and a length of four bytes.
+    assert_eq!(lengths[1000 - 65], 1 + 1 + 126);
+    assert_eq!(lengths[1000 - 66], 1 + 4 + 128);
 }
 
 #[test]
