@@ -15,7 +15,7 @@ data_sources { config {
 "#;
 const DEFLATE: &str = "compression_type: COMPRESSION_TYPE_DEFLATE";
 const ZSTD: &str = "compression { deflate {} zstd { level: 5 } }";
-const INTO_FILE: &str = "write_into_file: true file_write_period_ms: 100";
+const INTO_FILE: &str = "write_into_file: true file_write_period_ms: 100 flush_period_ms: 100";
 const COMPRESSED_PACKETS: u32 = 50;
 const ZSTD_COMPRESSED_PACKETS: u32 = 133;
 

@@ -138,7 +138,7 @@ fn an_empty_pass_is_no_packet() {
         disable_service_events: Some(true),
         ..Default::default()
     };
-    let config = TraceConfig { builtin_data_sources: Some(builtin.into()), ..deflate() };
+    let config = TraceConfig { builtin_data_sources: Some(builtin), ..deflate() };
     world.enable(consumer, &config);
     assert_eq!(world.read(consumer).len(), 1);
     assert_eq!(world.read(consumer).len(), 0);
