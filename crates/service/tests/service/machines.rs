@@ -38,7 +38,7 @@ fn commit(world: &mut World, producer: &FakeProducer, target_buffer: u32, texts:
     data.extend_from_slice(&chunk_payload(&packets));
     let chunk = commit_data_request::ChunksToMove {
         target_buffer: Some(target_buffer),
-        data: Some(data.into()),
+        data: Some(data),
         ..Default::default()
     };
     world.commit_request(producer, &CommitDataRequest { chunks_to_move: vec![chunk], ..Default::default() });
