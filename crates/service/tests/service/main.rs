@@ -8,6 +8,7 @@ mod files;
 #[cfg(feature = "regex")]
 mod filtering;
 mod hostile;
+mod machines;
 mod missing_features;
 mod reading;
 mod replies;
