@@ -17,6 +17,14 @@ pub enum Error {
     /// There is no producer address.
     #[error("a service needs at least one producer address")]
     NoProducerAddress,
+    /// A socket that a service manager announced cannot be used.
+    #[error("cannot use {what} of the service manager: {reason}")]
+    Inherited {
+        /// Which one, or which variable.
+        what: String,
+        /// Why.
+        reason: String,
+    },
     /// Group or mode of a socket file could not be changed.
     #[error("cannot set group and mode of {path}: {source}")]
     Permissions {
