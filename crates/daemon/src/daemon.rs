@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use esatto_ipc::{Address, Listener};
+use esatto_ipc::{Address, Listener, Port};
 use esatto_service::Service;
 
 use crate::activation::Inherited;
@@ -44,20 +44,28 @@ impl Daemon {
         if options.producers.is_empty() && inherited.producers.is_empty() {
             return Err(Error::NoProducerAddress);
         }
+        let known: Vec<&Address> =
+            inherited.producers.iter().map(Listener::address).chain(&options.producers).collect();
+        if let Some(stranger) = options.relay_endpoints.stranger_among(&known) {
+            return Err(Error::NoSuchProducerAddress(stranger.clone()));
+        }
         let wake = Arc::new(Wake::new().map_err(Error::system("create an eventfd"))?);
         let counters = Arc::<Counters>::default();
         let service = Service::new(facts::service_config(&options.version)?);
         let mut doors = Doors(Vec::new());
         let access = options.permissions;
+        let producer_ports = |address: &Address| Role::Producer.ports(options.relay_endpoints.contains(address));
         for listener in inherited.producers {
-            doors.add(listener, Role::Producer);
+            let ports = producer_ports(listener.address());
+            doors.add(listener, Role::Producer, ports);
         }
         for address in &options.producers {
-            doors.open(address, Role::Producer, access.map(|all| all.producer))?;
+            doors.open(address, Role::Producer, producer_ports(address), access.map(|all| all.producer))?;
         }
+        let ports = Role::Consumer.ports(false);
         match inherited.consumer {
-            Some(listener) => doors.add(listener, Role::Consumer),
-            None => doors.open(&options.consumer, Role::Consumer, access.map(|all| all.consumer))?,
+            Some(listener) => doors.add(listener, Role::Consumer, ports),
+            None => doors.open(&options.consumer, Role::Consumer, ports, access.map(|all| all.consumer))?,
         }
         let doors = core::mem::take(&mut doors.0);
         let producers = doors.iter().filter(|door| door.role == Role::Producer);
@@ -171,18 +179,18 @@ impl Drop for DaemonHandle {
 struct Doors(Vec<Door>);
 
 impl Doors {
-    fn open(&mut self, address: &Address, role: Role, access: Option<Access>) -> Result<(), Error> {
+    fn open(&mut self, address: &Address, role: Role, ports: Arc<[Port]>, access: Option<Access>) -> Result<(), Error> {
         // Nobody can connect before the file is as it should be.
         let prepare = |path: &Path| {
             let failed = |source| Error::Permissions { path: path.display().to_string(), source };
             access.map_or(Ok(()), |access| access.apply(path).map_err(failed))
         };
-        self.add(Listener::bind_with(address, prepare)?, role);
+        self.add(Listener::bind_with(address, prepare)?, role, ports);
         Ok(())
     }
 
-    fn add(&mut self, listener: Listener, role: Role) {
-        self.0.push(Door { listener, role, ports: role.ports() });
+    fn add(&mut self, listener: Listener, role: Role, ports: Arc<[Port]>) {
+        self.0.push(Door { listener, role, ports });
     }
 }
 

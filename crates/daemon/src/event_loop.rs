@@ -432,10 +432,10 @@ impl EventLoop {
             }
         }
         self.status_changed();
-        let farewell = client.farewell();
+        let farewells = client.farewells();
         // The socket is closed, and thereby out of the epoll set, before the service hears of it.
         drop(client);
-        if let Some(input) = farewell {
+        for input in farewells {
             self.feed(input);
         }
     }

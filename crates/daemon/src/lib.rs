@@ -51,7 +51,7 @@ mod wake;
 
 pub use daemon::{Daemon, DaemonHandle, Stopper};
 pub use error::Error;
-pub use options::Options;
+pub use options::{Options, RelayEndpoints};
 pub use permissions::{Access, PermissionsError, SocketPermissions};
 pub use program::traced;
 pub use stats::Stats;

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
-use esatto_ipc::{address, sys};
+use esatto_ipc::{Address, address, sys};
 use log::LevelFilter;
 use rustix::process::{Resource, Rlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -17,7 +17,7 @@ use crate::command_line::{self, Known};
 use crate::daemon::Daemon;
 use crate::error::Error;
 use crate::manager::Manager;
-use crate::options::Options;
+use crate::options::{Options, RelayEndpoints};
 use crate::permissions::{PermissionsError, SocketPermissions};
 use crate::stderr_log;
 
@@ -29,6 +29,10 @@ Usage: traced [OPTIONS]
       --background   Return as soon as clients can connect, print the pid of the process that serves them
       --set-socket-permissions PGROUP:PMODE:CGROUP:CMODE
                      Group and mode of the producer sockets and of the consumer socket, as in perfetto:0666:perfetto:0660
+      --enable-relay-endpoint
+                     Let the relays of other machines connect to the producer sockets
+      --enable-relay-endpoint-on ADDRESS
+                     Only to this one; may be given several times
   -v, --verbose      Say more: who connects, registers and starts (twice: every call)
       --version      Print the version
   -h, --help         Print this
@@ -87,6 +91,7 @@ struct Settings {
     verbosity: u8,
     background: bool,
     permissions: Option<SocketPermissions>,
+    relay_endpoints: RelayEndpoints,
 }
 
 #[derive(Clone, Copy)]
@@ -94,12 +99,16 @@ enum Meaning {
     Background,
     Help,
     Permissions,
+    RelayEndpoint,
+    RelayEndpointOn,
     Verbose,
     Version,
 }
 
 const KNOWN: &[Known<Meaning>] = &[
     Known { long: "background", short: None, takes_value: false, meaning: Meaning::Background },
+    Known { long: "enable-relay-endpoint", short: None, takes_value: false, meaning: Meaning::RelayEndpoint },
+    Known { long: "enable-relay-endpoint-on", short: None, takes_value: true, meaning: Meaning::RelayEndpointOn },
     Known { long: "help", short: Some('h'), takes_value: false, meaning: Meaning::Help },
     Known { long: "set-socket-permissions", short: None, takes_value: true, meaning: Meaning::Permissions },
     Known { long: "verbose", short: Some('v'), takes_value: false, meaning: Meaning::Verbose },
@@ -115,6 +124,12 @@ impl Wish {
                 Meaning::Version => return Ok(Self::Version),
                 Meaning::Background => settings.background = true,
                 Meaning::Verbose => settings.verbosity = settings.verbosity.saturating_add(1),
+                Meaning::RelayEndpoint => settings.relay_endpoints = RelayEndpoints::All,
+                Meaning::RelayEndpointOn => {
+                    let why = |e| format!("cannot use --enable-relay-endpoint-on: {e}");
+                    let address = Address::parse(value.unwrap_or_default()).map_err(why)?;
+                    settings.relay_endpoints.add(address);
+                }
                 Meaning::Permissions => {
                     let parsed = value.unwrap_or_default().parse();
                     let why = |e: PermissionsError| format!("cannot use --set-socket-permissions: {e}");
@@ -134,7 +149,9 @@ fn serve(settings: &Settings) -> Result<(), Error> {
     });
     let manager = Manager::from_environment();
     raise_descriptor_limit();
-    let mut options = Options { permissions: settings.permissions, ..Options::from_environment()? };
+    let mut options = Options::from_environment()?;
+    options.permissions = settings.permissions;
+    options.relay_endpoints = settings.relay_endpoints.clone();
     let uses_default = [address::PRODUCER_SOCK_NAME, address::CONSUMER_SOCK_NAME].map(std::env::var_os).contains(&None);
     if let (true, Some((folder, why))) = (uses_default, address::unusable_run_dir()) {
         log::warn!("cannot enter {folder}: {why}; who can will look for the sockets there");
@@ -196,8 +213,23 @@ mod tests {
         assert_eq!(parse(&["--version"]), Ok(Wish::Version));
         assert_eq!(parse(&["-h"]), Ok(Wish::Help));
         let permissions = "root:0666:0:0660".parse().ok();
-        let want = Settings { verbosity: 2, background: true, permissions };
+        let want = Settings { verbosity: 2, background: true, permissions, ..Settings::default() };
         assert_eq!(parse(&["-vv", "--background", "--set-socket-permissions=root:0666:0:0660"]), Ok(Wish::Serve(want)));
+    }
+
+    #[test]
+    fn relays_are_let_in_everywhere_or_somewhere() {
+        let endpoints = |args: &[&str]| match parse(args) {
+            Ok(Wish::Serve(settings)) => settings.relay_endpoints,
+            other => panic!("{other:?}"),
+        };
+        let on = |addresses: &[&str]| RelayEndpoints::On(addresses.iter().map(|text| text.parse().unwrap()).collect());
+        assert_eq!(endpoints(&[]), RelayEndpoints::Off);
+        assert_eq!(endpoints(&["--enable-relay-endpoint"]), RelayEndpoints::All);
+        let two = ["--enable-relay-endpoint-on", "@a", "--enable-relay-endpoint-on=@b"];
+        assert_eq!(endpoints(&two), on(&["@a", "@b"]));
+        assert_eq!(endpoints(&[two[0], two[1], "--enable-relay-endpoint"]), RelayEndpoints::All);
+        assert_eq!(endpoints(&["--enable-relay-endpoint", two[0], two[1]]), RelayEndpoints::All);
     }
 
     #[test]

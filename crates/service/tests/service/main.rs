@@ -4,6 +4,7 @@ mod captures;
 mod faults;
 mod files;
 mod hostile;
+mod machines;
 mod reading;
 mod replies;
 mod sessions;
