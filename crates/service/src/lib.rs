@@ -8,6 +8,7 @@
 pub mod api;
 pub mod buffer;
 mod commit;
+mod compression;
 mod concurrent;
 mod config_check;
 mod consumer;
@@ -19,8 +20,10 @@ mod flush;
 pub mod fuzz;
 mod ids;
 mod lifecycle;
+mod machines;
 mod name_pattern;
 mod packet_check;
+mod pass;
 mod producer;
 mod producer_calls;
 mod query;
@@ -32,11 +35,13 @@ mod service_packets;
 mod session;
 pub mod shared_buffer;
 mod shm_adapter;
+mod sinks;
+mod trace_filter;
 mod triggers;
 
 pub use api::{
     Attachment, Body, CallId, ClientId, ConsumerCall, FileId, Input, LogLevel, MemoryKind, Now, Output, Outputs, Peer,
-    ProducerCall, Reply, ServiceConfig, SystemFacts, TimerClock, TimerId,
+    ProducerCall, RelayCall, Reply, ServiceConfig, SystemFacts, TimerClock, TimerId,
 };
 pub use service::Service;
 pub use shared_buffer::{ChunkHeader, ScrapedChunk, SharedBuffer, granted_sizes};

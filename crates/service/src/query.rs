@@ -37,6 +37,7 @@ impl Service {
         stats.flushes_succeeded = Some(session.flushes_succeeded);
         stats.flushes_failed = Some(session.flushes_failed);
         stats.final_flush_outcome = session.final_flush_outcome;
+        stats.filter_stats = session.trace_filter.as_ref().map(|filter| Box::new(filter.stats()));
         let has_histograms = !session.builtin(|builtin| builtin.disable_chunk_usage_histograms);
         if has_histograms {
             stats.chunk_payload_histogram_def = HISTOGRAM_LIMITS.iter().map(|&limit| limit as i64).collect();
@@ -88,6 +89,9 @@ impl Service {
                     sdk_version: Some(producer.sdk_version.clone().into()),
                     pid: producer.peer.pid,
                     machine_id: Some(producer.peer.machine_id).filter(|&id| id != 0),
+                    machine_name: Some(&producer.machine_name)
+                        .filter(|name| !name.is_empty())
+                        .map(|name| name.clone().into()),
                     ..Producer::default()
                 };
                 parts.add_message(1, &entry.encode());

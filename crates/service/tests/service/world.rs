@@ -12,7 +12,7 @@ use esatto_schema::{
 };
 use esatto_service::{
     Attachment, CallId, ChunkHeader, ClientId, ConsumerCall, FileId, Input, LogLevel, MemoryKind, Now, Output, Outputs,
-    Peer, ProducerCall, Reply, ScrapedChunk, Service, ServiceConfig, SharedBuffer, TimerClock, TimerId,
+    Peer, ProducerCall, Reply, ScrapedChunk, Service, ServiceConfig, SharedBuffer, SystemFacts, TimerClock, TimerId,
 };
 
 pub(crate) const SERVICE_UID: i32 = 7;
@@ -106,18 +106,29 @@ pub(crate) struct FakeProducer {
     next_page: u32,
 }
 
+impl FakeProducer {
+    /// A producer whose connection was made by hand.
+    pub(crate) fn at(client: ClientId, commands: CallId) -> Self {
+        Self { client, commands, next_page: 0 }
+    }
+}
+
 impl World {
     pub(crate) fn new() -> Self {
         Self::with_seed(1)
     }
 
     pub(crate) fn with_seed(seed: u8) -> Self {
-        let config = ServiceConfig {
-            uid: SERVICE_UID,
-            version: "Esatto test".to_owned(),
-            system: Default::default(),
-            seed: [seed; 32],
-        };
+        Self::with(seed, SystemFacts::default())
+    }
+
+    /// A service on a machine of this name.
+    pub(crate) fn of_machine(machine_name: &str) -> Self {
+        Self::with(1, SystemFacts { machine_name: machine_name.to_owned(), ..SystemFacts::default() })
+    }
+
+    fn with(seed: u8, system: SystemFacts) -> Self {
+        let config = ServiceConfig { uid: SERVICE_UID, version: "Esatto test".to_owned(), system, seed: [seed; 32] };
         let mut now = Now::default();
         advance(&mut now, 1_000_000_000_000);
         now.realtime_ns += 5_000_000_000_000;
@@ -332,6 +343,34 @@ impl World {
             ..Default::default()
         };
         self.commit_request(producer, &CommitDataRequest { chunks_to_move: vec![chunk], ..Default::default() });
+    }
+
+    /// Commits one packet in chunks of so many bytes.
+    #[cfg(all(feature = "deflate", feature = "zstd"))]
+    pub(crate) fn commit_fragments(
+        &mut self,
+        producer: &mut FakeProducer,
+        target_buffer: u32,
+        writer_id: u16,
+        packet: &[u8],
+        fragment: usize,
+    ) {
+        let fragments = packet.chunks(fragment);
+        let last = fragments.len() - 1;
+        for (id, fragment) in fragments.enumerate() {
+            let flags = u8::from(id > 0) | u8::from(id < last) << 1;
+            let header = ChunkHeader { writer_id, chunk_id: id as u32, count: 1, flags };
+            let page = producer.next_page;
+            producer.next_page += 1;
+            self.memories[&producer.client].put(page, header, true, &chunk_payload(&[fragment]));
+            let chunk = commit_data_request::ChunksToMove {
+                page: Some(page),
+                chunk: Some(0),
+                target_buffer: Some(target_buffer),
+                ..Default::default()
+            };
+            self.commit_request(producer, &CommitDataRequest { chunks_to_move: vec![chunk], ..Default::default() });
+        }
     }
 
     pub(crate) fn commit_request(&mut self, producer: &FakeProducer, request: &CommitDataRequest) -> CallId {
