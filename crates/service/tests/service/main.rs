@@ -1,6 +1,8 @@
 //! The service as its owner sees it: inputs in, outputs out.
 
 mod captures;
+mod cloned_files;
+mod clones;
 mod faults;
 mod files;
 mod hostile;

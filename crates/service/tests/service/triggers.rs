@@ -130,7 +130,7 @@ fn contradictory_trigger_configs_are_refused() {
         world.ended(call).expect("a refusal")
     };
     assert!(refused(triggered(5, &[])).contains("trigger_mode"));
-    assert!(refused(triggered(4, &[])).contains("CLONE_SNAPSHOT"));
+    assert!(refused(triggered(3, &[])).contains("trigger_mode"));
     assert!(refused(triggered(1, &[("a", 1), ("a", 2)])).contains("two triggers"));
     assert!(refused(TraceConfig { duration_ms: Some(1), ..triggered(1, &[]) }).contains("duration_ms"));
     assert!(refused(TraceConfig { write_into_file: Some(true), ..triggered(2, &[]) }).contains("write_into_file"));
