@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use esatto_ipc::{Address, Listener};
+use esatto_ipc::{Address, Listener, Port};
 use esatto_service::Service;
 
 use crate::error::Error;
@@ -35,14 +35,19 @@ impl Daemon {
         if options.producers.is_empty() {
             return Err(Error::NoProducerAddress);
         }
+        if let Some(stranger) = options.relay_endpoints.stranger_among(&options.producers) {
+            return Err(Error::NoSuchProducerAddress(stranger.clone()));
+        }
         let wake = Arc::new(Wake::new().map_err(Error::system("create an eventfd"))?);
         let counters = Arc::<Counters>::default();
         let service = Service::new(facts::service_config(&options.version)?);
         let mut doors = Doors(Vec::new());
         for address in &options.producers {
-            doors.open(address, Role::Producer, options.permissions.map(|all| all.producer))?;
+            let ports = Role::Producer.ports(options.relay_endpoints.contains(address));
+            doors.open(address, Role::Producer, ports, options.permissions.map(|all| all.producer))?;
         }
-        doors.open(&options.consumer, Role::Consumer, options.permissions.map(|all| all.consumer))?;
+        let ports = Role::Consumer.ports(false);
+        doors.open(&options.consumer, Role::Consumer, ports, options.permissions.map(|all| all.consumer))?;
         let doors = core::mem::take(&mut doors.0);
         let event_loop = EventLoop::new(service, doors, Arc::clone(&wake), Arc::clone(&counters))?;
         Ok(Self { event_loop, wake, counters, producers: options.producers, consumer: options.consumer })
@@ -138,10 +143,10 @@ impl Drop for DaemonHandle {
 struct Doors(Vec<Door>);
 
 impl Doors {
-    fn open(&mut self, address: &Address, role: Role, access: Option<Access>) -> Result<(), Error> {
+    fn open(&mut self, address: &Address, role: Role, ports: Arc<[Port]>, access: Option<Access>) -> Result<(), Error> {
         let listener = Listener::bind(address)?;
         let path = listener.address().as_path().map(std::path::Path::to_owned);
-        self.0.push(Door { listener, role, ports: role.ports() });
+        self.0.push(Door { listener, role, ports });
         if let (Some(access), Some(path)) = (access, path) {
             let failed = |source| Error::Permissions { path: path.display().to_string(), source };
             access.apply(&path).map_err(failed)?;

@@ -400,10 +400,10 @@ impl EventLoop {
                 log::warn!("{} {} is disconnected: {e}", client.role.name(), id.0);
             }
         }
-        let farewell = client.farewell();
+        let farewells = client.farewells();
         // The socket is closed, and thereby out of the epoll set, before the service hears of it.
         drop(client);
-        if let Some(input) = farewell {
+        for input in farewells {
             self.feed(input);
         }
     }

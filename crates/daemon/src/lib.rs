@@ -48,7 +48,7 @@ mod wake;
 pub use daemon::{Daemon, DaemonHandle, Stopper};
 pub use error::Error;
 pub use foreground::foreground;
-pub use options::Options;
+pub use options::{Options, RelayEndpoints};
 pub use permissions::{Access, PermissionsError, SocketPermissions};
 pub use stats::Stats;
 pub use stderr_log::init as log_to_stderr;

@@ -30,7 +30,7 @@ use esatto_schema as proto;
 
 use crate::shared_buffer::SharedBuffer;
 
-/// One connection of a producer or a consumer, as the owner of the service names it. Never reused.
+/// One connection of a producer, a consumer or a relay, as the owner of the service names it. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(pub u64);
 
@@ -131,6 +131,15 @@ pub struct SystemFacts {
     pub cpus: Option<u32>,
     /// Total RAM.
     pub ram_bytes: Option<u64>,
+    /// What `machine_name_filter` calls this machine, beside `host`; not part of the packet. Empty: the sysname.
+    pub machine_name: String,
+}
+
+impl SystemFacts {
+    /// What the host is called: the machine name, else the sysname.
+    pub(crate) fn machine_name(&self) -> &str {
+        if self.machine_name.is_empty() { &self.sysname } else { &self.machine_name }
+    }
 }
 
 /// Something that happened.
@@ -181,6 +190,30 @@ pub enum Input<'a> {
     },
     /// The connection of a consumer ended.
     ConsumerDisconnected(ClientId),
+    /// A client connected to the relay port. It may be connected to the producer port, too, under the same name.
+    RelayConnected {
+        /// Its connection.
+        client: ClientId,
+        /// Its identity, as it claims.
+        peer: Peer,
+    },
+    /// A call on the relay port. The clocks of [`Now`] are the host's side of a clock synchronisation: read them when the
+    /// call arrives.
+    RelayCall {
+        /// Whom to answer.
+        call: CallId,
+        /// What is asked.
+        method: RelayCall<'a>,
+    },
+    /// The connection of a relay ended.
+    RelayDisconnected(ClientId),
+    /// A relay told the name of the machine behind this producer or relay: after its connection, before its first call.
+    MachineNamed {
+        /// The connection.
+        client: ClientId,
+        /// The name, as the relay claims.
+        name: &'a [u8],
+    },
     /// The client can take more bytes; the answer to [`Output::AwaitReady`].
     Ready(ClientId),
     /// A timer expired.
@@ -321,6 +354,29 @@ impl<'a> ConsumerCall<'a> {
             Method::QueryCapabilities => Self::QueryCapabilities,
             Method::SaveTraceForBugreport => Self::SaveTraceForBugreport,
             Method::CloneSession => Self::CloneSession(proto::CloneSessionRequestReader::parse(request)?),
+        })
+    }
+}
+
+/// A call on the relay port (`docs/spec/wire-protocol.md §16`).
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the variants are the methods of the protocol")]
+pub enum RelayCall<'a> {
+    InitRelay(proto::InitRelayRequestReader<'a>),
+    SyncClock(proto::SyncClockRequestReader<'a>),
+}
+
+impl<'a> RelayCall<'a> {
+    /// Reads the request of a method.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are not a protobuf message: the call is to be rejected.
+    pub fn parse(method: proto::relay_port::Method, request: &'a [u8]) -> Result<Self, DecodeError> {
+        use proto::relay_port::Method;
+        Ok(match method {
+            Method::InitRelay => Self::InitRelay(proto::InitRelayRequestReader::parse(request)?),
+            Method::SyncClock => Self::SyncClock(proto::SyncClockRequestReader::parse(request)?),
         })
     }
 }

@@ -20,6 +20,7 @@ mod flush;
 pub mod fuzz;
 mod ids;
 mod lifecycle;
+mod machines;
 mod name_pattern;
 mod packet_check;
 mod producer;
@@ -37,7 +38,7 @@ mod triggers;
 
 pub use api::{
     Attachment, Body, CallId, ClientId, ConsumerCall, FileId, Input, LogLevel, MemoryKind, Now, Output, Outputs, Peer,
-    ProducerCall, Reply, ServiceConfig, SystemFacts, TimerClock, TimerId,
+    ProducerCall, RelayCall, Reply, ServiceConfig, SystemFacts, TimerClock, TimerId,
 };
 pub use service::Service;
 pub use shared_buffer::{ChunkHeader, ScrapedChunk, SharedBuffer, granted_sizes};

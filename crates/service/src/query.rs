@@ -88,6 +88,9 @@ impl Service {
                     sdk_version: Some(producer.sdk_version.clone().into()),
                     pid: producer.peer.pid,
                     machine_id: Some(producer.peer.machine_id).filter(|&id| id != 0),
+                    machine_name: Some(&producer.machine_name)
+                        .filter(|name| !name.is_empty())
+                        .map(|name| name.clone().into()),
                     ..Producer::default()
                 };
                 parts.add_message(1, &entry.encode());

@@ -8,6 +8,7 @@ use crate::clone::{CloneId, PendingClone};
 use crate::consumer::Consumer;
 use crate::context::Context;
 use crate::ids::{BufferId, ProducerId, SessionId};
+use crate::machines::Machines;
 use crate::producer::{Producer, ProducerConnection};
 use crate::random::Random;
 use crate::registry::Registration;
@@ -24,6 +25,7 @@ pub struct Service {
     /// In the order of registration.
     pub(crate) registry: Vec<Registration>,
     pub(crate) consumers: BTreeMap<ClientId, Consumer>,
+    pub(crate) machines: Machines,
     pub(crate) sessions: BTreeMap<SessionId, Session>,
     pub(crate) buffers: BTreeMap<BufferId, CentralBuffer>,
     pub(crate) files: HashMap<FileId, SessionId>,
@@ -103,6 +105,7 @@ impl Service {
             producers: BTreeMap::new(),
             registry: Vec::new(),
             consumers: BTreeMap::new(),
+            machines: Machines::default(),
             sessions: BTreeMap::new(),
             buffers: BTreeMap::new(),
             files: HashMap::new(),
@@ -124,7 +127,7 @@ impl Service {
         match input {
             Input::ProducerCall { call, method } => self.producer_call(call, method, cx),
             Input::ProducerConnected { client, peer, memory } => {
-                self.connections.insert(client, ProducerConnection { peer, memory, producer: None });
+                self.connections.insert(client, ProducerConnection::new(peer, memory));
             }
             Input::ProducerDisconnected(client) => self.producer_disconnected(client, cx),
             Input::SharedBufferCreated { client, buffer } => self.shared_buffer_created(client, buffer, cx),
@@ -139,6 +142,10 @@ impl Service {
             }
             Input::ConsumerCall { call, method, file_attached: _ } => self.consumer_call(call, method, cx),
             Input::ConsumerDisconnected(client) => self.consumer_disconnected(client, cx),
+            Input::RelayConnected { client, peer } => self.relay_connected(client, peer),
+            Input::RelayCall { call, method } => self.relay_call(call, method, cx),
+            Input::RelayDisconnected(client) => self.relay_disconnected(client),
+            Input::MachineNamed { client, name } => self.machine_named(client, name, cx),
             Input::Ready(client) => self.continue_read(client, cx),
             Input::TimerExpired(timer) => self.timer_expired(timer, cx),
             Input::FileOpened { file, result } => self.file_opened(file, result, cx),

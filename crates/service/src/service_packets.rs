@@ -1,10 +1,11 @@
 //! The packets that the service itself puts into a trace (`docs/spec/service.md §16`).
 
 use esatto_protozero::{HeapBuffer, Owned};
-use esatto_schema::{BuiltinClock, SystemInfo, TracePacketWriter, Utsname};
+use esatto_schema::{BuiltinClock, ClockSnapshotWriter, SystemInfo, TracePacketWriter, Utsname};
 
 use crate::api::Now;
 use crate::ids::SessionId;
+use crate::machines::Machines;
 use crate::read::PacketSink;
 use crate::service::Service;
 use crate::session::{Event, Session};
@@ -27,12 +28,19 @@ struct Emitter<'a, S> {
 
 impl<S: PacketSink> Emitter<'_, S> {
     fn put(&mut self, write: impl FnOnce(&mut TracePacketWriter<'_>)) {
+        self.put_without_sequence(|packet| {
+            packet.trusted_packet_sequence_id(SERVICE_SEQUENCE_ID);
+            write(packet);
+        });
+    }
+
+    fn put_without_sequence(&mut self, write: impl FnOnce(&mut TracePacketWriter<'_>)) {
         if self.is_refused {
             return;
         }
         let mut buffer = HeapBuffer::new();
         let mut packet = TracePacketWriter::from(buffer.message());
-        packet.trusted_uid(self.uid).trusted_packet_sequence_id(SERVICE_SEQUENCE_ID);
+        packet.trusted_uid(self.uid);
         write(&mut packet);
         drop(packet);
         self.is_refused = !self.sink.put([buffer.as_slice()].into_iter(), &[]);
@@ -42,7 +50,7 @@ impl<S: PacketSink> Emitter<'_, S> {
 impl Service {
     /// Everything that precedes the buffers' contents; false if the sink takes no more.
     pub(crate) fn put_service_packets(&mut self, id: SessionId, sink: &mut impl PacketSink, now: &Now) -> bool {
-        let Self { sessions, buffers, config, .. } = self;
+        let Self { sessions, buffers, config, machines, .. } = self;
         let Some(session) = sessions.get_mut(&id) else { return true };
         let mut emitter = Emitter { uid: config.uid, sink, is_refused: false };
 
@@ -66,9 +74,14 @@ impl Service {
                 packet.trace_uuid().msb(msb).lsb(lsb);
             });
             put_provenance(session, buffers, &mut emitter, now);
-            if !session.builtin(|builtin| builtin.disable_system_info) {
+        }
+        if !session.builtin(|builtin| builtin.disable_system_info) {
+            if is_first_read {
                 let info = system_info(config);
                 emitter.put(|packet| packet.message().bytes(45, &info.encode()));
+            }
+            for (machine, info) in machines.system_infos_for(&mut session.news.told) {
+                emitter.put(|packet| packet.machine_id(machine).message().bytes(45, info));
             }
         }
         put_events(session, &mut emitter);
@@ -76,6 +89,9 @@ impl Service {
         concurrent.sort_by_key(|&(boottime_ns, _)| boottime_ns);
         for (boottime_ns, event) in concurrent {
             emitter.put(|packet| packet.timestamp(boottime_ns).message().bytes(134, &event));
+        }
+        if session.takes_snapshots() {
+            put_remote_clocks(session, machines, &mut emitter);
         }
         !emitter.is_refused
     }
@@ -106,19 +122,41 @@ fn put_snapshots(session: &mut Session, emitter: &mut Emitter<'_, impl PacketSin
     for snapshot in initial.into_iter().chain(session.news.snapshots.drain(..)) {
         emitter.put(|packet| {
             let mut clocks = packet.clock_snapshot();
-            let mut put = |clock_id: u32, timestamp: u64| {
-                clocks.clocks().clock_id(clock_id).timestamp(timestamp);
-            };
-            put(6, snapshot.boottime_ns);
-            put(2, snapshot.realtime_coarse_ns);
-            put(4, snapshot.monotonic_coarse_ns);
-            put(1, snapshot.realtime_ns);
-            put(3, snapshot.monotonic_ns);
-            put(5, snapshot.monotonic_raw_ns);
-            if let Some(tsc) = snapshot.tsc {
-                put(9, tsc);
-            }
+            put_clocks(&mut clocks, builtin_clocks(&snapshot));
             clocks.primary_trace_clock(primary);
+        });
+    }
+}
+
+fn put_clocks(out: &mut ClockSnapshotWriter<'_>, clocks: impl IntoIterator<Item = (u32, u64)>) {
+    for (id, timestamp) in clocks {
+        out.clocks().clock_id(id).timestamp(timestamp);
+    }
+}
+
+/// The clocks of a snapshot, in their order.
+fn builtin_clocks(now: &Now) -> impl Iterator<Item = (u32, u64)> {
+    let clocks = [
+        (6, now.boottime_ns),
+        (2, now.realtime_coarse_ns),
+        (4, now.monotonic_coarse_ns),
+        (1, now.realtime_ns),
+        (3, now.monotonic_ns),
+        (5, now.monotonic_raw_ns),
+    ];
+    clocks.into_iter().chain(now.tsc.map(|tsc| (9, tsc)))
+}
+
+/// How the clocks of other machines relate to ours, once per machine.
+fn put_remote_clocks(session: &mut Session, machines: &Machines, emitter: &mut Emitter<'_, impl PacketSink>) {
+    for (id, machine) in machines.clocks_for(&mut session.news.told) {
+        emitter.put_without_sequence(|packet| {
+            let mut sync = packet.machine_id(id).remote_clock_sync();
+            for exchange in machine.exchanges() {
+                let mut clocks = sync.synced_clocks();
+                put_clocks(&mut clocks.client_clocks(), exchange.client.iter().copied());
+                put_clocks(&mut clocks.host_clocks(), builtin_clocks(&exchange.host));
+            }
         });
     }
 }

@@ -9,6 +9,7 @@ use esatto_schema::trace_stats::FinalFlushOutcome;
 use crate::api::{CallId, ClientId, FileId, Now};
 use crate::clone::{BufferGroup, CloneFacts, CloneId};
 use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
+use crate::machines::Told;
 use crate::name_pattern::NamePattern;
 use crate::triggers::Triggers;
 
@@ -323,6 +324,8 @@ pub(crate) struct News {
     pub(crate) events: Vec<(u64, Event)>,
     /// When, and the encoded ConcurrentSessionEvent.
     pub(crate) concurrent: Vec<(u64, Vec<u8>)>,
+    /// What was said of other machines.
+    pub(crate) told: Told,
 }
 
 impl News {

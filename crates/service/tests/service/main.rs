@@ -6,6 +6,7 @@ mod clones;
 mod faults;
 mod files;
 mod hostile;
+mod machines;
 mod reading;
 mod replies;
 mod sessions;

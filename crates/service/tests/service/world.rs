@@ -12,7 +12,7 @@ use esatto_schema::{
 };
 use esatto_service::{
     Attachment, CallId, ChunkHeader, ClientId, ConsumerCall, FileId, Input, LogLevel, MemoryKind, Now, Output, Outputs,
-    Peer, ProducerCall, Reply, ScrapedChunk, Service, ServiceConfig, SharedBuffer, TimerClock, TimerId,
+    Peer, ProducerCall, Reply, ScrapedChunk, Service, ServiceConfig, SharedBuffer, SystemFacts, TimerClock, TimerId,
 };
 
 pub(crate) const SERVICE_UID: i32 = 7;
@@ -109,18 +109,29 @@ pub(crate) struct FakeProducer {
     next_page: u32,
 }
 
+impl FakeProducer {
+    /// A producer whose connection was made by hand.
+    pub(crate) fn at(client: ClientId, commands: CallId) -> Self {
+        Self { client, commands, next_page: 0 }
+    }
+}
+
 impl World {
     pub(crate) fn new() -> Self {
         Self::with_seed(1)
     }
 
     pub(crate) fn with_seed(seed: u8) -> Self {
-        let config = ServiceConfig {
-            uid: SERVICE_UID,
-            version: "Esatto test".to_owned(),
-            system: Default::default(),
-            seed: [seed; 32],
-        };
+        Self::with(seed, SystemFacts::default())
+    }
+
+    /// A service on a machine of this name.
+    pub(crate) fn of_machine(machine_name: &str) -> Self {
+        Self::with(1, SystemFacts { machine_name: machine_name.to_owned(), ..SystemFacts::default() })
+    }
+
+    fn with(seed: u8, system: SystemFacts) -> Self {
+        let config = ServiceConfig { uid: SERVICE_UID, version: "Esatto test".to_owned(), system, seed: [seed; 32] };
         let mut now = Now::default();
         advance(&mut now, 1_000_000_000_000);
         now.realtime_ns += 5_000_000_000_000;
