@@ -15,7 +15,7 @@ use crate::api::{CallId, ClientId, FileId, Output};
 use crate::buffer::CentralBuffer;
 use crate::config_check::MAX_BUFFERS;
 use crate::context::Context;
-use crate::enable::MAX_SESSIONS;
+use crate::enable::{MAX_SESSIONS, MAX_SESSIONS_PER_UID};
 use crate::ids::{BufferId, SessionId};
 use crate::service::Service;
 use crate::session::{AfterFlush, Event, FlushReason, FlushStrategy, News, OutputFile, Session, State};
@@ -24,11 +24,12 @@ use crate::triggers::{Received, Triggers};
 /// The session id that means: the best one for a bug report.
 const BUGREPORT_SESSION: u64 = u64::MAX;
 
-/// Clones at the same time, made or being made. They have a limit of their own: whoever may have sessions may look at each.
-const MAX_CLONES: usize = 15;
+/// Clones at the same time, made or being made. They have a limit of their own: all sessions may be cloned for a bug report, and
+/// some of them twice when triggers come in quick succession.
+const MAX_CLONES: usize = 2 * MAX_SESSIONS;
 
 /// The same per user; root makes bug reports of everybody's sessions.
-const MAX_CLONES_PER_UID: usize = 5;
+const MAX_CLONES_PER_UID: usize = 2 * MAX_SESSIONS_PER_UID;
 
 // So there are always numbers for the buffers of a clone.
 const _: () = assert!((MAX_SESSIONS + MAX_CLONES) * MAX_BUFFERS < u16::MAX as usize / 2);

@@ -19,7 +19,7 @@ use crate::session::{FlushStrategy, News, OutputFile, SequenceIds, Session, Stat
 use crate::triggers;
 
 pub(crate) const MAX_SESSIONS: usize = 15;
-const MAX_SESSIONS_PER_UID: usize = 5;
+pub(crate) const MAX_SESSIONS_PER_UID: usize = 5;
 
 /// Least time between the beginnings of guarded sessions of one name.
 const GUARDED_NAME_INTERVAL_NS: u64 = 300_000_000_000;

@@ -314,7 +314,7 @@ fn sessions_are_found_by_id_by_name_and_for_bug_reports() {
     }
     let cloner = world.consumer_of(0);
     let bugreport = by_id(u64::MAX);
-    let mut lsb_of = |world: &mut World, request: &CloneSessionRequest| {
+    let lsb_of = |world: &mut World, request: &CloneSessionRequest| {
         let made = cloned(world, cloner, request);
         world.consumer_call(cloner, Method::FreeBuffers, &[]);
         made.uuid_lsb.unwrap()
@@ -366,18 +366,18 @@ fn only_root_clones_sessions_of_others() {
 #[test]
 fn the_number_of_clones_is_limited() {
     let (mut world, _, _) = recording(&config(&["ds"]));
-    for _ in 0..5 {
+    for _ in 0..10 {
         let cloner = world.consumer();
         cloned(&mut world, cloner, &by_id(1));
     }
     let one_more = world.consumer();
-    assert!(refusal(&mut world, one_more, &by_id(1)).contains("5 clones"));
-    for _ in 5..15 {
+    assert!(refusal(&mut world, one_more, &by_id(1)).contains("10 clones"));
+    for _ in 10..30 {
         let root = world.consumer_of(0);
         cloned(&mut world, root, &by_id(1));
     }
     let root = world.consumer_of(0);
-    assert!(refusal(&mut world, root, &by_id(1)).contains("15 clones"));
+    assert!(refusal(&mut world, root, &by_id(1)).contains("30 clones"));
     let end = world.enable(one_more, &config(&[]));
     assert!(world.ended(end).unwrap().contains("sessions"), "clones count as sessions");
 }
