@@ -334,6 +334,8 @@ impl Service {
             // In the same file the sequences go on, in one of its own they begin.
             sequence_ids: if file.is_some() { source.sequence_ids.clone() } else { source.sequence_ids.restarted() },
             file,
+            trace_filter: source.trace_filter.clone().filter(|_| !pending.skips_filter),
+            codec: source.codec,
             end_error: None,
             all_started_reported: true,
             triggers: Triggers::of_clone(&mut source.triggers),
@@ -487,6 +489,6 @@ fn clone_trigger(request: &CloneSessionRequestReader<'_>) -> Option<Received> {
 impl News {
     /// What the first read of a clone has to say: everything again, and what the source was not yet asked for.
     fn for_clone(&self) -> Self {
-        Self { sync_marker: false, stats: true, first_read_done: false, ..self.clone() }
+        Self { sync_marker: false, stats: true, first_read_done: false, told: Default::default(), ..self.clone() }
     }
 }

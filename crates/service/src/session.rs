@@ -8,9 +8,11 @@ use esatto_schema::trace_stats::FinalFlushOutcome;
 
 use crate::api::{CallId, ClientId, FileId, Now};
 use crate::clone::{BufferGroup, CloneFacts, CloneId};
+use crate::compression::Codec;
 use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
 use crate::machines::Told;
 use crate::name_pattern::NamePattern;
+use crate::trace_filter::TraceFilter;
 use crate::triggers::Triggers;
 
 /// Clock snapshots kept between reads.
@@ -209,6 +211,10 @@ pub(crate) struct Session {
     pub(crate) file: Option<OutputFile>,
     /// What a consumer reads is to be had from the file.
     pub(crate) streams_to_file: bool,
+    /// What everything that is read goes through; a reading pass takes it out and puts it back.
+    pub(crate) trace_filter: Option<TraceFilter>,
+    /// How a pass is compressed.
+    pub(crate) codec: Option<Codec>,
     /// The text of the "tracing disabled" that is owed to the consumer once the file is complete.
     pub(crate) end_error: Option<String>,
     pub(crate) all_started_reported: bool,

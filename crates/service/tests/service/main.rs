@@ -4,10 +4,15 @@ mod captures;
 mod clone_triggers;
 mod cloned_files;
 mod clones;
+#[cfg(all(feature = "deflate", feature = "zstd"))]
+mod compression;
 mod faults;
 mod files;
+#[cfg(feature = "regex")]
+mod filtering;
 mod hostile;
 mod machines;
+mod missing_features;
 mod reading;
 mod replies;
 mod sessions;
