@@ -11,4 +11,5 @@ mod nonsense_calls_are_rejected;
 mod offered_memory_is_adopted_only_if_it_is_safe;
 mod replies_are_those_of_the_reference;
 mod shared_memory_may_hold_anything;
+mod the_checklist_of_section_22_holds;
 mod unknown_fields_of_a_config_are_kept;
