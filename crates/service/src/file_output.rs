@@ -8,9 +8,9 @@ use esatto_schema::trace_config::FFlushMode;
 use crate::api::{FileId, Output, TimerClock};
 use crate::context::Context;
 use crate::ids::SessionId;
-use crate::read::FileSink;
 use crate::service::{Purpose, Service};
 use crate::session::{AfterFlush, FilePass, FlushReason, FlushStrategy, State};
+use crate::sinks::FileSink;
 
 /// Bytes collected before a batch is handed to the owner.
 const BATCH_BYTES: usize = 1024 * 1024;
@@ -106,7 +106,8 @@ impl Service {
 
     /// Nothing more can be written: the session ends.
     fn end_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let is_over = self.sessions.get(&session_id).is_some_and(|session| session.state == State::Disabled);
+        let is_over = |session: &crate::session::Session| matches!(session.state, State::Disabled | State::Cloned);
+        let is_over = self.sessions.get(&session_id).is_some_and(is_over);
         if is_over {
             return self.close_file(session_id, cx);
         }
