@@ -116,10 +116,10 @@ fn and_nothing_else_is_allowed() {
             command.output().expect("setpriv can be started").status
         };
         assert!(run("1", &["true"]).success());
-        assert_eq!(run("1", &["unshare", "--uts", "true"]).signal(), Some(rustix::process::Signal::SYS.as_raw()));
+        assert_eq!(run("1", &["unshare", "--uts", "true"]).signal(), Some(Signal::SYS.as_raw()));
         let tcp = ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/1"];
-        assert_eq!(run("1", &tcp).signal(), Some(rustix::process::Signal::SYS.as_raw()));
-        assert_ne!(run("1,2", &tcp).signal(), Some(rustix::process::Signal::SYS.as_raw()));
+        assert_eq!(run("1", &tcp).signal(), Some(Signal::SYS.as_raw()));
+        assert_ne!(run("1,2", &tcp).signal(), Some(Signal::SYS.as_raw()));
         Ok(())
     });
 }
