@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -16,7 +16,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Instant;
 
+use esatto_protozero::wire::decode_varint;
 use esatto_service::FileId;
+use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::stats::Counters;
 use crate::wake::Wake;
@@ -166,8 +168,7 @@ fn work(id: FileId, opened: io::Result<File>, todo: &Receiver<Job>, report: &Rep
         match job {
             Job::Write(bytes) => {
                 let result = match &mut file {
-                    // Loops over short writes.
-                    Some(file) => file.write_all(&bytes),
+                    Some(file) => write_packets(file, &bytes),
                     None => Err(io::Error::other("the file is not open")),
                 };
                 if result.is_ok() {
@@ -183,6 +184,62 @@ fn work(id: FileId, opened: io::Result<File>, todo: &Receiver<Job>, report: &Rep
             }
         }
     }
+}
+
+/// Appends whole packets: all of them, or, if the file takes no more, as many as it takes.
+fn write_packets(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    let mut written = 0;
+    while written < bytes.len() {
+        let error = match file.write(&bytes[written..]) {
+            Ok(0) => io::ErrorKind::WriteZero.into(),
+            Ok(n) => {
+                written += n;
+                continue;
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock && wait_writable(file).is_ok() => continue,
+            Err(e) => e,
+        };
+        cut_off(file, written - whole_packets(bytes, written));
+        return Err(error);
+    }
+    Ok(())
+}
+
+/// Waits for a descriptor that its owner made non-blocking.
+fn wait_writable(file: &File) -> io::Result<()> {
+    loop {
+        match poll(&mut [PollFd::new(file, PollFlags::OUT)], None) {
+            Err(rustix::io::Errno::INTR) => {}
+            result => return Ok(result.map(drop)?),
+        }
+    }
+}
+
+/// Removes so many bytes from the end, so that readers do not find half a packet there.
+fn cut_off(file: &mut File, bytes: usize) {
+    let cut = file.stream_position().and_then(|end| {
+        let end = end.saturating_sub(bytes as u64);
+        file.set_len(end)
+    });
+    if let Err(e) = cut {
+        // Pipes have no end.
+        log::debug!("a trace file ends within a packet: {e}");
+    }
+}
+
+/// How many of the first `len` bytes of a `Trace` are whole packets.
+fn whole_packets(trace: &[u8], len: usize) -> usize {
+    let mut end = 0;
+    // Behind the tag, a length.
+    while let Some((length, size)) = trace.get(end + 1..).and_then(decode_varint) {
+        let next = usize::try_from(length).ok().and_then(|length| length.checked_add(end + 1 + size));
+        match next.filter(|&next| next <= len) {
+            Some(next) => end = next,
+            None => break,
+        }
+    }
+    end
 }
 
 fn create_exclusively(path: &std::path::Path) -> io::Result<File> {
@@ -237,6 +294,34 @@ mod tests {
         files.close(FileId(2));
         assert_eq!(events_until_closed(&mut files), ["opened false", "closed"]);
         std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn what_does_not_fit_is_cut_off_behind_a_packet() {
+        let trace = b"\x0a\x02ab\x0a\x00\x0a\x03cde";
+        let ends: Vec<usize> = (0..=trace.len()).map(|len| whole_packets(trace, len)).collect();
+        assert_eq!(ends, [0, 0, 0, 0, 4, 4, 6, 6, 6, 6, 6, 11]);
+        let path = std::env::temp_dir().join(format!("esatto-cut-{}", std::process::id()));
+        let mut file = create_exclusively(&path).unwrap();
+        file.write_all(b"before").unwrap();
+        file.write_all(&trace[..9]).unwrap();
+        cut_off(&mut file, 9 - whole_packets(trace, 9));
+        assert_eq!(std::fs::read(&path).unwrap(), b"before\x0a\x02ab\x0a\x00");
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_pipe_that_does_not_block_is_waited_for() {
+        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::NONBLOCK).unwrap();
+        let mut files = files();
+        files.adopt(FileId(1), write);
+        files.write(FileId(1), vec![7; 1 << 20]);
+        files.close(FileId(1));
+        rustix::io::ioctl_fionbio(&read, false).unwrap();
+        let mut all = Vec::new();
+        std::io::Read::read_to_end(&mut File::from(read), &mut all).unwrap();
+        assert_eq!(all, vec![7; 1 << 20]);
+        assert_eq!(events_until_closed(&mut files), ["written true", "closed"]);
     }
 
     #[test]
