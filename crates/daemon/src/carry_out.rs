@@ -66,6 +66,7 @@ impl EventLoop {
             }
             Output::CreateFile { file, path } => self.files.create(file, path),
             Output::WriteFile { file, bytes } => self.files.write(file, bytes),
+            Output::CopyFile { from, to } => self.files.copy(from, to),
             Output::SyncFile(file) => self.files.sync(file),
             Output::CloseFile(file) => self.files.close(file),
             Output::Log { level, text } => {

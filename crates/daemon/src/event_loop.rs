@@ -325,6 +325,7 @@ impl EventLoop {
         match event {
             FileEvent::Opened(file, result) => self.feed(Input::FileOpened { file, result }),
             FileEvent::Written(file, result) => self.feed(Input::FileWritten { file, result }),
+            FileEvent::Copied(file, result) => self.feed(Input::FileCopied { file, result }),
             FileEvent::Closed(_) => {}
         }
     }

@@ -6,20 +6,19 @@
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Seek as _, Write as _};
-use std::os::fd::OwnedFd;
+use std::io::{self, Write as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Instant;
 
-use esatto_protozero::wire::decode_varint;
 use esatto_service::FileId;
-use rustix::event::{PollFd, PollFlags, poll};
 
+use crate::packet_file::write_packets;
 use crate::stats::Counters;
 use crate::wake::Wake;
 
@@ -28,6 +27,8 @@ use crate::wake::Wake;
 pub(crate) enum FileEvent {
     Opened(FileId, Result<(), String>),
     Written(FileId, Result<(), String>),
+    /// To this file.
+    Copied(FileId, Result<(), String>),
     Closed(FileId),
 }
 
@@ -36,6 +37,16 @@ pub(crate) enum FileEvent {
 enum Job {
     Write(Vec<u8>),
     Sync,
+    /// Let the thread of another file copy what this one holds now.
+    Lend(FileId, Sender<Self>),
+    Copy(io::Result<Lent>),
+}
+
+/// What a file holds at some point; it only grows.
+#[derive(Debug)]
+struct Lent {
+    file: File,
+    size_bytes: u64,
 }
 
 /// All open trace files.
@@ -114,6 +125,15 @@ impl Files {
         }
     }
 
+    /// Appends what was to be written to a file to another; [`FileEvent::Copied`] follows. The one copied from is not held up.
+    pub(crate) fn copy(&mut self, from: FileId, to: FileId) {
+        let target = self.open.get(&to).cloned();
+        let sent = target.and_then(|target| self.open.get(&from).map(|jobs| jobs.send(Job::Lend(to, target))));
+        if !matches!(sent, Some(Ok(()))) {
+            self.report.send(FileEvent::Copied(to, Err("the file is not open".to_owned())));
+        }
+    }
+
     pub(crate) fn sync(&mut self, id: FileId) {
         if let Some(jobs) = self.open.get(&id) {
             // A thread that is gone has said so.
@@ -164,6 +184,7 @@ impl Files {
 /// Does the jobs of one file until the loop closes it.
 fn work(id: FileId, opened: io::Result<File>, todo: &Receiver<Job>, report: &Report) {
     let mut file = opened.ok();
+    let mut is_damaged = false;
     while let Ok(job) = todo.recv() {
         match job {
             Job::Write(bytes) => {
@@ -171,10 +192,27 @@ fn work(id: FileId, opened: io::Result<File>, todo: &Receiver<Job>, report: &Rep
                     Some(file) => write_packets(file, &bytes),
                     None => Err(io::Error::other("the file is not open")),
                 };
-                if result.is_ok() {
-                    report.counters.file_bytes_written.add(bytes.len() as u64);
+                match result {
+                    Ok(()) => report.counters.file_bytes_written.add(bytes.len() as u64),
+                    Err(_) => is_damaged = true,
                 }
                 report.send(FileEvent::Written(id, result_text(&result)));
+            }
+            Job::Lend(to, target) => {
+                let lent = match &file {
+                    Some(file) if !is_damaged => lend(file),
+                    _ => Err(io::Error::other("the file could not be written")),
+                };
+                if target.send(Job::Copy(lent)).is_err() {
+                    report.send(FileEvent::Copied(to, Err("the file is not open".to_owned())));
+                }
+            }
+            Job::Copy(lent) => {
+                let result = lent.and_then(|lent| match &mut file {
+                    Some(file) => copy(&lent, file),
+                    None => Err(io::Error::other("the file is not open")),
+                });
+                report.send(FileEvent::Copied(id, result_text(&result)));
             }
             Job::Sync => {
                 if let Some(Err(e)) = file.as_ref().map(File::sync_data) {
@@ -186,60 +224,38 @@ fn work(id: FileId, opened: io::Result<File>, todo: &Receiver<Job>, report: &Rep
     }
 }
 
-/// Appends whole packets: all of them, or, if the file takes no more, as many as it takes.
-fn write_packets(file: &mut File, bytes: &[u8]) -> io::Result<()> {
-    let mut written = 0;
-    while written < bytes.len() {
-        let error = match file.write(&bytes[written..]) {
-            Ok(0) => io::ErrorKind::WriteZero.into(),
-            Ok(n) => {
-                written += n;
-                continue;
+fn lend(file: &File) -> io::Result<Lent> {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    Ok(Lent { file: file.try_clone()?, size_bytes: metadata.len() })
+}
+
+fn copy(from: &Lent, to: &mut File) -> io::Result<()> {
+    /// Bytes read at a time.
+    const PIECE_BYTES: usize = 256 * 1024;
+    let mut reopened = None;
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut at = 0;
+    while at < from.size_bytes {
+        let wanted = usize::try_from(from.size_bytes - at).map_or(PIECE_BYTES, |left| left.min(PIECE_BYTES));
+        // Its offset is the writer's: it must not move.
+        match reopened.as_ref().unwrap_or(&from.file).read_at(&mut piece[..wanted], at) {
+            Ok(0) => return Err(io::Error::other("it was truncated")),
+            Ok(len) => {
+                to.write_all(&piece[..len])?;
+                at += len as u64;
             }
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock && wait_writable(file).is_ok() => continue,
-            Err(e) => e,
-        };
-        cut_off(file, written - whole_packets(bytes, written));
-        return Err(error);
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            // A consumer may have opened it for writing only.
+            Err(e) if e.raw_os_error() == Some(rustix::io::Errno::BADF.raw_os_error()) && reopened.is_none() => {
+                reopened = Some(File::open(format!("/proc/self/fd/{}", from.file.as_raw_fd()))?);
+            }
+            Err(e) => return Err(e),
+        }
     }
     Ok(())
-}
-
-/// Waits for a descriptor that its owner made non-blocking.
-fn wait_writable(file: &File) -> io::Result<()> {
-    loop {
-        match poll(&mut [PollFd::new(file, PollFlags::OUT)], None) {
-            Err(rustix::io::Errno::INTR) => {}
-            result => return Ok(result.map(drop)?),
-        }
-    }
-}
-
-/// Removes so many bytes from the end, so that readers do not find half a packet there.
-fn cut_off(file: &mut File, bytes: usize) {
-    let cut = file.stream_position().and_then(|end| {
-        let end = end.saturating_sub(bytes as u64);
-        file.set_len(end)
-    });
-    if let Err(e) = cut {
-        // Pipes have no end.
-        log::debug!("a trace file ends within a packet: {e}");
-    }
-}
-
-/// How many of the first `len` bytes of a `Trace` are whole packets.
-fn whole_packets(trace: &[u8], len: usize) -> usize {
-    let mut end = 0;
-    // Behind the tag, a length.
-    while let Some((length, size)) = trace.get(end + 1..).and_then(decode_varint) {
-        let next = usize::try_from(length).ok().and_then(|length| length.checked_add(end + 1 + size));
-        match next.filter(|&next| next <= len) {
-            Some(next) => end = next,
-            None => break,
-        }
-    }
-    end
 }
 
 fn create_exclusively(path: &std::path::Path) -> io::Result<File> {
@@ -272,6 +288,7 @@ mod tests {
             seen.push(match event {
                 FileEvent::Opened(_, result) => format!("opened {}", result.is_ok()),
                 FileEvent::Written(_, result) => format!("written {}", result.is_ok()),
+                FileEvent::Copied(_, result) => format!("copied {}", result.is_ok()),
                 FileEvent::Closed(_) => "closed".to_owned(),
             });
         }
@@ -297,31 +314,44 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_cut_off_behind_a_packet() {
-        let trace = b"\x0a\x02ab\x0a\x00\x0a\x03cde";
-        let ends: Vec<usize> = (0..=trace.len()).map(|len| whole_packets(trace, len)).collect();
-        assert_eq!(ends, [0, 0, 0, 0, 4, 4, 6, 6, 6, 6, 6, 11]);
-        let path = std::env::temp_dir().join(format!("esatto-cut-{}", std::process::id()));
-        let mut file = create_exclusively(&path).unwrap();
-        file.write_all(b"before").unwrap();
-        file.write_all(&trace[..9]).unwrap();
-        cut_off(&mut file, 9 - whole_packets(trace, 9));
-        assert_eq!(std::fs::read(&path).unwrap(), b"before\x0a\x02ab\x0a\x00");
-        std::fs::remove_file(path).unwrap();
+    fn a_file_is_copied_with_the_writes_before_and_without_those_after() {
+        let folder = std::env::temp_dir().join(format!("esatto-copies-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let mut files = files();
+        // The first one cannot be read through its own descriptor.
+        files.adopt(FileId(1), File::create(folder.join("1")).unwrap().into());
+        files.adopt(FileId(2), File::create(folder.join("2")).unwrap().into());
+        let long = vec![b'x'; 1_000_000];
+        files.write(FileId(1), long.clone());
+        files.copy(FileId(1), FileId(2));
+        files.write(FileId(1), b"after".to_vec());
+        files.close(FileId(1));
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let mut is_copied = false;
+        while !is_copied {
+            let event = files.wait_event(deadline).expect("a copy");
+            is_copied = matches!(event, FileEvent::Copied(FileId(2), Ok(())));
+        }
+        files.write(FileId(2), b"rest".to_vec());
+        files.copy(FileId(1), FileId(2));
+        files.close(FileId(2));
+        assert!(events_until_closed(&mut files).contains(&"copied false".to_owned()), "the source is closed");
+        assert_eq!(std::fs::read(folder.join("1")).unwrap(), [&long[..], b"after"].concat());
+        assert_eq!(std::fs::read(folder.join("2")).unwrap(), [&long[..], b"rest"].concat());
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
-    fn a_pipe_that_does_not_block_is_waited_for() {
-        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::NONBLOCK).unwrap();
+    fn what_cannot_be_read_back_is_not_copied() {
         let mut files = files();
-        files.adopt(FileId(1), write);
-        files.write(FileId(1), vec![7; 1 << 20]);
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        files.adopt(FileId(1), full.into());
+        files.adopt(FileId(2), OpenOptions::new().write(true).open("/dev/null").unwrap().into());
+        files.copy(FileId(1), FileId(2));
         files.close(FileId(1));
-        rustix::io::ioctl_fionbio(&read, false).unwrap();
-        let mut all = Vec::new();
-        std::io::Read::read_to_end(&mut File::from(read), &mut all).unwrap();
-        assert_eq!(all, vec![7; 1 << 20]);
-        assert_eq!(events_until_closed(&mut files), ["written true", "closed"]);
+        files.close(FileId(2));
+        let seen = events_until_closed(&mut files);
+        assert!(seen.contains(&"copied false".to_owned()), "{seen:?}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::triggers;
 const MAX_DURATION_MS: u32 = 7 * 24 * 3600 * 1000;
 const MAX_GUARDED_DURATION_MS: u32 = 24 * 3600 * 1000;
 const MAX_GUARDED_BUFFERS_KB: u32 = 131_072;
-const MAX_BUFFERS: usize = 128;
+pub(crate) const MAX_BUFFERS: usize = 128;
 
 /// Data sources in one config; the reference service has no limit.
 const MAX_DATA_SOURCES: usize = 1024;
@@ -33,6 +33,7 @@ pub(crate) fn check(config: &TraceConfig) -> Result<(), String> {
     check_duration(config)?;
     check_supported(config)?;
     check_bugreport_filename(config)?;
+    triggers::check(config)?;
     check_guardrails(config)?;
     check_buffers(config)?;
     check_targets(config)
@@ -46,7 +47,7 @@ fn check_duration(config: &TraceConfig) -> Result<(), String> {
     };
     match config.duration_ms {
         Some(ms) if ms > max => Err(format!("duration_ms is {ms}, at most {max} is possible{guardrails}")),
-        _ => triggers::check(config, max),
+        _ => triggers::check_mode(config, max),
     }
 }
 

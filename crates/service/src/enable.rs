@@ -20,8 +20,8 @@ use crate::session::{FlushStrategy, News, OutputFile, SequenceIds, Session, Stat
 use crate::trace_filter::TraceFilter;
 use crate::triggers;
 
-const MAX_SESSIONS: usize = 15;
-const MAX_SESSIONS_PER_UID: usize = 5;
+pub(crate) const MAX_SESSIONS: usize = 15;
+pub(crate) const MAX_SESSIONS_PER_UID: usize = 5;
 
 /// Least time between the beginnings of guarded sessions of one name.
 const GUARDED_NAME_INTERVAL_NS: u64 = 300_000_000_000;
@@ -150,12 +150,14 @@ impl Service {
             buffers,
             instances: Vec::new(),
             flushes: Default::default(),
+            streams_to_file: file.is_some(),
             file: file.map(|id| OutputFile { id, is_opening, bytes_written: 0, is_writing: false, pass: None }),
             trace_filter: None,
             codec: None,
             end_error: None,
             all_started_reported: false,
             triggers: triggers::Triggers::default(),
+            clone: None,
             news: News::default(),
             sequence_ids: SequenceIds::default(),
             invalid_packets: 0,
@@ -283,7 +285,8 @@ impl Service {
 
     fn check_against_sessions(&mut self, config: &TraceConfig, uid: i32, cx: &mut Context<'_>) -> Result<(), String> {
         let name = config.unique_session_name.as_deref().unwrap_or_default();
-        if !name.is_empty() && self.sessions.values().any(|session| session.unique_name() == name) {
+        let has_name = |session: &Session| session.state != State::Cloned && session.unique_name() == name;
+        if !name.is_empty() && self.sessions.values().any(has_name) {
             return Err(format!("a session with unique_session_name {:?} exists", String::from_utf8_lossy(name)));
         }
         self.check_semaphores(config)?;
@@ -314,7 +317,8 @@ impl Service {
         for semaphore in &config.session_semaphores {
             let mut max = semaphore.max_other_session_count.unwrap_or(0);
             let mut others = 0u64;
-            for session in self.sessions.values().filter(|session| session.state != State::Disabled) {
+            let holds = |session: &&Session| !matches!(session.state, State::Disabled | State::Cloned);
+            for session in self.sessions.values().filter(holds) {
                 let mut held = session.config.session_semaphores.iter().filter(|held| held.name == semaphore.name);
                 if let Some(held) = held.next() {
                     others += 1;
@@ -338,19 +342,24 @@ impl Service {
                 _ => FillPolicy::Ring,
             };
             let size_kb = buffer.size_kb.unwrap_or(0);
-            let id = next_free(self.last.buffer, |id| self.buffers.contains_key(&BufferId(id)));
-            let allocated = CentralBuffer::new(size_kb, policy);
-            let (Some(id), Ok(allocated)) = (id, allocated) else {
+            let allocated = CentralBuffer::new(size_kb, policy).ok();
+            let Some(id) = allocated.and_then(|buffer| self.insert_buffer(buffer)) else {
                 for id in ids {
                     self.buffers.remove(&id);
                 }
                 return Err(format!("there is no memory for a buffer of {size_kb} KiB"));
             };
-            self.last.buffer = id;
-            self.buffers.insert(BufferId(id), allocated);
-            ids.push(BufferId(id));
+            ids.push(id);
         }
         Ok(ids)
+    }
+
+    /// Gives a buffer a number; `None` if there is no free one.
+    pub(crate) fn insert_buffer(&mut self, buffer: CentralBuffer) -> Option<BufferId> {
+        let id = next_free(self.last.buffer, |id| self.buffers.contains_key(&BufferId(id)))?;
+        self.last.buffer = id;
+        self.buffers.insert(BufferId(id), buffer);
+        Some(BufferId(id))
     }
 }
 

@@ -116,7 +116,8 @@ impl Service {
 
     /// Nothing more can be written: the session ends.
     fn end_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let is_over = self.sessions.get(&session_id).is_some_and(|session| session.state == State::Disabled);
+        let is_over = |session: &crate::session::Session| matches!(session.state, State::Disabled | State::Cloned);
+        let is_over = self.sessions.get(&session_id).is_some_and(is_over);
         if is_over {
             return self.close_file(session_id, cx);
         }

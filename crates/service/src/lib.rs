@@ -7,6 +7,7 @@
 
 pub mod api;
 pub mod buffer;
+mod clone;
 mod commit;
 mod compression;
 mod concurrent;

@@ -1,6 +1,9 @@
 //! The service as its owner sees it: inputs in, outputs out.
 
 mod captures;
+mod clone_triggers;
+mod cloned_files;
+mod clones;
 #[cfg(all(feature = "deflate", feature = "zstd"))]
 mod compression;
 mod faults;

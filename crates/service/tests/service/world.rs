@@ -86,6 +86,9 @@ pub(crate) struct World {
     pub(crate) files: HashMap<FileId, Vec<u8>>,
     pub(crate) closed_files: Vec<FileId>,
     pub(crate) synced_files: Vec<FileId>,
+    /// Copies of files are reported only by `finish_copies`.
+    pub(crate) copies_are_slow: bool,
+    slow_copies: Vec<(FileId, Result<(), String>)>,
     /// Why writing or creating files fails.
     pub(crate) file_error: Option<String>,
     pub(crate) closed_clients: Vec<ClientId>,
@@ -144,6 +147,8 @@ impl World {
             files: HashMap::new(),
             closed_files: Vec::new(),
             synced_files: Vec::new(),
+            copies_are_slow: false,
+            slow_copies: Vec::new(),
             file_error: None,
             closed_clients: Vec::new(),
             warnings: Vec::new(),
@@ -218,6 +223,19 @@ impl World {
                 }
                 return Some(Input::FileWritten { file, result });
             }
+            Output::CopyFile { from, to } => {
+                assert!(!self.closed_files.contains(&to), "a closed file is copied to");
+                let result = self.file_error.clone().map_or(Ok(()), Err);
+                if result.is_ok() {
+                    let copied = self.files[&from].clone();
+                    self.files.get_mut(&to).expect("a file that exists").extend_from_slice(&copied);
+                }
+                if self.copies_are_slow {
+                    self.slow_copies.push((to, result));
+                    return None;
+                }
+                return Some(Input::FileCopied { file: to, result });
+            }
             Output::SyncFile(file) => self.synced_files.push(file),
             Output::CloseFile(file) => {
                 assert!(self.files.contains_key(&file) && !self.closed_files.contains(&file));
@@ -231,6 +249,12 @@ impl World {
             other => panic!("what is {other:?}?"),
         }
         None
+    }
+
+    pub(crate) fn finish_copies(&mut self) {
+        for (file, result) in core::mem::take(&mut self.slow_copies) {
+            self.feed(Input::FileCopied { file, result });
+        }
     }
 
     /// Lets time go by; timers fire at their time.
