@@ -41,6 +41,7 @@ mod files;
 mod manager;
 mod memory;
 mod options;
+mod packet_file;
 mod permissions;
 mod ports;
 mod program;
