@@ -18,6 +18,7 @@ use std::time::Instant;
 
 use esatto_service::FileId;
 
+use crate::packet_file::write_packets;
 use crate::stats::Counters;
 use crate::wake::Wake;
 
@@ -188,8 +189,7 @@ fn work(id: FileId, opened: io::Result<File>, todo: &Receiver<Job>, report: &Rep
         match job {
             Job::Write(bytes) => {
                 let result = match &mut file {
-                    // Loops over short writes.
-                    Some(file) => file.write_all(&bytes),
+                    Some(file) => write_packets(file, &bytes),
                     None => Err(io::Error::other("the file is not open")),
                 };
                 match result {

@@ -2,9 +2,8 @@
 
 use esatto_protozero::Owned;
 use esatto_schema::{
-    EnableTracingResponse, GetTraceStatsResponse, ObserveEventsRequestReader, ObserveEventsResponse,
-    QueryCapabilitiesResponse, SaveTraceForBugreportResponse, TraceConfig, TracingServiceCapabilities,
-    observable_events,
+    EnableTracingResponse, ObserveEventsRequestReader, ObserveEventsResponse, QueryCapabilitiesResponse,
+    SaveTraceForBugreportResponse, TraceConfig, TracingServiceCapabilities, observable_events,
 };
 
 use crate::api::{CallId, ClientId, ConsumerCall, Peer};
@@ -111,13 +110,7 @@ impl Service {
             }
             ConsumerCall::Detach(request) => self.detach(call, request.key().unwrap_or_default(), cx),
             ConsumerCall::Attach(request) => self.attach(call, request.key().unwrap_or_default(), cx),
-            ConsumerCall::GetTraceStats => match session.and_then(|session| self.trace_stats(session)) {
-                Some(stats) => {
-                    let response = GetTraceStatsResponse { trace_stats: Some(Box::new(stats)), ..Default::default() };
-                    cx.reply(call, response.encode());
-                }
-                None => cx.reject(call),
-            },
+            ConsumerCall::GetTraceStats => self.get_trace_stats(call, session, cx),
             ConsumerCall::ObserveEvents(request) => self.observe_events(call, request, cx),
             ConsumerCall::QueryServiceState(request) => {
                 self.query_service_state(call, request.sessions_only().unwrap_or(false), cx);
