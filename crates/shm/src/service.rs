@@ -88,7 +88,7 @@ impl ChunkInfo {
 /// copy.
 #[derive(Debug)]
 pub struct HeldPayload<'a> {
-    region: &'a dyn RegionObject,
+    region: &'a dyn Region,
     offset: usize,
     len: usize,
 }
@@ -165,11 +165,7 @@ impl ServiceRegion {
     /// [`Skip`] if there is nothing to take; `out` is then unspecified, and the memory as it was, except for
     /// [`Skip::NoWriter`], where the chunk was freed.
     pub fn take_chunk(&self, page: u32, chunk: u32, out: &mut Vec<u8>) -> Result<ChunkInfo, Skip> {
-        self.take_chunk_with(page, chunk, |info, payload| {
-            out.clear();
-            payload.append_to(out);
-            *info
-        })
+        take_chunk(&self.smb, page, chunk, out)
     }
 
     /// Shows a complete chunk to `take`, which may copy its payload, and frees it then.
@@ -185,19 +181,7 @@ impl ServiceRegion {
         chunk: u32,
         take: impl FnOnce(&ChunkInfo, HeldPayload<'_>) -> T,
     ) -> Result<T, Skip> {
-        let held = self.smb.acquire_for_reading(page, chunk)?;
-        let header = self.smb.header(&held);
-        let taken = (header.writer_id != 0).then(|| {
-            let payload = HeldPayload {
-                region: self.smb.region().as_ref(),
-                offset: held.payload_offset(),
-                len: held.payload_size(),
-            };
-            take(&ChunkInfo::new(page, chunk, header, true), payload)
-        });
-        // A producer that changed the page meanwhile keeps its chunk as it made it; the copy is as good as any.
-        let _ = self.smb.free(held);
-        taken.ok_or(Skip::NoWriter)
+        take_chunk_with(&self.smb, page, chunk, take)
     }
 
     /// Frees a complete chunk without copying it.
@@ -229,6 +213,33 @@ impl fmt::Debug for ServiceRegion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServiceRegion").field("size", &self.size()).field("page_size", &self.page_size()).finish()
     }
+}
+
+/// [`ServiceRegion::take_chunk`], of any kind of region.
+pub(crate) fn take_chunk<R: Region>(smb: &Smb<R>, page: u32, chunk: u32, out: &mut Vec<u8>) -> Result<ChunkInfo, Skip> {
+    take_chunk_with(smb, page, chunk, |info, payload| {
+        out.clear();
+        payload.append_to(out);
+        *info
+    })
+}
+
+/// [`ServiceRegion::take_chunk_with`], for whatever memory.
+fn take_chunk_with<R: Region, T>(
+    smb: &Smb<R>,
+    page: u32,
+    chunk: u32,
+    take: impl FnOnce(&ChunkInfo, HeldPayload<'_>) -> T,
+) -> Result<T, Skip> {
+    let held = smb.acquire_for_reading(page, chunk)?;
+    let header = smb.header(&held);
+    let taken = (header.writer_id != 0).then(|| {
+        let payload = HeldPayload { region: smb.region(), offset: held.payload_offset(), len: held.payload_size() };
+        take(&ChunkInfo::new(page, chunk, header, true), payload)
+    });
+    // A producer that changed the page meanwhile keeps its chunk as it made it; the copy is as good as any.
+    let _ = smb.free(held);
+    taken.ok_or(Skip::NoWriter)
 }
 
 /// [`ServiceRegion::scrape`], for emulated producers too, which scrape themselves.
