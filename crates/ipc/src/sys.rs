@@ -6,6 +6,8 @@
 
 #![allow(unsafe_code)]
 
+mod connecting;
+
 use core::mem::MaybeUninit;
 use std::ffi::{c_int, c_void};
 use std::io::{self, IoSlice, IoSliceMut};
@@ -21,6 +23,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt,
 };
 
+pub use self::connecting::Connecting;
 use crate::address::{Address, Family};
 use crate::error::Error;
 
@@ -209,6 +212,12 @@ impl Stream {
             },
             Family::Vsock => vsock::cid(&any).map(|cid| format!("vsock://{cid}")),
         }
+    }
+
+    /// Closes the direction to the peer, which sees the end of the stream behind everything sent before.
+    pub fn shutdown_write(&self) {
+        // The only failure is that the connection is gone already.
+        let _ = net::shutdown(&self.fd, net::Shutdown::Write);
     }
 
     /// Closes both directions; the peer sees the end of the stream, wake-ups follow on both sides.
