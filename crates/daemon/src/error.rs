@@ -18,6 +18,14 @@ pub enum Error {
     /// There is no producer address.
     #[error("a service needs at least one producer address")]
     NoProducerAddress,
+    /// A socket that a service manager announced cannot be used.
+    #[error("cannot use {what} of the service manager: {reason}")]
+    Inherited {
+        /// Which one, or which variable.
+        what: String,
+        /// Why.
+        reason: String,
+    },
     /// A relay endpoint is wanted where no producer can connect.
     #[error("{0} is not among the producer addresses, so it cannot be a relay endpoint")]
     NoSuchProducerAddress(Address),

@@ -61,6 +61,15 @@ pub enum RelayEndpoints {
 }
 
 impl RelayEndpoints {
+    /// One more, unless all are meant already.
+    pub(crate) fn add(&mut self, address: Address) {
+        match self {
+            Self::Off => *self = Self::On(vec![address]),
+            Self::All => {}
+            Self::On(addresses) => addresses.push(address),
+        }
+    }
+
     pub(crate) fn contains(&self, address: &Address) -> bool {
         match self {
             Self::Off => false,
@@ -70,7 +79,7 @@ impl RelayEndpoints {
     }
 
     /// The first address that is none of these.
-    pub(crate) fn stranger_among(&self, producers: &[Address]) -> Option<&Address> {
+    pub(crate) fn stranger_among(&self, producers: &[&Address]) -> Option<&Address> {
         match self {
             Self::Off | Self::All => None,
             Self::On(addresses) => addresses.iter().find(|address| !producers.contains(address)),

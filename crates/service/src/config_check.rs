@@ -53,15 +53,6 @@ fn check_duration(config: &TraceConfig) -> Result<(), String> {
 /// Names what this service does not do (yet): recording without it would not be what was asked for.
 fn check_supported(config: &TraceConfig) -> Result<(), String> {
     let refuse = |what: &str| Err(format!("{what} is not supported by this service"));
-    if config.trace_filter.is_some() {
-        return refuse("trace_filter");
-    }
-    if config.compression.as_ref().is_some_and(|codec| codec.deflate.is_some() || codec.zstd.is_some()) {
-        return refuse("compression");
-    }
-    if config.compression_type.is_some_and(|codec| codec.0 == 1) {
-        return refuse("compression_type DEFLATE");
-    }
     if config.priority_boost.is_some() {
         return refuse("priority_boost of the service");
     }
@@ -186,7 +177,7 @@ pub(crate) fn target_buffer(config: &TraceConfig, source: &esatto_schema::DataSo
 
 #[cfg(test)]
 mod tests {
-    use esatto_schema::trace_config::{BufferConfig, CompressionConfig, DataSource, compression_config};
+    use esatto_schema::trace_config::{BufferConfig, DataSource};
     use esatto_schema::{DataSourceConfig, TraceConfig};
 
     use super::*;
@@ -248,14 +239,8 @@ mod tests {
 
     #[test]
     fn what_is_not_supported_is_named() {
-        let filter = TraceConfig { trace_filter: Some(Box::default()), ..Default::default() };
-        assert_eq!(refusal(filter), "trace_filter is not supported by this service");
-        let deflate = Some(compression_config::Deflate::default());
-        let compression = TraceConfig {
-            compression: Some(CompressionConfig { deflate, ..Default::default() }),
-            ..Default::default()
-        };
-        assert_eq!(refusal(compression), "compression is not supported by this service");
+        let boost = TraceConfig { priority_boost: Some(Default::default()), ..Default::default() };
+        assert_eq!(refusal(boost), "priority_boost of the service is not supported by this service");
         let mode = BufferConfig { experimental_mode: Some(ExperimentalMode(2)), ..buffer(4) };
         assert!(refusal(TraceConfig { buffers: vec![mode], ..Default::default() }).contains("experimental_mode is 2"));
     }

@@ -8,6 +8,7 @@ use esatto_schema::{EnableTracingRequestReader, TraceConfig};
 
 use crate::api::{CallId, FileId, Output};
 use crate::buffer::{CentralBuffer, FillPolicy};
+use crate::compression::Codec;
 use crate::config_check;
 use crate::consumer::reply_disabled;
 use crate::context::Context;
@@ -16,6 +17,7 @@ use crate::name_pattern::NamePattern;
 use crate::registry::raw_source_configs;
 use crate::service::Service;
 use crate::session::{FlushStrategy, News, OutputFile, SequenceIds, Session, State};
+use crate::trace_filter::TraceFilter;
 use crate::triggers;
 
 const MAX_SESSIONS: usize = 15;
@@ -73,10 +75,12 @@ impl Service {
             return Err("this consumer has a session already".to_owned());
         }
         config_check::check(config)?;
+        let codec = Codec::of(config)?;
         let patterns = config_check::compile_patterns(config)?;
         let trigger_patterns = triggers::compile_patterns(config)?;
         self.check_exclusive(config, cx)?;
         self.check_against_sessions(config, uid, cx)?;
+        let trace_filter = config.trace_filter.as_deref().map(TraceFilter::load).transpose()?;
 
         let writes_file = config.write_into_file.unwrap_or(false);
         let path = config.output_path.as_deref().unwrap_or_default().to_vec();
@@ -97,6 +101,8 @@ impl Service {
         let session = self.new_session(id, uid, (buffers, patterns), request, file, !path.is_empty());
         let (call, mut session) = session;
         session.triggers.patterns = trigger_patterns;
+        session.trace_filter = trace_filter;
+        session.codec = codec;
         self.sessions.insert(id, session);
         if let Some(consumer) = self.consumers.get_mut(&call.client) {
             consumer.session = Some(id);
@@ -145,6 +151,8 @@ impl Service {
             instances: Vec::new(),
             flushes: Default::default(),
             file: file.map(|id| OutputFile { id, is_opening, bytes_written: 0, is_writing: false, pass: None }),
+            trace_filter: None,
+            codec: None,
             end_error: None,
             all_started_reported: false,
             triggers: triggers::Triggers::default(),

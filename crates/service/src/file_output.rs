@@ -8,9 +8,9 @@ use esatto_schema::trace_config::FFlushMode;
 use crate::api::{FileId, Output, TimerClock};
 use crate::context::Context;
 use crate::ids::SessionId;
-use crate::read::FileSink;
 use crate::service::{Purpose, Service};
 use crate::session::{AfterFlush, FilePass, FlushReason, FlushStrategy, State};
+use crate::sinks::FileSink;
 
 /// Bytes collected before a batch is handed to the owner.
 const BATCH_BYTES: usize = 1024 * 1024;

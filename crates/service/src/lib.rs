@@ -8,6 +8,7 @@
 pub mod api;
 pub mod buffer;
 mod commit;
+mod compression;
 mod concurrent;
 mod config_check;
 mod consumer;
@@ -22,6 +23,7 @@ mod lifecycle;
 mod machines;
 mod name_pattern;
 mod packet_check;
+mod pass;
 mod producer;
 mod producer_calls;
 mod query;
@@ -33,6 +35,8 @@ mod service_packets;
 mod session;
 pub mod shared_buffer;
 mod shm_adapter;
+mod sinks;
+mod trace_filter;
 mod triggers;
 
 pub use api::{

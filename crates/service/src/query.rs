@@ -37,6 +37,7 @@ impl Service {
         stats.flushes_succeeded = Some(session.flushes_succeeded);
         stats.flushes_failed = Some(session.flushes_failed);
         stats.final_flush_outcome = session.final_flush_outcome;
+        stats.filter_stats = session.trace_filter.as_ref().map(|filter| Box::new(filter.stats()));
         let has_histograms = !session.builtin(|builtin| builtin.disable_chunk_usage_histograms);
         if has_histograms {
             stats.chunk_payload_histogram_def = HISTOGRAM_LIMITS.iter().map(|&limit| limit as i64).collect();

@@ -1,14 +1,15 @@
 //! The packets that the service itself puts into a trace (`docs/spec/service.md §16`).
 
 use esatto_protozero::{HeapBuffer, Owned};
-use esatto_schema::{BuiltinClock, ClockSnapshotWriter, SystemInfo, TracePacketWriter, Utsname};
+use esatto_schema::{BuiltinClock, ClockSnapshotWriter, SystemInfo, TracePacketWriter, TraceStats, Utsname};
 
 use crate::api::Now;
 use crate::ids::SessionId;
 use crate::machines::Machines;
-use crate::read::PacketSink;
+use crate::pass::Pass;
 use crate::service::Service;
 use crate::session::{Event, Session};
+use crate::sinks::PacketSink;
 
 /// The sequence of the service's own packets.
 const SERVICE_SEQUENCE_ID: u32 = 1;
@@ -18,14 +19,14 @@ const SYNC_MARKER: [u8; 16] =
     [0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba, 0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79];
 
 /// Makes packets of the service and puts them into a sink.
-struct Emitter<'a, S> {
+struct Emitter<'a, 'p, S> {
     uid: i32,
-    sink: &'a mut S,
+    pass: &'a mut Pass<'p, S>,
     /// The sink takes no more.
     is_refused: bool,
 }
 
-impl<S: PacketSink> Emitter<'_, S> {
+impl<S: PacketSink> Emitter<'_, '_, S> {
     fn put(&mut self, write: impl FnOnce(&mut TracePacketWriter<'_>)) {
         self.put_without_sequence(|packet| {
             packet.trusted_packet_sequence_id(SERVICE_SEQUENCE_ID);
@@ -34,24 +35,43 @@ impl<S: PacketSink> Emitter<'_, S> {
     }
 
     fn put_without_sequence(&mut self, write: impl FnOnce(&mut TracePacketWriter<'_>)) {
-        if self.is_refused {
-            return;
+        if !self.is_refused {
+            let packet = self.packet(write);
+            self.is_refused = !self.pass.put_own(&packet);
         }
+    }
+
+    fn put_unfiltered(&mut self, write: impl FnOnce(&mut TracePacketWriter<'_>)) {
+        if !self.is_refused {
+            let packet = self.packet(|packet| {
+                packet.trusted_packet_sequence_id(SERVICE_SEQUENCE_ID);
+                write(packet);
+            });
+            self.is_refused = !self.pass.put_unfiltered(&packet);
+        }
+    }
+
+    fn packet(&self, write: impl FnOnce(&mut TracePacketWriter<'_>)) -> Vec<u8> {
         let mut buffer = HeapBuffer::new();
         let mut packet = TracePacketWriter::from(buffer.message());
         packet.trusted_uid(self.uid);
         write(&mut packet);
         drop(packet);
-        self.is_refused = !self.sink.put([buffer.as_slice()].into_iter(), &[]);
+        buffer.to_vec()
     }
 }
 
 impl Service {
     /// Everything that precedes the buffers' contents; false if the sink takes no more.
-    pub(crate) fn put_service_packets(&mut self, id: SessionId, sink: &mut impl PacketSink, now: &Now) -> bool {
+    pub(crate) fn put_service_packets(
+        &mut self,
+        id: SessionId,
+        pass: &mut Pass<'_, impl PacketSink>,
+        now: &Now,
+    ) -> bool {
         let Self { sessions, buffers, config, machines, .. } = self;
         let Some(session) = sessions.get_mut(&id) else { return true };
-        let mut emitter = Emitter { uid: config.uid, sink, is_refused: false };
+        let mut emitter = Emitter { uid: config.uid, pass, is_refused: false };
 
         put_snapshots(session, &mut emitter);
         if core::mem::take(&mut session.news.sync_marker) {
@@ -95,11 +115,11 @@ impl Service {
     }
 
     /// What follows when the buffers are empty.
-    pub(crate) fn put_closing_packets(&mut self, id: SessionId, sink: &mut impl PacketSink, now: &Now) {
+    pub(crate) fn put_closing_packets(&mut self, id: SessionId, pass: &mut Pass<'_, impl PacketSink>, now: &Now) {
         let uid = self.config.uid;
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let has_stats = core::mem::take(&mut session.news.stats);
-        let mut emitter = Emitter { uid, sink, is_refused: false };
+        let mut emitter = Emitter { uid, pass, is_refused: false };
         if !session.builtin(|builtin| builtin.disable_service_events) {
             emitter.put(|packet| {
                 packet.timestamp(now.boottime_ns).service_event().read_tracing_buffers_completed(true);
@@ -108,12 +128,14 @@ impl Service {
         if !has_stats {
             return;
         }
+        let filter_stats = emitter.pass.filter_stats().map(Box::new);
         let Some(stats) = self.trace_stats(id) else { return };
-        emitter.put(|packet| packet.message().bytes(35, &stats.encode()));
+        let stats = TraceStats { filter_stats, ..stats };
+        emitter.put_unfiltered(|packet| packet.message().bytes(35, &stats.encode()));
     }
 }
 
-fn put_snapshots(session: &mut Session, emitter: &mut Emitter<'_, impl PacketSink>) {
+fn put_snapshots(session: &mut Session, emitter: &mut Emitter<'_, '_, impl PacketSink>) {
     let primary = session.config.builtin_data_sources.as_ref().and_then(|builtin| builtin.primary_trace_clock);
     let primary = primary.filter(|clock| clock.0 != 0).unwrap_or(BuiltinClock(6));
     let initial = session.news.initial_snapshot.take();
@@ -146,7 +168,7 @@ fn builtin_clocks(now: &Now) -> impl Iterator<Item = (u32, u64)> {
 }
 
 /// How the clocks of other machines relate to ours, once per machine.
-fn put_remote_clocks(session: &mut Session, machines: &Machines, emitter: &mut Emitter<'_, impl PacketSink>) {
+fn put_remote_clocks(session: &mut Session, machines: &Machines, emitter: &mut Emitter<'_, '_, impl PacketSink>) {
     for (id, machine) in machines.clocks_for(&mut session.news.told) {
         emitter.put_without_sequence(|packet| {
             let mut sync = packet.machine_id(id).remote_clock_sync();
@@ -159,7 +181,7 @@ fn put_remote_clocks(session: &mut Session, machines: &Machines, emitter: &mut E
     }
 }
 
-fn put_triggers(session: &mut Session, emitter: &mut Emitter<'_, impl PacketSink>) {
+fn put_triggers(session: &mut Session, emitter: &mut Emitter<'_, '_, impl PacketSink>) {
     for trigger in session.triggers.received.drain(..) {
         emitter.put(|packet| {
             packet.timestamp(trigger.boottime_ns);
@@ -174,7 +196,7 @@ fn put_triggers(session: &mut Session, emitter: &mut Emitter<'_, impl PacketSink
 fn put_provenance(
     session: &mut Session,
     buffers: &std::collections::BTreeMap<crate::ids::BufferId, crate::buffer::CentralBuffer>,
-    emitter: &mut Emitter<'_, impl PacketSink>,
+    emitter: &mut Emitter<'_, '_, impl PacketSink>,
     now: &Now,
 ) {
     emitter.put(|packet| {
@@ -190,7 +212,7 @@ fn put_provenance(
     });
 }
 
-fn put_events(session: &mut Session, emitter: &mut Emitter<'_, impl PacketSink>) {
+fn put_events(session: &mut Session, emitter: &mut Emitter<'_, '_, impl PacketSink>) {
     let mut events = core::mem::take(&mut session.news.events);
     if session.builtin(|builtin| builtin.disable_service_events) {
         return;

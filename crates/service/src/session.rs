@@ -7,9 +7,11 @@ use esatto_schema::trace_config::WriteFlushMode;
 use esatto_schema::trace_stats::FinalFlushOutcome;
 
 use crate::api::{CallId, ClientId, FileId, Now};
+use crate::compression::Codec;
 use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
 use crate::machines::Told;
 use crate::name_pattern::NamePattern;
+use crate::trace_filter::TraceFilter;
 use crate::triggers::Triggers;
 
 /// Clock snapshots kept between reads.
@@ -189,6 +191,10 @@ pub(crate) struct Session {
     pub(crate) flush_strategy: FlushStrategy,
     pub(crate) flushes: BTreeMap<u64, PendingFlush>,
     pub(crate) file: Option<OutputFile>,
+    /// What everything that is read goes through; a reading pass takes it out and puts it back.
+    pub(crate) trace_filter: Option<TraceFilter>,
+    /// How a pass is compressed.
+    pub(crate) codec: Option<Codec>,
     /// The text of the "tracing disabled" that is owed to the consumer once the file is complete.
     pub(crate) end_error: Option<String>,
     pub(crate) all_started_reported: bool,

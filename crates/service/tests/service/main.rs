@@ -1,10 +1,15 @@
 //! The service as its owner sees it: inputs in, outputs out.
 
 mod captures;
+#[cfg(all(feature = "deflate", feature = "zstd"))]
+mod compression;
 mod faults;
 mod files;
+#[cfg(feature = "regex")]
+mod filtering;
 mod hostile;
 mod machines;
+mod missing_features;
 mod reading;
 mod replies;
 mod sessions;

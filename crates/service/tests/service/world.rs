@@ -345,6 +345,34 @@ impl World {
         self.commit_request(producer, &CommitDataRequest { chunks_to_move: vec![chunk], ..Default::default() });
     }
 
+    /// Commits one packet in chunks of so many bytes.
+    #[cfg(all(feature = "deflate", feature = "zstd"))]
+    pub(crate) fn commit_fragments(
+        &mut self,
+        producer: &mut FakeProducer,
+        target_buffer: u32,
+        writer_id: u16,
+        packet: &[u8],
+        fragment: usize,
+    ) {
+        let fragments = packet.chunks(fragment);
+        let last = fragments.len() - 1;
+        for (id, fragment) in fragments.enumerate() {
+            let flags = u8::from(id > 0) | u8::from(id < last) << 1;
+            let header = ChunkHeader { writer_id, chunk_id: id as u32, count: 1, flags };
+            let page = producer.next_page;
+            producer.next_page += 1;
+            self.memories[&producer.client].put(page, header, true, &chunk_payload(&[fragment]));
+            let chunk = commit_data_request::ChunksToMove {
+                page: Some(page),
+                chunk: Some(0),
+                target_buffer: Some(target_buffer),
+                ..Default::default()
+            };
+            self.commit_request(producer, &CommitDataRequest { chunks_to_move: vec![chunk], ..Default::default() });
+        }
+    }
+
     pub(crate) fn commit_request(&mut self, producer: &FakeProducer, request: &CommitDataRequest) -> CallId {
         self.producer_call(producer.client, producer_port::Method::CommitData, &request.encode())
     }
