@@ -14,6 +14,7 @@ pub mod fuzz;
 mod lab;
 mod peers;
 mod program;
+pub mod raw;
 mod side;
 mod skip;
 pub mod tp;
@@ -23,7 +24,7 @@ pub mod wire;
 pub mod workload;
 
 pub use lab::{Lab, Recording};
-pub use peers::{Peer, esatto_bin, protoc_plugin};
+pub use peers::{Peer, beside_this_test, esatto_bin, protoc_plugin};
 pub use program::{DEADLINE, Program, Signal, wait_until};
 pub use side::{Side, Trio};
 pub use skip::{Skip, skip};

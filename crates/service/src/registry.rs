@@ -193,6 +193,7 @@ impl Service {
             id,
             producer: producer.id,
             name: registration.name.clone(),
+            buffer,
             state: InstanceState::Configured,
             notifies_start: descriptor.will_notify_on_start().unwrap_or(false),
             notifies_stop: descriptor.will_notify_on_stop().unwrap_or(false),

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::api::{ClientId, ConsumerCall, FileId, Input, Now, Output, Outputs, ServiceConfig, TimerClock, TimerId};
 use crate::buffer::CentralBuffer;
+use crate::clone::{CloneId, PendingClone};
 use crate::consumer::Consumer;
 use crate::context::Context;
 use crate::ids::{BufferId, ProducerId, SessionId};
 use crate::machines::Machines;
+use crate::priority::Priorities;
 use crate::producer::{Producer, ProducerConnection};
 use crate::random::Random;
 use crate::registry::Registration;
@@ -36,6 +38,9 @@ pub struct Service {
     /// When guarded sessions of a name began.
     pub(crate) guarded_starts: HashMap<Vec<u8>, u64>,
     pub(crate) trigger_history: History,
+    pub(crate) priorities: Priorities,
+    /// Snapshots that wait for data sources to flush.
+    pub(crate) pending_clones: BTreeMap<CloneId, PendingClone>,
     /// Consumers with events that were not sent yet.
     pub(crate) to_notify: BTreeSet<ClientId>,
     /// For chunks on their way from shared memory into a buffer.
@@ -51,6 +56,7 @@ pub(crate) struct LastIds {
     pub(crate) session: u64,
     pub(crate) flush: u64,
     pub(crate) file: u64,
+    pub(crate) clone: u64,
     timer: u64,
 }
 
@@ -86,6 +92,8 @@ pub(crate) enum Purpose {
     TriggerTimeout,
     /// The delay of a stop trigger is over.
     TriggerStop,
+    /// The delay of a clone trigger is over.
+    CloneTrigger(u64),
 }
 
 impl Service {
@@ -109,6 +117,8 @@ impl Service {
             is_locked_down: false,
             guarded_starts: HashMap::new(),
             trigger_history: History::default(),
+            priorities: Priorities::default(),
+            pending_clones: BTreeMap::new(),
             to_notify: BTreeSet::new(),
             scratch: Vec::new(),
         }
@@ -130,6 +140,9 @@ impl Service {
             Input::ConsumerCall { call, method: ConsumerCall::EnableTracing(request), file_attached } => {
                 self.enable_tracing_call(call, request, file_attached, cx);
             }
+            Input::ConsumerCall { call, method: ConsumerCall::CloneSession(request), file_attached } => {
+                self.clone_session_call(call, request, file_attached, cx);
+            }
             Input::ConsumerCall { call, method, file_attached: _ } => self.consumer_call(call, method, cx),
             Input::ConsumerDisconnected(client) => self.consumer_disconnected(client, cx),
             Input::RelayConnected { client, peer } => self.relay_connected(client, peer),
@@ -140,6 +153,8 @@ impl Service {
             Input::TimerExpired(timer) => self.timer_expired(timer, cx),
             Input::FileOpened { file, result } => self.file_opened(file, result, cx),
             Input::FileWritten { file, result } => self.file_written(file, result, cx),
+            Input::PrioritySet { change, result } => self.priority_set(change, result, cx),
+            Input::FileCopied { file, result } => self.file_copied(file, result, cx),
         }
         if !self.to_notify.is_empty() {
             self.send_events(cx);
@@ -158,6 +173,7 @@ impl Service {
             Purpose::ClearIncrementalState => self.clear_incremental_state(session, cx),
             Purpose::TriggerTimeout => self.trigger_timeout(session, cx),
             Purpose::TriggerStop => self.trigger_stop(session, cx),
+            Purpose::CloneTrigger(hit) => self.clone_trigger(session, hit),
             Purpose::FlushTimeout(flush) => self.finish_flush(session, flush, false, cx),
         }
     }

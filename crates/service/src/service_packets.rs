@@ -10,6 +10,7 @@ use crate::pass::Pass;
 use crate::service::Service;
 use crate::session::{Event, Session};
 use crate::sinks::PacketSink;
+use crate::triggers::Received;
 
 /// The sequence of the service's own packets.
 const SERVICE_SEQUENCE_ID: u32 = 1;
@@ -83,6 +84,7 @@ impl Service {
         if !session.builtin(|builtin| builtin.disable_trace_config) {
             if is_first_read {
                 emitter.put(|packet| packet.message().bytes(33, &session.config_bytes));
+                put_clone_trigger(session, &mut emitter);
             }
             put_triggers(session, &mut emitter);
         }
@@ -170,13 +172,19 @@ fn put_remote_clocks(session: &mut Session, machines: &Machines, emitter: &mut E
 
 fn put_triggers(session: &mut Session, emitter: &mut Emitter<'_, '_, impl PacketSink>) {
     for trigger in session.triggers.received.drain(..) {
-        emitter.put(|packet| {
-            packet.timestamp(trigger.boottime_ns);
-            let mut out = packet.trigger();
-            out.trigger_name(&trigger.name).producer_name(&trigger.producer_name);
-            out.trusted_producer_uid(trigger.producer_uid).stop_delay_ms(trigger.stop_delay_ms.into());
-        });
+        emitter.put(|packet| put_trigger(packet.timestamp(trigger.boottime_ns).trigger(), &trigger));
     }
+}
+
+fn put_clone_trigger(session: &Session, emitter: &mut Emitter<'_, '_, impl PacketSink>) {
+    if let Some(trigger) = session.clone.as_ref().and_then(|clone| clone.trigger.as_ref()) {
+        emitter.put(|packet| put_trigger(packet.timestamp(trigger.boottime_ns).clone_snapshot_trigger(), trigger));
+    }
+}
+
+fn put_trigger(mut out: esatto_schema::TriggerWriter<'_>, trigger: &Received) {
+    out.trigger_name(&trigger.name).producer_name(&trigger.producer_name);
+    out.trusted_producer_uid(trigger.producer_uid).stop_delay_ms(trigger.stop_delay_ms);
 }
 
 /// Which producer each packet sequence belongs to, as far as the buffers know it.
@@ -221,6 +229,8 @@ fn put_events(session: &mut Session, emitter: &mut Emitter<'_, '_, impl PacketSi
                 Event::AllDataSourcesFlushed => drop(out.all_data_sources_flushed(true)),
                 Event::TracingDisabled => drop(out.tracing_disabled(true)),
                 Event::FlushStarted => drop(out.flush_started(true)),
+                Event::CloneStarted => drop(out.clone_started(true)),
+                Event::BufferCloned(index) => drop(out.buffer_cloned(*index)),
                 Event::SlowStartingDataSources(slow) => names(out.slow_starting_data_sources(), slow),
                 Event::LastFlushSlowDataSources(slow) => names(out.last_flush_slow_data_sources(), slow),
             }

@@ -235,3 +235,24 @@ fn a_pass_ends_after_so_much_input_whatever_is_left_of_it() {
     }
     assert!(passes > 20, "{passes} for 3.5 MB");
 }
+
+#[test]
+fn a_clone_is_filtered_unless_it_is_for_a_bug_report() {
+    use crate::clones::{answer, ask, by_id};
+    let unfiltered = esatto_schema::CloneSessionRequest { skip_trace_filter: Some(true), ..by_id(1) };
+    for (request, is_filtered) in [(by_id(1), true), (unfiltered, false), (by_id(u64::MAX), false)] {
+        let mut world = World::new();
+        let mut producer = world.producer("p");
+        world.register(&producer, "ds");
+        let consumer = world.consumer();
+        let config = TraceConfig { bugreport_score: Some(1), ..filtered(of_bytecode(nothing())) };
+        world.enable(consumer, &config);
+        world.commit(&mut producer, 1, 1, 0, &[&packet("secret")]);
+        let cloner = world.consumer();
+        let call = ask(&mut world, cloner, &request);
+        world.acknowledge_flush(&producer, u64::MAX);
+        assert_eq!(answer(&world, call).unwrap().success, Some(true));
+        assert_eq!(world.read_texts(cloner).is_empty(), is_filtered, "{request:?}");
+        assert!(world.read_texts(consumer).is_empty(), "the session's own filter stays");
+    }
+}
