@@ -268,8 +268,8 @@ impl RelayLoop {
             watch(&self.epoll, fds.remote, number + 1, pair.watched.remote, wanted.remote),
         ];
         pair.watched = Ends { local: wanted.local, remote: wanted.remote };
-        for e in results.into_iter().filter_map(Result::err) {
-            return self.close(number, Some(&e.into()));
+        if let Some(e) = results.into_iter().find_map(Result::err) {
+            self.close(number, Some(&e.into()));
         }
     }
 
