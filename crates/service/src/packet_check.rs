@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn case_119_reserved_fields_drop_the_packet() {
+    fn row_119_reserved_fields_drop_the_packet() {
         for field in RESERVED_FIELDS {
             let mut packet = Vec::new();
             put(&mut packet, field, 1);
@@ -151,12 +151,12 @@ mod tests {
     }
 
     #[test]
-    fn case_120_reserved_numbers_in_a_nested_message_are_fine() {
+    fn row_120_reserved_numbers_in_a_nested_message_are_fine() {
         assert!(check_one(&[0x0a, 2, 0x18, 1]).is_some());
     }
 
     #[test]
-    fn case_121_malformed_packets_are_dropped() {
+    fn row_121_malformed_packets_are_dropped() {
         let malformed: [&[u8]; 10] = [
             &[0x00, 1],
             &[0x88],
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn case_122_a_reserved_tag_over_two_slices() {
+    fn row_122_a_reserved_tag_over_two_slices() {
         let field_33: [&[u8]; 2] = [&[0x08, 1, 0x8a], &[0x02, 0]];
         assert_eq!(check(field_33.into_iter()), None);
         let nested: [&[u8]; 3] = [&[0x0a, 4, 0x8a], &[], &[0x02, 0, 0, 0x08, 1]];
@@ -185,10 +185,17 @@ mod tests {
     }
 
     #[test]
-    fn case_123_and_124_the_stamp() {
+    fn row_123_the_stamp() {
         let mut slice = Vec::new();
         stamp(&mut slice, &Identity { uid: 5, pid: Some(7), machine_id: 0 }, 2, 3);
         assert_eq!(slice, [0x18, 5, 0x50, 2, 0xf8, 0x04, 7, 0xd0, 0x02, 3]);
+    }
+
+    #[test]
+    fn row_124_the_stamp_of_another_machine() {
+        let mut slice = Vec::new();
+        stamp(&mut slice, &Identity { uid: 5, pid: Some(7), machine_id: 9 }, 2, 0);
+        assert_eq!(slice, [0x18, 5, 0x50, 2, 0xf8, 0x04, 7, 0x90, 0x06, 9]);
         slice.clear();
         stamp(&mut slice, &Identity { uid: -5, pid: Some(-5), machine_id: u32::MAX }, u32::MAX, u32::MAX);
         assert_eq!(slice.len(), 1 + 10 + 1 + 5 + 2 + 10 + 2 + 5 + 2 + 5);
