@@ -2,7 +2,7 @@
 //!
 //! A file can be slow (a network disk) or never finish a write at all (a pipe that nobody reads), and the event
 //! loop must not wait for it. So each file has a thread of its own, which does the writes in order and reports through
-//! a channel; the service never has more than one write per file under way.
+//! a channel; the service has no more than two writes per file under way while its session lives.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -26,7 +26,8 @@ use crate::wake::Wake;
 #[derive(Debug)]
 pub(crate) enum FileEvent {
     Opened(FileId, Result<(), String>),
-    Written(FileId, Result<(), String>),
+    /// With the bytes, whose memory can be used again.
+    Written(FileId, Result<(), String>, Vec<u8>),
     /// To this file.
     Copied(FileId, Result<(), String>),
     Closed(FileId),
@@ -121,7 +122,7 @@ impl Files {
     pub(crate) fn write(&mut self, id: FileId, bytes: Vec<u8>) {
         let sent = self.open.get(&id).map(|jobs| jobs.send(Job::Write(bytes)));
         if !matches!(sent, Some(Ok(()))) {
-            self.report.send(FileEvent::Written(id, Err("the file is not open".to_owned())));
+            self.report.send(FileEvent::Written(id, Err("the file is not open".to_owned()), Vec::new()));
         }
     }
 
@@ -189,14 +190,15 @@ fn work(id: FileId, opened: io::Result<File>, todo: &Receiver<Job>, report: &Rep
         match job {
             Job::Write(bytes) => {
                 let result = match &mut file {
-                    Some(file) => write_packets(file, &bytes),
+                    Some(file) if !is_damaged => write_packets(file, &bytes),
+                    Some(_) => Err(io::Error::other("what comes before could not be written")),
                     None => Err(io::Error::other("the file is not open")),
                 };
                 match result {
                     Ok(()) => report.counters.file_bytes_written.add(bytes.len() as u64),
                     Err(_) => is_damaged = true,
                 }
-                report.send(FileEvent::Written(id, result_text(&result)));
+                report.send(FileEvent::Written(id, result_text(&result), bytes));
             }
             Job::Lend(to, target) => {
                 let lent = match &file {
@@ -287,7 +289,7 @@ mod tests {
         while let Some(event) = files.wait_event(deadline) {
             seen.push(match event {
                 FileEvent::Opened(_, result) => format!("opened {}", result.is_ok()),
-                FileEvent::Written(_, result) => format!("written {}", result.is_ok()),
+                FileEvent::Written(_, result, _) => format!("written {}", result.is_ok()),
                 FileEvent::Copied(_, result) => format!("copied {}", result.is_ok()),
                 FileEvent::Closed(_) => "closed".to_owned(),
             });
