@@ -54,7 +54,7 @@ impl Lab {
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn create() -> Self {
+    pub(crate) fn create() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("esatto-d{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = Path::new("/tmp").join(name);
