@@ -14,6 +14,7 @@ pub mod fuzz;
 mod lab;
 mod peers;
 mod program;
+pub mod raw;
 mod side;
 mod skip;
 pub mod tp;

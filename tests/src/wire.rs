@@ -45,6 +45,14 @@ impl Proto {
         self
     }
 
+    /// Adds bytes behind their length, without a field number.
+    #[must_use]
+    pub fn sized(mut self, value: &[u8]) -> Self {
+        self.varint(value.len() as u64);
+        self.0.extend_from_slice(value);
+        self
+    }
+
     /// Adds a message field.
     #[must_use]
     pub fn message(self, field: u32, value: &Self) -> Self {
@@ -194,6 +202,23 @@ impl Peer {
     #[must_use]
     pub fn connect(socket: &Path) -> Self {
         let stream = UnixStream::connect(socket).unwrap_or_else(|error| panic!("{}: {error}", socket.display()));
+        stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
+        stream.set_write_timeout(Some(DEADLINE)).expect("a timeout");
+        Self { stream, received: Vec::new(), descriptors: Vec::new(), request_id: 0, methods: Vec::new() }
+    }
+
+    /// Connects to a TCP port of this machine and says nothing.
+    ///
+    /// # Panics
+    ///
+    /// Nobody listens.
+    #[must_use]
+    pub fn connect_tcp(port: u16) -> Self {
+        let stream =
+            std::net::TcpStream::connect(("127.0.0.1", port)).unwrap_or_else(|error| panic!("{port}: {error}"));
+        stream.set_nodelay(true).expect("an option");
+        // Reading, writing and time limits are the same for every kind of stream socket.
+        let stream = UnixStream::from(OwnedFd::from(stream));
         stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
         stream.set_write_timeout(Some(DEADLINE)).expect("a timeout");
         Self { stream, received: Vec::new(), descriptors: Vec::new(), request_id: 0, methods: Vec::new() }

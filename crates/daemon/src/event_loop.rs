@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::files::{FileEvent, Files};
 use crate::manager::Manager;
 use crate::ports::Role;
+use crate::priority::Priority;
 use crate::stats::Counters;
 use crate::timers::Timers;
 use crate::wake::Wake;
@@ -89,6 +90,7 @@ pub(crate) struct EventLoop {
     boot_timer: OwnedFd,
     boot_timer_at: Option<u64>,
     pub(crate) files: Files,
+    pub(crate) priority: Priority,
     pub(crate) attached: Option<AttachedFile>,
     wake: Arc<Wake>,
     pub(crate) counters: Arc<Counters>,
@@ -133,6 +135,7 @@ impl EventLoop {
             boot_timer,
             boot_timer_at: None,
             files: Files::new(Arc::clone(&wake), Arc::clone(&counters)),
+            priority: Priority::default(),
             attached: None,
             wake,
             counters,

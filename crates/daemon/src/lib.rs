@@ -45,6 +45,7 @@ mod options;
 mod packet_file;
 mod permissions;
 mod ports;
+mod priority;
 mod program;
 mod stats;
 mod stderr_log;

@@ -15,9 +15,9 @@
 //! * A [`ClientId`] names one connection (producer or consumer) and is never reused.
 //! * Every call is answered by outputs that carry its [`CallId`]. The service does not know `drop_reply`: the
 //!   owner drops the [`Reply`] of a call whose caller does not want it.
-//! * [`Output::CreateSharedBuffer`], [`Output::CreateFile`], [`Output::WriteFile`] and [`Output::CopyFile`] each have exactly
-//!   one answer ([`Input::SharedBufferCreated`], [`Input::FileOpened`], [`Input::FileWritten`], [`Input::FileCopied`]), in any
-//!   later call of `handle`.
+//! * [`Output::CreateSharedBuffer`], [`Output::CreateFile`], [`Output::WriteFile`], [`Output::CopyFile`] and
+//!   [`Output::SetPriority`] each have exactly one answer ([`Input::SharedBufferCreated`], [`Input::FileOpened`],
+//!   [`Input::FileWritten`], [`Input::FileCopied`], [`Input::PrioritySet`]), in any later call of `handle`.
 //! * After [`Output::AwaitReady`] the owner feeds [`Input::Ready`] as soon as the client can take more bytes: at
 //!   once while its send queue is short, else when the queue has drained. This is the only flow control.
 //! * A disconnect is fed once; outputs for a client that is gone are to be ignored.
@@ -222,6 +222,13 @@ pub enum Input<'a> {
     FileOpened {
         /// The file.
         file: FileId,
+        /// How it went.
+        result: Result<(), String>,
+    },
+    /// The answer to [`Output::SetPriority`]; the text says why it failed.
+    PrioritySet {
+        /// Which change.
+        change: u64,
         /// How it went.
         result: Result<(), String>,
     },
@@ -448,6 +455,13 @@ pub enum Output {
         /// The file of its snapshot.
         to: FileId,
     },
+    /// Give whatever runs the service this priority, or with `None` the one it had at first, and feed [`Input::PrioritySet`].
+    SetPriority {
+        /// Number of the change.
+        change: u64,
+        /// The boost.
+        boost: Option<PriorityBoost>,
+    },
     /// Sync the file's data to the disk.
     SyncFile(FileId),
     /// Close the file.
@@ -500,6 +514,15 @@ pub enum Attachment {
     Absent,
     /// The shared memory that was created for this producer.
     SharedBuffer,
+}
+
+/// How much sooner than others the service is to run. Ordered by strength.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PriorityBoost {
+    /// `SCHED_OTHER` with this much below nice 0: 0 to 20.
+    Other(u8),
+    /// `SCHED_FIFO` with this priority: 1 to 99.
+    Fifo(u8),
 }
 
 /// Importance of a log line.

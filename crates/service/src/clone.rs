@@ -123,10 +123,10 @@ impl Service {
         let (source, is_bugreport) = self.source_of(&request, uid)?;
         self.check_clone_limits(uid)?;
         let session = self.sessions.get(&source).ok_or("the session is gone")?;
-        let streams = match &session.file {
-            Some(file) if file.is_opening => return Err("the session is not set up yet".to_owned()),
-            file => file.is_some(),
-        };
+        if session.opening.is_some() || session.clone.as_ref().is_some_and(|clone| clone.reply.is_some()) {
+            return Err("the session is not complete yet".to_owned());
+        }
+        let streams = session.file.is_some();
         if streams && !file_attached {
             return Err("the session streams into a file: a file descriptor is needed to copy it to".to_owned());
         }
@@ -339,6 +339,8 @@ impl Service {
             end_error: None,
             all_started_reported: true,
             triggers: Triggers::of_clone(&mut source.triggers),
+            boost: None,
+            opening: None,
             clone: Some(CloneFacts { trigger: pending.trigger, reply: Some(pending.call) }),
             news,
             invalid_packets: source.invalid_packets,

@@ -8,7 +8,7 @@ use esatto_schema::commit_data_request::{ChunkToPatchReader, ChunksToMoveReader}
 use crate::api::CallId;
 use crate::buffer::{CentralBuffer, Chunk, Patch};
 use crate::context::Context;
-use crate::ids::{BufferId, ProducerId, SessionId, WriterId, writer_from_wire};
+use crate::ids::{BufferId, MAX_PATCHED_WRITER, ProducerId, SessionId, WriterId, writer_from_wire};
 use crate::producer::{Memory, Producer};
 use crate::service::{Discarded, Service};
 use crate::shared_buffer::ChunkHeader;
@@ -109,7 +109,7 @@ fn patch_chunk(
     discarded: &mut Discarded,
 ) {
     let count = chunk.patches().count();
-    let writer = writer_from_wire(chunk.writer_id().unwrap_or(0));
+    let writer = writer_from_wire(chunk.writer_id().unwrap_or(0)).filter(|writer| *writer <= MAX_PATCHED_WRITER);
     let buffer = BufferId::from_wire(chunk.target_buffer().unwrap_or(0)).and_then(|id| buffers.get_mut(&id));
     let (Some(WriterId(writer)), Some(buffer)) = (writer, buffer) else {
         discarded.patches += count as u64;

@@ -31,7 +31,6 @@ pub(crate) fn is_guarded(config: &TraceConfig) -> bool {
 /// A text for the consumer: which field, which value, which bound.
 pub(crate) fn check(config: &TraceConfig) -> Result<(), String> {
     check_duration(config)?;
-    check_supported(config)?;
     check_bugreport_filename(config)?;
     triggers::check(config)?;
     check_guardrails(config)?;
@@ -49,15 +48,6 @@ fn check_duration(config: &TraceConfig) -> Result<(), String> {
         Some(ms) if ms > max => Err(format!("duration_ms is {ms}, at most {max} is possible{guardrails}")),
         _ => triggers::check_mode(config, max),
     }
-}
-
-/// Names what this service does not do (yet): recording without it would not be what was asked for.
-fn check_supported(config: &TraceConfig) -> Result<(), String> {
-    let refuse = |what: &str| Err(format!("{what} is not supported by this service"));
-    if config.priority_boost.is_some() {
-        return refuse("priority_boost of the service");
-    }
-    Ok(())
 }
 
 fn check_bugreport_filename(config: &TraceConfig) -> Result<(), String> {
@@ -240,8 +230,6 @@ mod tests {
 
     #[test]
     fn what_is_not_supported_is_named() {
-        let boost = TraceConfig { priority_boost: Some(Default::default()), ..Default::default() };
-        assert_eq!(refusal(boost), "priority_boost of the service is not supported by this service");
         let mode = BufferConfig { experimental_mode: Some(ExperimentalMode(2)), ..buffer(4) };
         assert!(refusal(TraceConfig { buffers: vec![mode], ..Default::default() }).contains("experimental_mode is 2"));
     }

@@ -155,6 +155,7 @@ impl Rig {
                 crate::api::Output::CreateFile { file, .. } => Input::FileOpened { file, result: Ok(()) },
                 crate::api::Output::WriteFile { file, .. } => Input::FileWritten { file, result: Ok(()) },
                 crate::api::Output::CopyFile { to, .. } => Input::FileCopied { file: to, result: Ok(()) },
+                crate::api::Output::SetPriority { change, .. } => Input::PrioritySet { change, result: Ok(()) },
                 _ => continue,
             };
             self.service.handle(&self.now, answer, &mut self.out);

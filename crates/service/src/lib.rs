@@ -23,8 +23,10 @@ mod ids;
 mod lifecycle;
 mod machines;
 mod name_pattern;
+mod opening;
 mod packet_check;
 mod pass;
+mod priority;
 mod producer;
 mod producer_calls;
 mod query;
@@ -42,7 +44,7 @@ mod triggers;
 
 pub use api::{
     Attachment, Body, CallId, ClientId, ConsumerCall, FileId, Input, LogLevel, MemoryKind, Now, Output, Outputs, Peer,
-    ProducerCall, RelayCall, Reply, ServiceConfig, SystemFacts, TimerClock, TimerId,
+    PriorityBoost, ProducerCall, RelayCall, Reply, ServiceConfig, SystemFacts, TimerClock, TimerId,
 };
 pub use service::Service;
 pub use shared_buffer::{ChunkHeader, ScrapedChunk, SharedBuffer, granted_sizes};

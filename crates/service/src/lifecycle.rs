@@ -14,6 +14,10 @@ impl Service {
     /// CONFIGURED → STARTED; anything else is ignored.
     pub(crate) fn start(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        if let Some(opening) = &mut session.opening {
+            opening.starts = true;
+            return;
+        }
         if session.state != State::Configured {
             return cx.warn(format!("session {} is not configured, it cannot start", session_id.0));
         }
@@ -115,6 +119,10 @@ impl Service {
         if error.is_some() {
             session.end_error = error;
         }
+        if let Some(opening) = &mut session.opening {
+            opening.stops = true;
+            return;
+        }
         let immediately = match session.state {
             State::Disabled | State::Cloned => return,
             State::WaitingForStop if immediately => return self.finish_stopping(session_id, cx),
@@ -186,6 +194,7 @@ impl Service {
     /// FreeBuffers: the session is no more.
     pub(crate) fn free(&mut self, session_id: SessionId, error: Option<String>, cx: &mut Context<'_>) {
         self.disable(session_id, true, error, cx);
+        self.stop_opening(session_id, cx);
         self.abandon_clones_of(session_id, cx);
         self.complete_file(session_id, cx);
         self.cancel_timers(session_id, |_| true, cx);
@@ -223,6 +232,7 @@ impl Service {
             "session {} is freed: {recorded} bytes were recorded, {overwritten} of them overwritten unread",
             session_id.0
         ));
+        self.update_priority(None, cx);
     }
 
     /// Removes instances of a producer (those of one name, or all): unregistered, or the producer is gone.

@@ -9,6 +9,7 @@ use crate::consumer::Consumer;
 use crate::context::Context;
 use crate::ids::{BufferId, ProducerId, SessionId};
 use crate::machines::Machines;
+use crate::priority::Priorities;
 use crate::producer::{Producer, ProducerConnection};
 use crate::random::Random;
 use crate::registry::Registration;
@@ -37,6 +38,7 @@ pub struct Service {
     /// When guarded sessions of a name began.
     pub(crate) guarded_starts: HashMap<Vec<u8>, u64>,
     pub(crate) trigger_history: History,
+    pub(crate) priorities: Priorities,
     /// Snapshots that wait for data sources to flush.
     pub(crate) pending_clones: BTreeMap<CloneId, PendingClone>,
     /// Consumers with events that were not sent yet.
@@ -115,6 +117,7 @@ impl Service {
             is_locked_down: false,
             guarded_starts: HashMap::new(),
             trigger_history: History::default(),
+            priorities: Priorities::default(),
             pending_clones: BTreeMap::new(),
             to_notify: BTreeSet::new(),
             scratch: Vec::new(),
@@ -155,6 +158,7 @@ impl Service {
             Input::TimerExpired(timer) => self.timer_expired(timer, cx),
             Input::FileOpened { file, result } => self.file_opened(file, result, cx),
             Input::FileWritten { file, result } => self.file_written(file, result, cx),
+            Input::PrioritySet { change, result } => self.priority_set(change, result, cx),
             Input::FileCopied { file, result } => self.file_copied(file, result, cx),
         }
         if !self.to_notify.is_empty() {

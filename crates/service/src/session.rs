@@ -6,12 +6,13 @@ use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::WriteFlushMode;
 use esatto_schema::trace_stats::FinalFlushOutcome;
 
-use crate::api::{CallId, ClientId, FileId, Now};
+use crate::api::{CallId, ClientId, FileId, Now, PriorityBoost};
 use crate::clone::{BufferGroup, CloneFacts, CloneId};
 use crate::compression::Codec;
 use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
 use crate::machines::Told;
 use crate::name_pattern::NamePattern;
+use crate::opening::Opening;
 use crate::trace_filter::TraceFilter;
 use crate::triggers::Triggers;
 
@@ -219,6 +220,10 @@ pub(crate) struct Session {
     pub(crate) end_error: Option<String>,
     pub(crate) all_started_reported: bool,
     pub(crate) triggers: Triggers,
+    /// What the service's process is to have while the session exists.
+    pub(crate) boost: Option<PriorityBoost>,
+    /// Set until the owner has done what the config needs.
+    pub(crate) opening: Option<Opening>,
     /// Set if this is a snapshot of another session.
     pub(crate) clone: Option<CloneFacts>,
     /// What the next read has to say.

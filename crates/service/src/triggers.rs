@@ -114,6 +114,11 @@ pub(crate) struct Triggers {
 }
 
 impl Triggers {
+    /// Of which none was hit yet.
+    pub(crate) fn new(patterns: Vec<Option<NamePattern>>) -> Self {
+        Self { patterns, ..Self::default() }
+    }
+
     /// Those of a clone: what its source has received is told by the clone, and by nobody else.
     pub(crate) fn of_clone(source: &mut Self) -> Self {
         Self { is_hit: true, received: core::mem::take(&mut source.received), ..Self::default() }

@@ -109,7 +109,7 @@ fn a_slow_copy_does_not_hold_up_the_session() {
     world.advance_ms(1000);
     assert_eq!(texts(&world, FILE), ["a", "b", "c"]);
     assert_eq!(answer(&world, call), None);
-    world.finish_copies();
+    world.finish_slow_work();
     assert_eq!(answer(&world, call).unwrap().success, Some(true));
     assert_eq!(texts(&world, COPY), ["a", "b"]);
     world.consumer_call(cloner, Method::FreeBuffers, &[]);
@@ -130,7 +130,7 @@ fn a_clone_that_is_freed_while_it_is_copied_closes_its_file() {
             world.consumer_call(cloner, Method::FreeBuffers, &[]);
             assert_eq!(answer(&world, call).unwrap().success, Some(false));
         }
-        world.finish_copies();
+        world.finish_slow_work();
         assert_eq!(world.closed_files, [COPY]);
     }
 }

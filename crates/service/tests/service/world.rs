@@ -12,7 +12,8 @@ use esatto_schema::{
 };
 use esatto_service::{
     Attachment, CallId, ChunkHeader, ClientId, ConsumerCall, FileId, Input, LogLevel, MemoryKind, Now, Output, Outputs,
-    Peer, ProducerCall, Reply, ScrapedChunk, Service, ServiceConfig, SharedBuffer, SystemFacts, TimerClock, TimerId,
+    Peer, PriorityBoost, ProducerCall, Reply, ScrapedChunk, Service, ServiceConfig, SharedBuffer, SystemFacts,
+    TimerClock, TimerId,
 };
 
 pub(crate) const SERVICE_UID: i32 = 7;
@@ -86,9 +87,14 @@ pub(crate) struct World {
     pub(crate) files: HashMap<FileId, Vec<u8>>,
     pub(crate) closed_files: Vec<FileId>,
     pub(crate) synced_files: Vec<FileId>,
-    /// Copies of files are reported only by `finish_copies`.
+    /// Copies of files are reported only by `finish_slow_work`.
     pub(crate) copies_are_slow: bool,
-    slow_copies: Vec<(FileId, Result<(), String>)>,
+    /// So are files that are created, and changes of priority.
+    pub(crate) opening_is_slow: bool,
+    slow: Vec<Slow>,
+    pub(crate) priority: Option<PriorityBoost>,
+    /// Why the priority cannot be changed.
+    pub(crate) priority_error: Option<String>,
     /// Why writing or creating files fails.
     pub(crate) file_error: Option<String>,
     pub(crate) closed_clients: Vec<ClientId>,
@@ -99,6 +105,14 @@ pub(crate) struct World {
     /// Handed out instead of the next memory that is asked for.
     pub(crate) prepared: Option<Box<dyn SharedBuffer>>,
     next: u64,
+}
+
+/// What the owner has done, and not told yet.
+#[derive(Debug)]
+enum Slow {
+    Opened(FileId, Result<(), String>),
+    Copied(FileId, Result<(), String>),
+    Priority(u64, Result<(), String>),
 }
 
 /// A connected producer.
@@ -148,7 +162,10 @@ impl World {
             closed_files: Vec::new(),
             synced_files: Vec::new(),
             copies_are_slow: false,
-            slow_copies: Vec::new(),
+            opening_is_slow: false,
+            slow: Vec::new(),
+            priority: None,
+            priority_error: None,
             file_error: None,
             closed_clients: Vec::new(),
             warnings: Vec::new(),
@@ -213,6 +230,10 @@ impl World {
                 if result.is_ok() {
                     self.files.insert(file, Vec::new());
                 }
+                if self.opening_is_slow {
+                    self.slow.push(Slow::Opened(file, result));
+                    return None;
+                }
                 return Some(Input::FileOpened { file, result });
             }
             Output::WriteFile { file, bytes } => {
@@ -223,6 +244,17 @@ impl World {
                 }
                 return Some(Input::FileWritten { file, result });
             }
+            Output::SetPriority { change, boost } => {
+                let result = self.priority_error.clone().map_or(Ok(()), Err);
+                if result.is_ok() {
+                    self.priority = boost;
+                }
+                if self.opening_is_slow {
+                    self.slow.push(Slow::Priority(change, result));
+                    return None;
+                }
+                return Some(Input::PrioritySet { change, result });
+            }
             Output::CopyFile { from, to } => {
                 assert!(!self.closed_files.contains(&to), "a closed file is copied to");
                 let result = self.file_error.clone().map_or(Ok(()), Err);
@@ -231,7 +263,7 @@ impl World {
                     self.files.get_mut(&to).expect("a file that exists").extend_from_slice(&copied);
                 }
                 if self.copies_are_slow {
-                    self.slow_copies.push((to, result));
+                    self.slow.push(Slow::Copied(to, result));
                     return None;
                 }
                 return Some(Input::FileCopied { file: to, result });
@@ -251,9 +283,13 @@ impl World {
         None
     }
 
-    pub(crate) fn finish_copies(&mut self) {
-        for (file, result) in core::mem::take(&mut self.slow_copies) {
-            self.feed(Input::FileCopied { file, result });
+    pub(crate) fn finish_slow_work(&mut self) {
+        for work in core::mem::take(&mut self.slow) {
+            self.feed(match work {
+                Slow::Opened(file, result) => Input::FileOpened { file, result },
+                Slow::Copied(file, result) => Input::FileCopied { file, result },
+                Slow::Priority(change, result) => Input::PrioritySet { change, result },
+            });
         }
     }
 
