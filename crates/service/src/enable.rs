@@ -133,6 +133,7 @@ impl Service {
             uuid: if given == (0, 0) { self.random.uuid() } else { given },
             state: State::Disabled,
             state_since_ns: 0,
+            started_realtime_ns: None,
             patterns,
             buffers,
             instances: Vec::new(),

@@ -23,6 +23,7 @@ impl Service {
         }
         self.enter(session_id, State::Started, cx);
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        session.started_realtime_ns = Some(cx.now.realtime_ns);
         if session.takes_snapshots() {
             session.news.initial_snapshot = Some(*cx.now);
         }
@@ -34,7 +35,6 @@ impl Service {
         };
         let file_period_ms = session.streams_to_file.then(|| session.file_write_period_ms());
         let flush_strategy = session.flush_strategy;
-        let has_consumer = session.consumer.is_some();
         let instances: Vec<InstanceId> = session.instances.iter().map(|instance| instance.id).collect();
 
         self.run_snapshot_task(session_id, cx);
@@ -53,9 +53,7 @@ impl Service {
             self.send_start(session_id, instance, cx);
         }
         self.report_all_started(session_id, cx);
-        if has_consumer {
-            self.set_timer(session_id, Purpose::SlowStart, TimerClock::Monotonic, SLOW_START_MS, cx);
-        }
+        self.set_timer(session_id, Purpose::SlowStart, TimerClock::Monotonic, SLOW_START_MS, cx);
     }
 
     /// Starts an instance that was set up while the session runs.
@@ -95,16 +93,17 @@ impl Service {
         self.set_periodic_timer(session_id, Purpose::Snapshot, clock, interval_ms, cx);
     }
 
-    /// If every instance is started: tells the trace and the consumer, once.
+    /// If the session runs and every instance is started: tells the trace and the consumer, once.
     pub(crate) fn report_all_started(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
-        let Some(client) = session.consumer else { return };
-        if session.all_started_reported || !session.are_all_started() {
+        if session.all_started_reported || session.state != State::Started || !session.are_all_started() {
             return;
         }
         session.all_started_reported = true;
         session.record(Event::AllDataSourcesStarted, true, cx.now);
-        self.notify_all_started(client);
+        if let Some(client) = session.consumer {
+            self.notify_all_started(client);
+        }
     }
 
     /// DisableTracing.

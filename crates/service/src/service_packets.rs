@@ -81,13 +81,14 @@ impl Service {
             });
         }
         let is_first_read = !core::mem::replace(&mut session.news.first_read_done, true);
-        if !session.builtin(|builtin| builtin.disable_trace_config) {
-            if is_first_read {
+        if is_first_read {
+            if !session.builtin(|builtin| builtin.disable_trace_config) {
                 emitter.put(|packet| packet.message().bytes(33, &session.config_bytes));
-                put_clone_trigger(session, &mut emitter);
             }
-            put_triggers(session, &mut emitter);
+            put_clone_trigger(session, &mut emitter);
         }
+        // Upstream hides triggers along with the config.
+        put_triggers(session, &mut emitter);
         if is_first_read {
             let (msb, lsb) = session.uuid;
             emitter.put(|packet| {

@@ -205,6 +205,8 @@ pub(crate) struct Session {
     pub(crate) state: State,
     /// BOOTTIME at which the state was entered.
     pub(crate) state_since_ns: u64,
+    /// REALTIME of the start.
+    pub(crate) started_realtime_ns: Option<u64>,
     pub(crate) buffers: Vec<BufferId>,
     pub(crate) instances: Vec<Instance>,
     pub(crate) flush_strategy: FlushStrategy,
@@ -218,6 +220,7 @@ pub(crate) struct Session {
     pub(crate) codec: Option<Codec>,
     /// The text of the "tracing disabled" that is owed to the consumer once the file is complete.
     pub(crate) end_error: Option<String>,
+    /// All instances were started at some time, and the trace says so.
     pub(crate) all_started_reported: bool,
     pub(crate) triggers: Triggers,
     /// What the service's process is to have while the session exists.
@@ -268,6 +271,11 @@ impl Session {
 
     pub(crate) fn unique_name(&self) -> &[u8] {
         self.config.unique_session_name.as_deref().unwrap_or_default()
+    }
+
+    /// Nothing more is recorded, and the file, if there is one, is complete.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.state, State::Disabled | State::Cloned) && self.opening.is_none() && self.file.is_none()
     }
 
     pub(crate) fn are_all_started(&self) -> bool {

@@ -135,17 +135,7 @@ impl ServiceRegion {
     /// [`Skip`] if there is nothing to take; `out` is then unspecified, and the memory as it was, except for
     /// [`Skip::NoWriter`], where the chunk was freed.
     pub fn take_chunk(&self, page: u32, chunk: u32, out: &mut Vec<u8>) -> Result<ChunkInfo, Skip> {
-        let held = self.smb.acquire_for_reading(page, chunk)?;
-        let header = self.smb.header(&held);
-        // Every byte is overwritten by the copy; a `Vec` that is reused is not zeroed again.
-        out.resize(held.payload_size(), 0);
-        self.smb.region().read_into(held.payload_offset(), out);
-        // A producer that changed the page meanwhile keeps its chunk as it made it; the copy is as good as any.
-        let _ = self.smb.free(held);
-        if header.writer_id == 0 {
-            return Err(Skip::NoWriter);
-        }
-        Ok(ChunkInfo::new(page, chunk, header, true))
+        take_chunk(&self.smb, page, chunk, out)
     }
 
     /// Frees a complete chunk without copying it.
@@ -177,6 +167,21 @@ impl fmt::Debug for ServiceRegion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServiceRegion").field("size", &self.size()).field("page_size", &self.page_size()).finish()
     }
+}
+
+/// [`ServiceRegion::take_chunk`], of any kind of region.
+pub(crate) fn take_chunk<R: Region>(smb: &Smb<R>, page: u32, chunk: u32, out: &mut Vec<u8>) -> Result<ChunkInfo, Skip> {
+    let held = smb.acquire_for_reading(page, chunk)?;
+    let header = smb.header(&held);
+    // Every byte is overwritten by the copy; a `Vec` that is reused is not zeroed again.
+    out.resize(held.payload_size(), 0);
+    smb.region().read_into(held.payload_offset(), out);
+    // A producer that changed the page meanwhile keeps its chunk as it made it; the copy is as good as any.
+    let _ = smb.free(held);
+    if header.writer_id == 0 {
+        return Err(Skip::NoWriter);
+    }
+    Ok(ChunkInfo::new(page, chunk, header, true))
 }
 
 /// [`ServiceRegion::scrape`], for emulated producers too, which scrape themselves.
