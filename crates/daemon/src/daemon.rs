@@ -102,7 +102,7 @@ impl Daemon {
 
     /// Ends the daemon from another thread or a signal handler's thread.
     pub fn stopper(&self) -> Stopper {
-        Stopper(Arc::clone(&self.wake))
+        Stopper::new(&self.wake)
     }
 
     /// Serves on a thread of its own, until the handle is stopped or dropped.
@@ -128,6 +128,10 @@ impl Daemon {
 pub struct Stopper(Arc<Wake>);
 
 impl Stopper {
+    pub(crate) fn new(wake: &Arc<Wake>) -> Self {
+        Self(Arc::clone(wake))
+    }
+
     /// Asks for the end; does not wait for it.
     pub fn stop(&self) {
         self.0.stop();

@@ -95,6 +95,6 @@ impl RelayEndpoints {
     }
 }
 
-fn default_version() -> String {
+pub(crate) fn default_version() -> String {
     concat!("Esatto v", env!("CARGO_PKG_VERSION")).to_owned()
 }

@@ -4,6 +4,7 @@ mod lab;
 
 mod a_blocked_file_does_not_stop_the_service;
 mod a_producer_that_never_reads_is_disconnected;
+mod a_relay_forwards_producers;
 mod a_slow_reader_gets_the_whole_trace;
 mod nobody_waits_for_a_flood;
 mod producers_elsewhere_get_no_shared_memory;
