@@ -70,6 +70,21 @@ pub struct Now {
     pub tsc: Option<u64>,
 }
 
+impl Now {
+    /// Ids (`BuiltinClock`) and times, in the order of clock snapshots.
+    pub fn builtin_clocks(&self) -> impl Iterator<Item = (u32, u64)> + use<> {
+        let clocks = [
+            (6, self.boottime_ns),
+            (2, self.realtime_coarse_ns),
+            (4, self.monotonic_coarse_ns),
+            (1, self.realtime_ns),
+            (3, self.monotonic_ns),
+            (5, self.monotonic_raw_ns),
+        ];
+        clocks.into_iter().chain(self.tsc.map(|tsc| (9, tsc)))
+    }
+}
+
 /// The axis on which a timer's deadline lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerClock {

@@ -47,4 +47,4 @@ pub use api::{
     PriorityBoost, ProducerCall, RelayCall, Reply, ServiceConfig, SystemFacts, TimerClock, TimerId,
 };
 pub use service::Service;
-pub use shared_buffer::{ChunkHeader, ScrapedChunk, SharedBuffer, granted_sizes};
+pub use shared_buffer::{ChunkHeader, Payload, ScrapedChunk, SharedBuffer, granted_sizes};

@@ -25,6 +25,7 @@
 //!
 //! Chunk contents are untrusted: sizes are checked when a chunk is copied and again whenever it is read.
 
+mod direct;
 mod fragment;
 mod read;
 mod record;

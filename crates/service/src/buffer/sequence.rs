@@ -95,20 +95,35 @@ pub(super) struct Sequences {
     slots: Vec<Option<Sequence>>,
     free: Vec<u32>,
     by_writer: HashMap<(ProducerId, WriterId), u32>,
+    /// Who was looked for last, and where it is: a commit has chunk after chunk of one writer.
+    last_found: Option<((ProducerId, WriterId), u32)>,
     /// How many have no chunk.
     empty: usize,
     copies: u64,
 }
 
 impl Sequences {
-    pub(super) fn find(&self, producer: ProducerId, writer: WriterId) -> Option<u32> {
-        self.by_writer.get(&(producer, writer)).copied()
+    pub(super) fn find(&mut self, producer: ProducerId, writer: WriterId) -> Option<u32> {
+        let key = (producer, writer);
+        match self.last_found {
+            Some((last, slot)) if last == key => Some(slot),
+            _ => {
+                let slot = *self.by_writer.get(&key)?;
+                self.last_found = Some((key, slot));
+                Some(slot)
+            }
+        }
+    }
+
+    /// Whether some sequences are to be forgotten.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.empty > MAX_EMPTY_SEQUENCES
     }
 
     /// The sequence of a writer that commits a chunk; new ones are made, old empty ones forgotten.
     pub(super) fn touch(&mut self, producer: ProducerId, writer: WriterId, identity: Identity) -> u32 {
         self.copies += 1;
-        if self.empty > MAX_EMPTY_SEQUENCES {
+        if self.is_crowded() {
             self.forget_oldest();
         }
         let slot = match self.find(producer, writer) {
@@ -157,6 +172,7 @@ impl Sequences {
             }
         }
         empty.sort_unstable();
+        self.last_found = None;
         let surplus = empty.len().saturating_sub(KEPT_EMPTY_SEQUENCES);
         for &(_, slot) in &empty[..surplus] {
             if let Some(sequence) = self.slots[slot as usize].take() {
@@ -179,6 +195,20 @@ impl Sequences {
     pub(super) fn insert_chunk(&mut self, slot: u32, at: usize, stored: Stored) {
         let sequence = self.get_mut(slot);
         sequence.chunks.insert(at, stored);
+        if sequence.chunks.len() == 1 {
+            self.empty -= 1;
+        }
+    }
+
+    /// Appends a chunk that is newer than all others, as [`touch`](Self::touch) and [`insert_chunk`](Self::insert_chunk) would.
+    pub(super) fn push_chunk(&mut self, slot: u32, id: u32, offset: usize, fragment_bytes: usize) {
+        self.copies += 1;
+        let last_used = self.copies;
+        let sequence = self.get_mut(slot);
+        sequence.last_used = last_used;
+        sequence.sample(fragment_bytes);
+        let offset = u32::try_from(offset).expect("a buffer is smaller than 2^32 bytes");
+        sequence.chunks.push_back(Stored { id, offset });
         if sequence.chunks.len() == 1 {
             self.empty -= 1;
         }
