@@ -41,7 +41,7 @@ impl EventLoop {
             }
             Output::CloseClient { client, reason } => {
                 if let Some(client) = self.clients.get(&client) {
-                    log::warn!("{} {} is disconnected: {reason}", client.role.name(), client.id.0);
+                    log::warn!("{} is disconnected: {reason}", client.name());
                     client.connection.stream().shutdown();
                 }
             }
@@ -105,7 +105,7 @@ impl EventLoop {
     /// Ends a connection whose outputs are just being carried out: the loop sees the end like any other.
     fn close_later(&mut self, id: ClientId, error: &IpcError) {
         if let Some(client) = self.clients.get(&id) {
-            log::warn!("{} {} is disconnected: {error}", client.role.name(), id.0);
+            log::warn!("{} is disconnected: {error}", client.name());
             client.connection.stream().shutdown();
         }
     }
