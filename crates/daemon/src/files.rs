@@ -381,7 +381,7 @@ mod tests {
         }
         // Only of the last one is anything heard: it was not even begun.
         let deadline = Instant::now() + Duration::from_secs(60);
-        let Some(FileEvent::Written(FileId(id), Err(_))) = files.wait_event(deadline) else { panic!("not refused") };
+        let Some(FileEvent::Written(FileId(id), Err(_), _)) = files.wait_event(deadline) else { panic!("not refused") };
         assert_eq!(id, MAX_FILES as u64);
         // Nobody will read them: the writes fail, and there is room again.
         drop(unread);
