@@ -30,6 +30,7 @@
 mod activation;
 mod background;
 mod carry_out;
+mod census;
 mod client;
 mod clocks;
 mod command_line;
@@ -51,6 +52,7 @@ mod stats;
 mod stderr_log;
 mod timers;
 mod wake;
+mod watchdog;
 
 pub use daemon::{Daemon, DaemonHandle, Stopper};
 pub use error::Error;

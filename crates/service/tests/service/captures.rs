@@ -254,7 +254,7 @@ fn compare(name: &str) -> Vec<(u32, u32)> {
 }
 
 /// The marks that are not 0 on both sides: index of the packet, our mark, the recorded one.
-fn marked(name: &str) -> Vec<(usize, u32, u32)> {
+fn marked(name: &str) -> Vec<Mark> {
     let marks = compare(name).into_iter().enumerate();
     marks.filter(|&(_, marks)| marks != (0, 0)).map(|(index, (ours, theirs))| (index, ours, theirs)).collect()
 }
@@ -299,11 +299,14 @@ fn the_first_packet_of_an_old_producer_is_marked() {
     }
 }
 
-/// Captures with losses: index of the packet, our mark, the recorded one.
+/// Index of a packet, our mark, the recorded one.
+type Mark = (usize, u32, u32);
+
+/// Captures with losses.
 ///
 /// Recorded: V1 marks the first packet, V2 attributes the abort to it. Ours is on the packet after the loss, and keeps what
 /// the producer said (256).
-const LOSSES: &[(&str, &[(usize, u32, u32)])] = &[
+const LOSSES: &[(&str, &[Mark])] = &[
     ("writer-drop", &[(0, 0, 1), (15, 385, 1)]),
     ("writer-dropbtw", &[(0, 0, 1), (16, 257, 257)]),
     ("writer-dropmid", &[(0, 0, 1), (6, 385, 1)]),

@@ -13,7 +13,7 @@
 //! | 104-107 | `discard` |
 //! | 108-112 | `counting` |
 //! | 113-118 | `clones` |
-//! | 119-124 | `../packet_check.rs` |
+//! | 119-124 | `../packet_check.rs`, `../stamp.rs` |
 //! | 125 | `tests/service/captures.rs` |
 //!
 //! `counters` has every counter of §14, `amendments` what §19 advises and what came up beside the table.
@@ -52,6 +52,7 @@ fn every_row_of_the_table_has_a_test() {
         include_str!("counting.rs"),
         include_str!("clones.rs"),
         include_str!("../../packet_check.rs"),
+        include_str!("../../stamp.rs"),
         include_str!("../../../tests/service/captures.rs"),
     ];
     let missing: Vec<u32> = (1..=125)
