@@ -1,7 +1,7 @@
 //! Does what the service wants done.
 
 use esatto_ipc::Error as IpcError;
-use esatto_service::{Attachment, ClientId, Input, LogLevel, MemoryKind, Output, SharedBuffer, TimerClock};
+use esatto_service::{Attachment, Body, ClientId, Input, LogLevel, MemoryKind, Output, SharedBuffer, TimerClock};
 
 use crate::clocks;
 use crate::event_loop::{EventLoop, TimerKey};
@@ -25,6 +25,9 @@ impl EventLoop {
                 match client.reply(reply.call.request, body, reply.has_more, with_memory, &self.counters) {
                     Ok(()) => self.mark_dirty(id),
                     Err(e) => self.close_later(id, &e),
+                }
+                if let (Body::Encoded(bytes), true) = (reply.body, reply.has_more) {
+                    self.outputs.recycle(bytes);
                 }
             }
             Output::Reject(call) => {

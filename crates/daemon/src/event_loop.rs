@@ -363,7 +363,10 @@ impl EventLoop {
     fn feed_file_event(&mut self, event: FileEvent) {
         match event {
             FileEvent::Opened(file, result) => self.feed(Input::FileOpened { file, result }),
-            FileEvent::Written(file, result) => self.feed(Input::FileWritten { file, result }),
+            FileEvent::Written(file, result, bytes) => {
+                self.outputs.recycle(bytes);
+                self.feed(Input::FileWritten { file, result });
+            }
             FileEvent::Copied(file, result) => self.feed(Input::FileCopied { file, result }),
             FileEvent::Closed(_) => {}
         }

@@ -4,8 +4,8 @@
 //! loop must not wait for it. So each file has a thread of its own, which does the writes in order and reports through
 //! a channel. A daemon whose sessions stream into no file has no such thread.
 //!
-//! What waits for a file is bounded: the service has at most one write per file under way, about 1 MiB, and waits for its
-//! answer before the next. The number of files is bounded too ([`MAX_FILES`]).
+//! What waits for a file is bounded: the service has at most two writes per file under way, about 1 MiB each, while its
+//! session lives. The number of files is bounded too ([`MAX_FILES`]).
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -33,7 +33,8 @@ const MAX_FILES: usize = 64;
 #[derive(Debug)]
 pub(crate) enum FileEvent {
     Opened(FileId, Result<(), String>),
-    Written(FileId, Result<(), String>),
+    /// With the bytes, whose memory can be used again.
+    Written(FileId, Result<(), String>, Vec<u8>),
     /// To this file.
     Copied(FileId, Result<(), String>),
     Closed(FileId),
@@ -133,7 +134,7 @@ impl Files {
     pub(crate) fn write(&mut self, id: FileId, bytes: Vec<u8>) {
         let sent = self.open.get(&id).map(|jobs| jobs.send(Job::Write(bytes)));
         if !matches!(sent, Some(Ok(()))) {
-            self.report.send(FileEvent::Written(id, Err("the file is not open".to_owned())));
+            self.report.send(FileEvent::Written(id, Err("the file is not open".to_owned()), Vec::new()));
         }
     }
 
@@ -201,14 +202,15 @@ fn work(id: FileId, opened: io::Result<File>, todo: &Receiver<Job>, report: &Rep
         match job {
             Job::Write(bytes) => {
                 let result = match &mut file {
-                    Some(file) => write_packets(file, &bytes),
+                    Some(file) if !is_damaged => write_packets(file, &bytes),
+                    Some(_) => Err(io::Error::other("what comes before could not be written")),
                     None => Err(io::Error::other("the file is not open")),
                 };
                 match result {
                     Ok(()) => report.counters.file_bytes_written.add(bytes.len() as u64),
                     Err(_) => is_damaged = true,
                 }
-                report.send(FileEvent::Written(id, result_text(&result)));
+                report.send(FileEvent::Written(id, result_text(&result), bytes));
             }
             Job::Lend(to, target) => {
                 let lent = match &file {
@@ -299,7 +301,7 @@ mod tests {
         while let Some(event) = files.wait_event(deadline) {
             seen.push(match event {
                 FileEvent::Opened(_, result) => format!("opened {}", result.is_ok()),
-                FileEvent::Written(_, result) => format!("written {}", result.is_ok()),
+                FileEvent::Written(_, result, _) => format!("written {}", result.is_ok()),
                 FileEvent::Copied(_, result) => format!("copied {}", result.is_ok()),
                 FileEvent::Closed(_) => "closed".to_owned(),
             });
@@ -379,7 +381,7 @@ mod tests {
         }
         // Only of the last one is anything heard: it was not even begun.
         let deadline = Instant::now() + Duration::from_secs(60);
-        let Some(FileEvent::Written(FileId(id), Err(_))) = files.wait_event(deadline) else { panic!("not refused") };
+        let Some(FileEvent::Written(FileId(id), Err(_), _)) = files.wait_event(deadline) else { panic!("not refused") };
         assert_eq!(id, MAX_FILES as u64);
         // Nobody will read them: the writes fail, and there is room again.
         drop(unread);

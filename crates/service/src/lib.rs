@@ -39,6 +39,7 @@ mod session;
 pub mod shared_buffer;
 mod shm_adapter;
 mod sinks;
+mod stamp;
 mod trace_filter;
 mod triggers;
 
