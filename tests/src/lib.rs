@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bystander;
+pub mod fake;
 pub mod fuzz;
 mod lab;
 mod peers;
