@@ -20,6 +20,7 @@ mod missing_features;
 mod reading;
 mod replies;
 mod sessions;
+mod shared_memory;
 mod simulator;
 mod triggers;
 mod world;
