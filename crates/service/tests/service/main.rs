@@ -6,6 +6,7 @@ mod cloned_files;
 mod clones;
 #[cfg(all(feature = "deflate", feature = "zstd"))]
 mod compression;
+mod config_fields;
 mod consumers;
 mod enabling;
 mod faults;
@@ -18,6 +19,7 @@ mod missing_features;
 mod reading;
 mod replies;
 mod sessions;
+mod shared_memory;
 mod simulator;
 mod triggers;
 mod world;
