@@ -44,6 +44,20 @@ impl Service {
         cx.reply_empty(call);
     }
 
+    /// A producer names the buffer of a writer. An id that it has given back before is a new writer's now
+    /// (`docs/spec/trace-buffer.md §7`).
+    pub(crate) fn register_writer(&mut self, producer: ProducerId, writer: WriterId, buffer: BufferId) {
+        let Some(found) = self.producers.get_mut(&producer) else { return };
+        found.writers.insert(writer, buffer);
+        if found.retired_writers.remove(&writer) {
+            for id in &found.allowed_buffers {
+                if let Some(buffer) = self.buffers.get_mut(id) {
+                    buffer.renew_writer(producer, writer);
+                }
+            }
+        }
+    }
+
     /// Copies uncommitted chunks into the buffers of a session.
     pub(crate) fn scrape_session(&mut self, session: SessionId) {
         let Self { producers, buffers, scratch, sessions, .. } = self;

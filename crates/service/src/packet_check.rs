@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn case_119_reserved_fields_drop_the_packet() {
+    fn row_119_reserved_fields_drop_the_packet() {
         for field in RESERVED_FIELDS {
             let mut packet = Vec::new();
             put(&mut packet, field, 1);
@@ -157,12 +157,12 @@ mod tests {
     }
 
     #[test]
-    fn case_120_reserved_numbers_in_a_nested_message_are_fine() {
+    fn row_120_reserved_numbers_in_a_nested_message_are_fine() {
         assert!(check_one(&[0x0a, 2, 0x18, 1]).is_some());
     }
 
     #[test]
-    fn case_121_malformed_packets_are_dropped() {
+    fn row_121_malformed_packets_are_dropped() {
         let malformed: [&[u8]; 10] = [
             &[0x00, 1],
             &[0x88],
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn case_122_a_reserved_tag_over_two_slices() {
+    fn row_122_a_reserved_tag_over_two_slices() {
         let field_33: [&[u8]; 2] = [&[0x08, 1, 0x8a], &[0x02, 0]];
         assert_eq!(check(field_33.into_iter()), None);
         let nested: [&[u8]; 3] = [&[0x0a, 4, 0x8a], &[], &[0x02, 0, 0, 0x08, 1]];

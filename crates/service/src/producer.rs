@@ -58,6 +58,8 @@ pub(crate) struct Producer {
     pub(crate) memory: Memory,
     /// Target buffer of each registered writer.
     pub(crate) writers: BTreeMap<WriterId, BufferId>,
+    /// Writers it has unregistered and not registered again; at most as many as there are ids.
+    pub(crate) retired_writers: BTreeSet<WriterId>,
     /// Buffers it was ever told to write to and that still exist.
     pub(crate) allowed_buffers: BTreeSet<BufferId>,
     /// Bytes of its registered descriptors.
@@ -80,6 +82,7 @@ impl Producer {
             wants_scraping: false,
             memory: Memory::Unset,
             writers: BTreeMap::new(),
+            retired_writers: BTreeSet::new(),
             allowed_buffers: BTreeSet::new(),
             descriptor_bytes: 0,
             commands: Commands::default(),

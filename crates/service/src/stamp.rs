@@ -64,10 +64,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn case_123_and_124_the_stamp() {
+    fn row_123_the_stamp() {
         let mut stamp = Vec::new();
         put_identity(&mut stamp, &Identity { uid: 5, pid: Some(7), machine_id: 0 }, 2);
-        assert_eq!(stamp, [0x18, 5, 0x50, 2, 0xf8, 0x04, 7]);
+        put(&mut stamp, PREVIOUS_PACKET_DROPPED, 3);
+        assert_eq!(stamp, [0x18, 5, 0x50, 2, 0xf8, 0x04, 7, 0xd0, 0x02, 3]);
+    }
+
+    #[test]
+    fn row_124_the_stamp_of_another_machine() {
+        let mut stamp = Vec::new();
+        put_identity(&mut stamp, &Identity { uid: 5, pid: Some(7), machine_id: 9 }, 2);
+        assert_eq!(stamp, [0x18, 5, 0x50, 2, 0xf8, 0x04, 7, 0x90, 0x06, 9]);
         stamp.clear();
         put_identity(&mut stamp, &Identity { uid: -5, pid: Some(-5), machine_id: u32::MAX }, u32::MAX);
         assert_eq!(stamp.len(), 1 + 10 + 1 + 5 + 2 + 10 + 2 + 5);

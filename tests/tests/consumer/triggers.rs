@@ -107,3 +107,34 @@ mod none {
     }
     esatto_tests::for_each_service!(scenario);
 }
+
+mod two_at_once {
+    use super::*;
+
+    fn scenario(service: Side) -> Result<(), Skip> {
+        require()?;
+        let lab = Lab::new();
+        let _service = lab.service(service);
+        let _application = lab.application(Side::Ours, ENDLESS);
+        lab.wait_for_producers(1);
+        let more = r#"
+trigger_config {
+  trigger_mode: CLONE_SNAPSHOT
+  trigger_timeout_ms: 4000
+  triggers { name: "one" }
+  triggers { name: "two" }
+}"#;
+        let config = config(&lab, "cfg", more);
+        let mut session =
+            lab.start("perfetto", &mut lab.perfetto(&["--txt", "-c", &config, "-o", &path(&lab, "trace")]));
+        lab.wait_for_sessions(1);
+        let sender = "activate_triggers: \"one\"\nactivate_triggers: \"two\"\n";
+        let sender = lab.write("send.cfg", sender).display().to_string();
+        assert_eq!(lab.run_perfetto(&["--txt", "-c", &sender]).0, 0);
+        session.wait_ok();
+        let snapshots = (0..9).filter(|number| lab.path(format!("trace.{number}")).exists()).count();
+        assert_eq!(snapshots, 2, "each hit has its own");
+        Ok(())
+    }
+    esatto_tests::for_each_service!(scenario);
+}

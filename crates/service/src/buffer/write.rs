@@ -119,6 +119,17 @@ impl CentralBuffer {
         true
     }
 
+    /// A writer id that was given back is used again: what comes from now on is a sequence of its own, whose chunk ids begin
+    /// anywhere. What is stored of the writer before is read as it would have been.
+    pub fn renew_writer(&mut self, producer: ProducerId, writer: WriterId) {
+        self.sequences.renew(producer, writer);
+    }
+
+    /// A producer is gone, and its id may be given to another one. What is stored of it is read as it would have been.
+    pub fn retire_producer(&mut self, producer: ProducerId) {
+        self.sequences.retire_producer(producer);
+    }
+
     /// A chunk that is not stored (any more) becomes a new record.
     fn store(&mut self, slot: u32, checked: &Checked<'_>, already_consumed: u16) {
         let size = record::size_for(checked.reserved.into());

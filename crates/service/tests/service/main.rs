@@ -6,6 +6,7 @@ mod cloned_files;
 mod clones;
 #[cfg(all(feature = "deflate", feature = "zstd"))]
 mod compression;
+mod config_fields;
 mod consumers;
 mod enabling;
 mod faults;
