@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod by_hand;
 pub mod bystander;
 pub mod fuzz;
 mod lab;

@@ -28,6 +28,15 @@ impl Proto {
         Self::default()
     }
 
+    /// Fields as [`fields`] found them.
+    #[must_use]
+    pub fn of<'a>(fields: impl Iterator<Item = (u32, Value<'a>)>) -> Self {
+        fields.fold(Self::new(), |message, (field, value)| match value {
+            Value::Int(value) => message.int(field, value),
+            Value::Bytes(bytes) => message.bytes(field, bytes),
+        })
+    }
+
     /// Adds a varint field.
     #[must_use]
     pub fn int(mut self, field: u32, value: u64) -> Self {

@@ -168,7 +168,7 @@ fn scrape(
     scratch: &mut Vec<u8>,
     is_wanted: impl Fn(BufferId) -> bool,
 ) {
-    if !producer.wants_scraping {
+    if !producer.wants_scraping || !producer.allowed_buffers.iter().any(|&buffer| is_wanted(buffer)) {
         return;
     }
     let (id, identity) = (producer.id, producer.identity());

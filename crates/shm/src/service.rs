@@ -273,8 +273,9 @@ fn scrape_chunk<R: Region>(
     let complete = chunk.state == ChunkState::Complete;
     let header = smb.header_at(chunk.offset);
     let info = ChunkInfo::new(page, index as u32, header, complete);
-    // With a count of 2 or more the header is known to be initialised and one fragment finished.
-    if info.writer_id == 0 || info.finished_count() == 0 || !wanted(&info) {
+    // With a count of 2 or more the header is known to be initialised and one fragment finished. A complete chunk counts even if
+    // there is nothing in it: without it the next one would seem to come after a gap.
+    if info.writer_id == 0 || (!complete && info.finished_count() == 0) || !wanted(&info) {
         return;
     }
     scratch.clear();

@@ -1,6 +1,7 @@
 //! The service as its owner sees it: inputs in, outputs out.
 
 mod captures;
+mod clone_storms;
 mod clone_triggers;
 mod cloned_files;
 mod clones;
@@ -19,6 +20,7 @@ mod missing_features;
 mod reading;
 mod replies;
 mod sessions;
+mod shared_memory;
 mod simulator;
 mod triggers;
 mod world;
