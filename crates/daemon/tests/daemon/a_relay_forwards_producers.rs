@@ -286,7 +286,7 @@ fn no_faster_than_the_service_reads() {
                 assert!(sent < 1 << 30, "somebody keeps it all");
             }
             Err(e) => {
-                assert_eq!(e.kind(), std::io::ErrorKind::WouldBlock);
+                assert_eq!(e.kind(), ErrorKind::WouldBlock);
                 refused += 1;
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
