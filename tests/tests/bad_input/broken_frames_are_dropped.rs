@@ -9,12 +9,6 @@ fn sockets(lab: &Lab) -> [PathBuf; 2] {
     [lab.producer_socket(), lab.consumer_socket()]
 }
 
-/// A bind that any service answers, to see that a connection is still good.
-fn assert_answers(peer: &mut Peer) {
-    peer.send(&Proto::new().int(2, 77).message(3, &Proto::new().bytes(1, "NoSuchService")).frame());
-    assert_eq!(peer.read().expect("the connection stands").request_id, 77);
-}
-
 #[test]
 fn a_frame_that_is_too_long_closes_the_connection() {
     skip(|| {

@@ -4,7 +4,6 @@
 use esatto_tests::bystander::{self, Logged};
 use esatto_tests::skip;
 use esatto_tests::wire::{Peer, Proto};
-use std::os::fd::AsFd;
 
 #[test]
 fn unknown_services_and_methods_are_rejected() {
