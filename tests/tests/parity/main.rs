@@ -19,6 +19,7 @@
 
 mod buffers;
 mod clones;
+mod consumers;
 mod outcome;
 mod sessions;
 mod stage;
