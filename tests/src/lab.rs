@@ -70,6 +70,25 @@ impl Lab {
         command
     }
 
+    /// Perfetto's own command with these arguments; it makes its temporary files in the folder, too.
+    #[must_use]
+    pub fn perfetto(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(peers::official("perfetto"));
+        command.env("TMPDIR", &self.folder).args(arguments);
+        command
+    }
+
+    /// Runs Perfetto's own command to its end, and returns its exit code and what it printed.
+    ///
+    /// # Panics
+    ///
+    /// It cannot be started, or dies of a signal.
+    pub fn run_perfetto(&self, arguments: &[&str]) -> (i32, String) {
+        let mut program = self.start("perfetto", &mut self.perfetto(arguments));
+        let status = program.wait();
+        (status.code().unwrap_or_else(|| panic!("perfetto {arguments:?}: {status}")), program.log())
+    }
+
     /// Starts `command`, named `name` in what a failing test prints.
     pub fn start(&self, name: &str, command: &mut Command) -> Program {
         let number = self.programs.fetch_add(1, Ordering::Relaxed);

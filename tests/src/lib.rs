@@ -9,7 +9,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod by_hand;
 pub mod bystander;
+pub mod fake;
 pub mod fuzz;
 mod lab;
 mod peers;

@@ -3,6 +3,7 @@
 
 use crate::Lab;
 use crate::wire::{self, Peer, Proto, Reply};
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Bytes of a page as the service makes them without a hint.
@@ -81,6 +82,8 @@ pub struct RawProducer {
     /// What InitializeConnection returned.
     pub answer: Vec<u8>,
     commands: u64,
+    /// Commands that came while another answer was waited for.
+    waiting: VecDeque<Reply>,
     memory: Option<OwnedFd>,
 }
 
@@ -108,7 +111,7 @@ impl RawProducer {
         }
         let reply = peer.reply_to(hello);
         assert!(reply.success, "InitializeConnection: {reply:?}");
-        Self { peer, answer: reply.body, commands, memory: None }
+        Self { peer, answer: reply.body, commands, waiting: VecDeque::new(), memory: None }
     }
 
     /// Offers a data source by its name.
@@ -122,7 +125,26 @@ impl RawProducer {
     ///
     /// The call fails.
     pub fn register(&mut self, descriptor: &Proto) {
-        assert!(self.peer.call("RegisterDataSource", &Proto::new().message(1, descriptor)).success);
+        assert!(self.call("RegisterDataSource", &Proto::new().message(1, descriptor)).success);
+    }
+
+    /// Calls a method and waits for its reply; commands that come meanwhile are kept.
+    ///
+    /// # Panics
+    ///
+    /// The service closes the connection instead.
+    pub fn call(&mut self, method: &str, args: &Proto) -> Reply {
+        let (id, frame) = self.peer.call_frame(method, args);
+        self.peer.send(&frame);
+        loop {
+            let reply = self.peer.read().unwrap_or_else(|| panic!("the service closed the connection at {method}"));
+            if reply.request_id == id {
+                return reply;
+            }
+            if reply.request_id == self.commands {
+                self.waiting.push_back(reply);
+            }
+        }
     }
 
     /// The next command: its number and its body.
@@ -131,7 +153,7 @@ impl RawProducer {
     ///
     /// The service ends the stream of commands.
     pub fn command(&mut self) -> (u32, Vec<u8>) {
-        let reply = self.peer.reply_to(self.commands);
+        let reply = self.waiting.pop_front().unwrap_or_else(|| self.peer.reply_to(self.commands));
         assert!(reply.success && reply.has_more, "commands go on: {reply:?}");
         if let Some(fd) = self.peer.take_descriptor() {
             self.memory = Some(fd);
@@ -229,7 +251,7 @@ impl RawProducer {
 
     /// Calls CommitData and waits for its reply, after which the service has copied and freed what it was told of.
     pub fn commit(&mut self, request: &Proto) -> Reply {
-        self.peer.call("CommitData", request)
+        self.call("CommitData", request)
     }
 
     /// Puts a complete chunk into page 0 and commits it.

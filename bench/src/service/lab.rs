@@ -48,9 +48,19 @@ impl Service {
         Ok(Self { process, folder })
     }
 
+    /// Its process.
+    pub(super) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// CPU time of the service so far.
     pub(super) fn cpu_time(&self) -> Result<Duration, String> {
         process::cpu_time(self.process.id())
+    }
+
+    /// The same with that of threads that ended, less exactly.
+    pub(super) fn cpu_time_of_all(&self) -> Result<Duration, String> {
+        process::cpu_time_of_all(self.process.id())
     }
 
     /// Its memory now.

@@ -111,10 +111,10 @@ fn measure(kind: &Kind, program: &Path, way: Way, packet: usize, folder: &Path) 
         Way::Socket => {
             let mut session = service.record(config)?;
             fill(&mut producer)?;
-            let cpu = service.cpu_time()?;
+            let cpu = service.cpu_time_of_all()?;
             let begin = Instant::now();
             let bytes = read_all(&mut session)?;
-            let taken = Taken { bytes: bytes as f64, wall: begin.elapsed(), cpu: service.cpu_time()? - cpu };
+            let taken = Taken { bytes: bytes as f64, wall: begin.elapsed(), cpu: service.cpu_time_of_all()? - cpu };
             session.free()?;
             Ok(taken)
         }
@@ -129,13 +129,13 @@ fn measure(kind: &Kind, program: &Path, way: Way, packet: usize, folder: &Path) 
             let end = consumer.send("EnableTracing", &request.encode(), Some(file.into()));
             let end = end.map_err(|error| error.to_string())?;
             fill(&mut producer)?;
-            let cpu = service.cpu_time()?;
+            let cpu = service.cpu_time_of_all()?;
             let begin = Instant::now();
             let request = DisableTracingRequest::default().encode();
             consumer.send_one_way("DisableTracing", &request).map_err(|error| error.to_string())?;
             consumer.wait_reply(end, Some(DEADLINE)).map_err(|error| error.to_string())?;
             let wall = begin.elapsed();
-            let cpu = service.cpu_time()? - cpu;
+            let cpu = service.cpu_time_of_all()? - cpu;
             let bytes = std::fs::metadata(&path).map_err(|error| format!("{}: {error}", path.display()))?.len();
             // What was read is as much as what fits.
             if bytes < u64::from(BUFFER_MIB) << 19 {

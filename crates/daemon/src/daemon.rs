@@ -9,6 +9,7 @@ use esatto_ipc::{Address, Listener, Port};
 use esatto_service::Service;
 
 use crate::activation::Inherited;
+use crate::census::Census;
 use crate::error::Error;
 use crate::event_loop::{Door, EventLoop};
 use crate::facts;
@@ -70,7 +71,8 @@ impl Daemon {
         let doors = core::mem::take(&mut doors.0);
         let producers = doors.iter().filter(|door| door.role == Role::Producer);
         let producers = producers.map(|door| door.listener.address().clone()).collect();
-        let event_loop = EventLoop::new(service, doors, Arc::clone(&wake), Arc::clone(&counters))?;
+        let census = Census::new(facts::max_descriptors(), facts::uid(), options.max_queued_bytes);
+        let event_loop = EventLoop::new(service, doors, census, Arc::clone(&wake), Arc::clone(&counters))?;
         Ok(Self { event_loop, wake, counters, producers, consumer: options.consumer })
     }
 

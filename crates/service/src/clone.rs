@@ -312,8 +312,7 @@ impl Service {
         let mut news = source.news.for_clone();
         news.events.append(&mut events);
         let bytes_written = source.file.as_ref().map_or(0, |file| file.bytes_written);
-        let file =
-            pending.file.map(|id| OutputFile { id, is_opening: true, bytes_written, is_writing: false, pass: None });
+        let file = pending.file.map(|id| OutputFile { id, is_opening: true, bytes_written, writes: 0, pass: None });
         let session = Session {
             id,
             consumer: Some(pending.call.client),

@@ -139,7 +139,7 @@ impl Service {
             instances: Vec::new(),
             flushes: Default::default(),
             streams_to_file: file.is_some(),
-            file: file.map(|id| OutputFile { id, is_opening: true, bytes_written: 0, is_writing: false, pass: None }),
+            file: file.map(|id| OutputFile { id, is_opening: true, bytes_written: 0, writes: 0, pass: None }),
             trace_filter: None,
             codec: None,
             end_error: None,

@@ -180,7 +180,8 @@ impl Service {
         self.enter(session_id, State::Disabled, cx);
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
         session.record(Event::TracingDisabled, true, cx.now);
-        cx.info(format!("session {} is disabled", session_id.0));
+        let reason = session.end_error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+        cx.info(format!("session {} is disabled{reason}", session_id.0));
         if session.file.is_some() {
             // The consumer is told when the file is complete.
             self.write_file(session_id, true, cx);
@@ -200,8 +201,12 @@ impl Service {
             self.enter(session_id, State::Disabled, cx);
         }
         let Some(session) = self.sessions.remove(&session_id) else { return };
+        let (mut recorded, mut overwritten) = (0, 0);
         for buffer in &session.buffers {
-            self.buffers.remove(buffer);
+            if let Some(buffer) = self.buffers.remove(buffer) {
+                recorded += buffer.stats().bytes_written;
+                overwritten += buffer.stats().bytes_overwritten;
+            }
             for producer in self.producers.values_mut() {
                 producer.allowed_buffers.remove(buffer);
                 producer.writers.retain(|_, target| target != buffer);
@@ -222,7 +227,10 @@ impl Service {
                 cx.reply_empty(call);
             }
         }
-        cx.info(format!("session {} is freed", session_id.0));
+        cx.info(format!(
+            "session {} is freed: {recorded} bytes were recorded, {overwritten} of them overwritten unread",
+            session_id.0
+        ));
         self.update_priority(None, cx);
     }
 

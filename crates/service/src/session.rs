@@ -172,8 +172,8 @@ pub(crate) struct OutputFile {
     /// The owner has not said yet whether it could be created.
     pub(crate) is_opening: bool,
     pub(crate) bytes_written: u64,
-    /// A batch whose result is not known yet.
-    pub(crate) is_writing: bool,
+    /// Batches whose result is not known yet.
+    pub(crate) writes: usize,
     /// The write pass under way.
     pub(crate) pass: Option<FilePass>,
 }
@@ -394,16 +394,14 @@ fn has_drifted(last: &Now, now: &Now) -> bool {
 /// Packet sequence ids: 1 is the service, writers count from 2 as they are named first.
 #[derive(Clone, Debug)]
 pub(crate) struct SequenceIds {
-    /// By machine, producer and writer.
-    ids: HashMap<(u32, u16, u16), u32>,
+    /// By machine, producer and writer: the id, and whether a packet was read.
+    ids: HashMap<(u32, u16, u16), (u32, bool)>,
     last: u32,
-    /// Sequences whose first packet was read.
-    seen: std::collections::HashSet<u32>,
 }
 
 impl Default for SequenceIds {
     fn default() -> Self {
-        Self { ids: HashMap::new(), last: 1, seen: std::collections::HashSet::new() }
+        Self { ids: HashMap::new(), last: 1 }
     }
 }
 
@@ -411,34 +409,32 @@ impl SequenceIds {
     /// Forgets the sequences of producers that are gone, when there are very many of them. What is left of such a
     /// producer in a buffer becomes a sequence of its own.
     pub(crate) fn prune(&mut self, is_connected: impl Fn(ProducerId) -> bool) {
-        if self.ids.len() <= MAX_SEQUENCE_IDS {
-            return;
+        if self.ids.len() > MAX_SEQUENCE_IDS {
+            self.ids.retain(|&(_, producer, _), _| is_connected(ProducerId(producer)));
         }
-        let seen = &mut self.seen;
-        self.ids.retain(|&(_, producer, _), id| {
-            let is_kept = is_connected(ProducerId(producer));
-            if !is_kept {
-                seen.remove(id);
-            }
-            is_kept
-        });
     }
 
     pub(crate) fn of(&mut self, machine_id: u32, producer: u16, writer: u16) -> u32 {
-        *self.ids.entry((machine_id, producer, writer)).or_insert_with(|| {
+        self.entry(machine_id, producer, writer).0
+    }
+
+    /// The id of a packet that is read, and whether it is the first of its sequence.
+    pub(crate) fn of_packet(&mut self, machine_id: u32, producer: u16, writer: u16) -> (u32, bool) {
+        let (id, is_read) = self.entry(machine_id, producer, writer);
+        (*id, !core::mem::replace(is_read, true))
+    }
+
+    fn entry(&mut self, machine_id: u32, producer: u16, writer: u16) -> &mut (u32, bool) {
+        self.ids.entry((machine_id, producer, writer)).or_insert_with(|| {
             self.last = self.last.checked_add(1).unwrap_or(2);
-            self.last
+            (self.last, false)
         })
     }
 
     /// The same numbers for a trace of its own, of which nothing was read yet.
     pub(crate) fn restarted(&self) -> Self {
-        Self { ids: self.ids.clone(), last: self.last, seen: std::collections::HashSet::new() }
-    }
-
-    /// True the first time it is asked for a sequence.
-    pub(crate) fn is_first_packet(&mut self, sequence_id: u32) -> bool {
-        self.seen.insert(sequence_id)
+        let ids = self.ids.iter().map(|(key, (id, _))| (*key, (*id, false))).collect();
+        Self { ids, last: self.last }
     }
 }
 
@@ -513,13 +509,12 @@ mod tests {
         let mut ids = SequenceIds::default();
         for producer in 1..=5 {
             for writer in 1..=32767 {
-                let id = ids.of(0, producer, writer);
-                assert!(ids.is_first_packet(id));
+                assert!(ids.of_packet(0, producer, writer).1);
             }
         }
         ids.prune(|producer| producer == ProducerId(5));
-        assert_eq!((ids.ids.len(), ids.seen.len()), (32767, 32767));
-        assert_eq!(ids.of(0, 5, 32767), 5 * 32767 + 1, "those that stay keep their numbers");
+        assert_eq!(ids.ids.len(), 32767);
+        assert_eq!(ids.of_packet(0, 5, 32767), (5 * 32767 + 1, false), "those that stay keep their numbers");
         assert_eq!(ids.of(0, 1, 1), 5 * 32767 + 2, "numbers are not used twice");
     }
 }
