@@ -18,6 +18,7 @@
 //! compared, and without it the packets of each sequence by itself, for V1 reads one after the other, and what V1 counts alike.
 
 mod buffers;
+mod clones;
 mod outcome;
 mod sessions;
 mod stage;

@@ -1,6 +1,7 @@
 //! What came of a scenario, without what may differ.
 
 use esatto_tests::wire::{self, Proto, Value};
+use std::io::Read as _;
 
 /// What is compared beside the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,9 @@ struct Packet {
     sequence: u64,
     text: String,
 }
+
+/// Of TracePacket: packets, deflated.
+const COMPRESSED_PACKETS: u32 = 50;
 
 /// The clock that counts cycles.
 const TSC: u64 = 9;
@@ -71,8 +75,8 @@ const SERVICE_COUNTERS: &[(u32, &str)] = &[
 impl Outcome {
     pub(crate) fn read(&mut self, packets: &[Vec<u8>]) {
         let mut normal: Vec<Packet> = Vec::new();
-        for packet in packets {
-            let next = Packet::new(packet);
+        for packet in packets.iter().flat_map(|packet| decompressed(packet)) {
+            let next = Packet::new(&packet);
             let repeats_a_snapshot = next.text.starts_with("clock_snapshot") && normal.last() == Some(&next);
             if !repeats_a_snapshot {
                 normal.push(next);
@@ -106,6 +110,14 @@ impl Outcome {
             compare_lines("statistics", &counters(theirs, rules), &counters(ours, rules));
         }
     }
+}
+
+/// The packets in a compressed one, or it.
+fn decompressed(packet: &[u8]) -> Vec<Vec<u8>> {
+    let Some(compressed) = wire::last(packet, COMPRESSED_PACKETS) else { return vec![packet.to_vec()] };
+    let mut trace = Vec::new();
+    flate2::read::ZlibDecoder::new(compressed).read_to_end(&mut trace).expect("zlib");
+    wire::all(&trace, 1).into_iter().map(<[u8]>::to_vec).collect()
 }
 
 fn lines(packets: &[Packet], rules: Rules) -> Vec<String> {

@@ -141,6 +141,38 @@ impl<'a> Stage<'a> {
         self.outcome.read(&packets);
     }
 
+    /// Another consumer clones a session, for which the producer acknowledges so many flushes; notes what it reads, and its
+    /// statistics before and after.
+    pub(crate) fn clone_session(&mut self, request: &Proto, flushes: usize) {
+        let mut cloner = RawConsumer::connect(self.lab);
+        let (id, frame) = cloner.peer.call_frame("CloneSession", request);
+        cloner.peer.send(&frame);
+        for _ in 0..flushes {
+            self.acknowledge_flush();
+        }
+        let reply = cloner.peer.reply_to(id);
+        let text = String::from_utf8_lossy(wire::last(&reply.body, 2).unwrap_or_default()).into_owned();
+        assert!(reply.success && wire::int(&reply.body, 1) == 1, "{text}");
+        self.outcome.stats(&cloner.stats());
+        self.outcome.read(&cloner.read());
+        self.outcome.read(&cloner.read());
+        self.outcome.stats(&cloner.stats());
+        assert!(cloner.peer.call("FreeBuffers", &Proto::new()).success);
+    }
+
+    /// Another consumer clones a session that streams into a file, with a file for the copy.
+    pub(crate) fn clone_into(&mut self, request: &Proto, file: std::os::fd::BorrowedFd<'_>, flushes: usize) {
+        let mut cloner = RawConsumer::connect(self.lab);
+        let (id, frame) = cloner.peer.call_frame("CloneSession", request);
+        cloner.peer.send_with_fds(&frame, &[file]);
+        for _ in 0..flushes {
+            self.acknowledge_flush();
+        }
+        let reply = cloner.peer.reply_to(id);
+        assert!(reply.success && wire::int(&reply.body, 1) == 1 && wire::int(&reply.body, 5) == 1, "{reply:?}");
+        assert!(cloner.peer.call("FreeBuffers", &Proto::new()).success);
+    }
+
     /// Notes the statistics.
     pub(crate) fn stats(&mut self) {
         let stats = self.consumer.stats();

@@ -1,6 +1,7 @@
 //! The service as its owner sees it: inputs in, outputs out.
 
 mod captures;
+mod clone_storms;
 mod clone_triggers;
 mod cloned_files;
 mod clones;
