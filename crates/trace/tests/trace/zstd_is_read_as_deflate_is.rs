@@ -43,3 +43,26 @@ fn a_frame_that_is_cut_off_gives_the_packets_before() {
         assert!(found.len() <= all + 1);
     }
 }
+
+#[test]
+fn a_damaged_frame_is_an_error_at_most() {
+    let trace = official("process-and-sys-stats");
+    let rounds: u32 = std::env::var("ESATTO_ROUNDS").map_or(300, |rounds| rounds.parse().expect("a number"));
+    let mut state = 1u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    for level in [1, 3, 19] {
+        let frame = zstd::bulk::compress(&trace, level).expect("there is memory");
+        for _ in 0..rounds {
+            let mut damaged = frame.clone();
+            for _ in 0..=random(4) {
+                let at = random(damaged.len());
+                damaged[at] = random(256) as u8;
+            }
+            // Neither a panic nor without an end.
+            assert!(packets(&container(&damaged)).count() < 1_000_000);
+        }
+    }
+}
