@@ -164,7 +164,7 @@ impl Session {
         loop {
             let reply = self.consumer.wait_reply(reading, Some(DEADLINE)).map_err(text)?;
             let slices = ReadBuffersResponseReader::new(&reply.body);
-            found += slices.slices().filter(|slice| slice.data().is_some_and(|data| data.starts_with(&TAG))).count();
+            found += slices.slices().filter(|slice| slice.data().is_some_and(is_from_here)).count();
             if !reply.has_more {
                 return Ok(found);
             }
@@ -172,8 +172,14 @@ impl Session {
     }
 }
 
-/// Of `TracePacket.for_testing` (900), with which packets of these producers begin.
-const TAG: [u8; 2] = [0xa2, 0x38];
+/// Whether a packet is one of these producers.
+fn is_from_here(packet: &[u8]) -> bool {
+    /// Tag of `TracePacket.for_testing` (900).
+    const FOR_TESTING: [u8; 2] = [0xa2, 0x38];
+    /// `first_packet_on_sequence` (87), which the writer puts in front of its first one.
+    const FIRST: [u8; 3] = [0xb8, 0x05, 0x01];
+    packet.strip_prefix(&FIRST).unwrap_or(packet).starts_with(&FOR_TESTING)
+}
 
 /// A producer with a data source.
 struct Producer {

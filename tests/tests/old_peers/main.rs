@@ -10,8 +10,9 @@
 //! | up to v40: no empty fragment behind the last packet, 1023 packets in a chunk | `chunks_of_old_writers_…` |
 //! | v9, v16, v22, v37, v38: fields and methods that an old client does not send | `…of_the_first_release` |
 //! | an old service without a method, with other numbers, without a field | `old_services` |
-//! | captured conversations with v15 clients | `crates/service/tests/service/captures.rs` |
+//! | captured conversations with v15 clients | `captured_clients`; without sockets `crates/service/tests/service/captures.rs` |
 //! | captured answers of a v15 service | `crates/ipc/tests/ipc/captured_conversations_can_be_replayed.rs` |
 
+mod captured_clients;
 mod old_clients;
 mod old_services;
