@@ -34,6 +34,10 @@ impl SharedBuffer for ServiceRegion {
         }
     }
 
+    fn expect_chunk(&self, page: u32) {
+        Self::expect_chunk(self, page);
+    }
+
     fn scrape(&mut self, payload: &mut Vec<u8>, each: &mut dyn FnMut(ScrapedChunk<'_>)) {
         Self::scrape(
             self,

@@ -54,6 +54,20 @@ fn with_everything() {
 }
 
 #[test]
+fn an_end_without_a_flush() {
+    compare(V2, |stage| {
+        stage.offer(&["d"]);
+        stage.enable(&config());
+        let buffer = stage.await_start().buffer;
+        stage.commit(buffer, 1, &[10, 20]);
+        assert!(stage.consumer.peer.call("DisableTracing", &Proto::new()).success);
+        stage.ended();
+        stage.stats();
+        stage.read();
+    });
+}
+
+#[test]
 fn compression() {
     // COMPRESSION_TYPE_DEFLATE
     compare(V2, |stage| record(stage, &config().int(24, 1)));

@@ -77,11 +77,17 @@ impl<'a> Stage<'a> {
         packet(self.number, &letter.to_string().repeat(len))
     }
 
-    /// The next chunk of a writer, with these fragments.
+    /// The next chunk of a writer, with these fragments. Its first packet says that it is, or ours would mark it
+    /// (`docs/spec/trace-buffer.md` §19).
     pub(crate) fn chunk(&mut self, writer: u16, fragments: &[impl AsRef<[u8]>]) -> RawChunk {
+        let is_first = !self.chunk_ids.contains_key(&writer);
         let id = self.chunk_ids.entry(writer).or_default();
         *id += 1;
-        RawChunk::new(writer, *id - 1, fragments)
+        let mut fragments: Vec<Vec<u8>> = fragments.iter().map(|fragment| fragment.as_ref().to_vec()).collect();
+        if let Some(first) = fragments.iter_mut().find(|fragment| is_first && !fragment.is_empty()) {
+            first.splice(..0, Proto::new().int(87, 1).0);
+        }
+        RawChunk::new(writer, *id - 1, &fragments)
     }
 
     /// Commits a chunk with packets of these sizes.
