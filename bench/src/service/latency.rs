@@ -30,7 +30,10 @@ const FLUSHED_PRODUCERS: usize = 100;
 const TRACE_PACKETS: usize = 256;
 const PACKET_BYTES: usize = 4000;
 
-const CASES: [(&str, fn(&Kind) -> Result<Vec<f64>, String>); 3] = [
+/// Samples of one kind of service.
+type Measure = fn(&Kind) -> Result<Vec<f64>, String>;
+
+const CASES: [(&str, Measure); 3] = [
     ("enable to first packet read", first_packets),
     ("flush of 100 producers", flushes),
     ("stop to trace of 1 MiB read", stops),

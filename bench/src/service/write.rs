@@ -117,6 +117,15 @@ pub(super) fn rows(options: &Options, kinds: &[Kind]) -> Result<Vec<Row>, String
             None => vec![row],
         });
     }
+    for &(flood, _) in FLOODS.iter().filter(|(flood, _)| flood.producers > 1) {
+        let share = |kind: &str| {
+            let of = |flood| median_of(floods.get(&(flood, kind)), |flooded: &Flooded| flooded.bytes_per_cpu_s);
+            of(flood) * 100.0 / of(Flood { producers: 1, ..flood })
+        };
+        let case = format!("{} B, {} producers: bytes per CPU-s, of those of one", flood.packet_bytes, flood.producers);
+        let row = Row::new(GROUP, case, "%", share("esatto")).more_is_better();
+        rows.push(row.beside(PEER, peer.map(share)).reach(Of::Value, 80.0));
+    }
     for &(flood, _) in FLOODS.iter().filter(|(flood, _)| flood.packet_bytes == 512 && !flood.by_chunk) {
         let of = |kind: &str, value: fn(&Flooded) -> f64| median_of(floods.get(&(flood, kind)), value);
         let beside = |row: Row, value: fn(&Flooded) -> f64| row.beside(PEER, peer.map(|peer| of(peer, value)));
