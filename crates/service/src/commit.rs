@@ -9,6 +9,7 @@ use crate::api::CallId;
 use crate::buffer::{CentralBuffer, Chunk, Patch};
 use crate::context::Context;
 use crate::ids::{BufferId, ProducerId, SessionId, WriterId, writer_from_wire};
+use crate::probe::{self, Note};
 use crate::producer::{Memory, Producer};
 use crate::service::{Discarded, Service};
 use crate::shared_buffer::ChunkHeader;
@@ -48,6 +49,7 @@ impl Service {
     pub(crate) fn scrape_session(&mut self, session: SessionId) {
         let Self { producers, buffers, scratch, sessions, .. } = self;
         let Some(session) = sessions.get(&session) else { return };
+        probe::note(Note::Scrape(Some(session.id.0)));
         for producer in producers.values_mut() {
             scrape(producer, buffers, scratch, |buffer| session.buffers.contains(&buffer));
         }
@@ -57,6 +59,7 @@ impl Service {
     pub(crate) fn scrape_producer(&mut self, producer: ProducerId) {
         let Self { producers, buffers, scratch, .. } = self;
         if let Some(producer) = producers.get_mut(&producer) {
+            probe::note(Note::Scrape(None));
             scrape(producer, buffers, scratch, |_| true);
         }
     }

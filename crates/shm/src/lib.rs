@@ -43,11 +43,15 @@ mod mapped;
 mod patches;
 #[cfg(not(esatto_loom))]
 mod pending;
+#[doc(hidden)]
+pub mod planted;
 mod region;
 mod service;
 pub mod size;
 mod smb;
 pub mod sync;
+#[cfg(not(esatto_loom))]
+mod watched;
 #[cfg(not(esatto_loom))]
 mod writer;
 
@@ -71,5 +75,8 @@ pub use region::Region;
 pub use region::{Memory, PrivateRegion};
 pub use service::{ChunkInfo, MAX_CHUNK_DATA, ServiceRegion};
 pub use smb::{Chunk, Skip, Smb, state};
+#[cfg(not(esatto_loom))]
+#[doc(hidden)]
+pub use watched::WatchedRegion;
 #[cfg(not(esatto_loom))]
 pub use writer::{Packet, TraceWriter};

@@ -85,9 +85,11 @@ impl ChunkInfo {
 }
 
 /// A producer's region, as the service may use it.
+///
+/// Over memory of any kind: what is mapped, or (the other parameters) what a test wants to watch.
 #[derive(Clone)]
-pub struct ServiceRegion {
-    smb: Smb<Arc<dyn RegionObject>>,
+pub struct ServiceRegion<R = Arc<dyn RegionObject>> {
+    smb: Smb<R>,
 }
 
 /// What a region has to be to live in a [`ServiceRegion`].
@@ -96,18 +98,18 @@ use crate::region::Memory as RegionObject;
 #[cfg(esatto_loom)]
 use crate::region::Region as RegionObject;
 
-impl ServiceRegion {
+impl<R: Region> ServiceRegion<R> {
     /// Looks at a region in pages of this size.
     ///
     /// # Errors
     /// [`Error::Size`] if it has no page. Whether the sizes are acceptable otherwise is a matter of
     /// [`crate::size::Geometry`].
-    pub fn new(region: Arc<dyn RegionObject>, page_size: PageSize) -> Result<Self, Error> {
+    pub fn new(region: R, page_size: PageSize) -> Result<Self, Error> {
         Ok(Self { smb: Smb::new(region, page_size)? })
     }
 
     /// The memory.
-    pub fn region(&self) -> &Arc<dyn RegionObject> {
+    pub fn region(&self) -> &R {
         self.smb.region()
     }
 
@@ -173,7 +175,7 @@ impl ServiceRegion {
     }
 }
 
-impl fmt::Debug for ServiceRegion {
+impl<R: Region> fmt::Debug for ServiceRegion<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServiceRegion").field("size", &self.size()).field("page_size", &self.page_size()).finish()
     }
