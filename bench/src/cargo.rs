@@ -42,3 +42,19 @@ pub(crate) fn build_bin(package: &str, bin: &str, features: &[&str]) -> Result<P
     }
     Ok(target.join("release").join(bin))
 }
+
+/// Builds the small program of the daemon as it is shipped, and returns where it lies.
+pub(crate) fn build_daemon() -> Result<PathBuf, String> {
+    let this = std::env::current_exe().map_err(|error| format!("own path: {error}"))?;
+    let target = this.ancestors().nth(2).ok_or("own path: no target folder")?.join("shipped");
+    let status = command()
+        .current_dir(root().parent().ok_or("the bench workspace has no parent")?)
+        .args(["build", "--quiet", "--profile", "dist", "-p", "esatto-daemon", "--bin", "traced", "--target-dir"])
+        .arg(&target)
+        .status()
+        .map_err(|error| format!("cargo: {error}"))?;
+    if !status.success() {
+        return Err("the daemon does not build".to_owned());
+    }
+    Ok(target.join("dist").join("traced"))
+}

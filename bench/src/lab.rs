@@ -33,7 +33,7 @@ pub(crate) struct Lab {
 
 /// A child process that ends with its owner.
 #[derive(Debug)]
-struct Running {
+pub(crate) struct Running {
     child: Child,
     log: PathBuf,
 }
@@ -101,7 +101,7 @@ impl Lab {
 }
 
 impl Running {
-    fn start(command: &mut Command, log: PathBuf) -> Result<Self, String> {
+    pub(crate) fn start(command: &mut Command, log: PathBuf) -> Result<Self, String> {
         let file = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
         let other = file.try_clone().map_err(|error| format!("{}: {error}", log.display()))?;
         let child = command
@@ -113,7 +113,8 @@ impl Running {
         Ok(Self { child, log })
     }
 
-    fn wait(&mut self, what: &str, mut done: impl FnMut() -> bool) -> Result<(), String> {
+    /// Waits until it is so, or the child ends.
+    pub(crate) fn wait(&mut self, what: &str, mut done: impl FnMut() -> bool) -> Result<(), String> {
         let start = Instant::now();
         while !done() {
             if let Ok(Some(status)) = self.child.try_wait() {
@@ -139,6 +140,11 @@ impl Running {
         if status.success() { Ok(()) } else { Err(format!("the session ended with {status}\n{}", self.log())) }
     }
 
+    /// The process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -151,7 +157,8 @@ impl Drop for Running {
     }
 }
 
-fn command(program: &Path, folder: &Path) -> Command {
+/// A command with the sockets of this folder in its environment.
+pub(crate) fn command(program: &Path, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.env("PERFETTO_PRODUCER_SOCK_NAME", folder.join("p.sock"));
     command.env("PERFETTO_CONSUMER_SOCK_NAME", folder.join("c.sock"));
@@ -159,7 +166,7 @@ fn command(program: &Path, folder: &Path) -> Command {
 }
 
 /// One of Perfetto's own programs, as `cargo xtask peers official` installs them.
-fn official(program: &str) -> Result<PathBuf, String> {
+pub(crate) fn official(program: &str) -> Result<PathBuf, String> {
     let peers = std::env::var_os("PEERS_DIR").map_or_else(
         || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache/perfetto-peers"),
         PathBuf::from,

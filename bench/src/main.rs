@@ -9,6 +9,7 @@ mod options;
 mod protozero;
 mod row;
 mod sdk;
+mod service;
 mod stats;
 mod trace;
 
@@ -33,6 +34,7 @@ fn run() -> Result<(), String> {
         let found = match group {
             Group::Sdk => sdk::run(&options)?,
             Group::Protozero => protozero::run(&options)?,
+            Group::Service => service::run(&options)?,
             Group::Build => build::run()?,
         };
         row::print(group.name(), &found);

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 const USAGE: &str = "\
-esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM]
+esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM] [--part NAME]...
 
   sdk         trace points and bytes per event, beside perfetto-sdk, on Perfetto's traced
   protozero   encoding into bytes and chunks, decoding traces, machine code, beside prost, quick-protobuf,
               micropb, buffa and rust-protobuf, and above the speed of light
+  service     the tracing service, beside Perfetto's traced; its parts are write
   build       clean build time, size and crates of a program with an SDK, beside perfetto-sdk
               (compiles the C++ SDK anew: minutes)
 
@@ -15,22 +16,25 @@ esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM]
 
   --json FILE       write the rows there, too
   --rounds N        rounds in which both sides are measured alternately (7)
-  --traced PROGRAM  another tracing service";
+  --traced PROGRAM  another tracing service, for sdk
+  --part NAME       of service; may be given several times (all)";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
     Sdk,
     Protozero,
+    Service,
     Build,
 }
 
 impl Group {
-    const ALL: [Self; 3] = [Self::Sdk, Self::Protozero, Self::Build];
+    const ALL: [Self; 4] = [Self::Sdk, Self::Protozero, Self::Service, Self::Build];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Sdk => "sdk",
             Self::Protozero => "protozero",
+            Self::Service => "service",
             Self::Build => "build",
         }
     }
@@ -42,15 +46,18 @@ pub(crate) struct Options {
     pub(crate) json: Option<PathBuf>,
     pub(crate) rounds: usize,
     pub(crate) traced: Option<PathBuf>,
+    /// Of the group `service`; none: all.
+    pub(crate) parts: Vec<String>,
 }
 
 impl Options {
     pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut this = Self { groups: Vec::new(), json: None, rounds: 7, traced: None };
+        let mut this = Self { groups: Vec::new(), json: None, rounds: 7, traced: None, parts: Vec::new() };
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
             match arg.as_str() {
                 "--json" => this.json = Some(value()?.into()),
+                "--part" => this.parts.push(value()?),
                 "--traced" => this.traced = Some(value()?.into()),
                 "--rounds" => {
                     let text = value()?;

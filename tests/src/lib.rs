@@ -23,7 +23,7 @@ pub mod wire;
 pub mod workload;
 
 pub use lab::{Lab, Recording};
-pub use peers::{Peer, esatto_bin, protoc_plugin};
+pub use peers::{Peer, beside_this_test, esatto_bin, protoc_plugin};
 pub use program::{DEADLINE, Program, Signal, wait_until};
 pub use side::{Side, Trio};
 pub use skip::{Skip, skip};

@@ -93,7 +93,12 @@ pub fn protoc_plugin() -> PathBuf {
 }
 
 /// `target/debug/NAME` for a test program in `target/debug/deps`.
-fn beside_this_test(name: &str) -> PathBuf {
+///
+/// # Panics
+///
+/// The test program does not know where it is.
+#[must_use]
+pub fn beside_this_test(name: &str) -> PathBuf {
     let this = std::env::current_exe().expect("the test knows its own path");
     let mut folder = this.parent().expect("it lies in a folder");
     if folder.ends_with("deps") {

@@ -11,6 +11,7 @@ type Step = fn(&mut Tally) -> Result<(), String>;
 const STEPS: &[(&str, &str, Step)] = &[
     ("ignored", "tests marked #[ignore = \"soak…\"]", ignored),
     ("mutations", "a hundred times the mutations of `test` for every parser of foreign bytes", mutations),
+    ("loom", "models of the shared memory with up to ESATTO_LOOM_PREEMPTIONS (5) preemptions", loom),
     ("conformance", "generated code against prost's, ESATTO_CONFORMANCE_SEEDS (5) times as many schemas", conformance),
     ("fuzz", "libFuzzer with AddressSanitizer, ESATTO_FUZZ_SECONDS (60) for each target of fuzz/", fuzz),
 ];
@@ -53,6 +54,17 @@ fn mutations(tally: &mut Tally) -> Result<(), String> {
     cargo.args(["test", "--release", "-p", "esatto-tests", "--test", "fuzz"]);
     cargo.env("ESATTO_FUZZ_ROUNDS", "200000");
     tally.add(libtest::run(&mut cargo, Run { label: "mutations" })?);
+    Ok(())
+}
+
+/// The models with more preemptions than for every change.
+fn loom(tally: &mut Tally) -> Result<(), String> {
+    let mut cargo = shell::cargo();
+    cargo.args(["test", "--release", "-p", "esatto-shm", "--test", "loom", "models::"]);
+    cargo.env("RUSTFLAGS", "--cfg esatto_loom").env("CARGO_TARGET_DIR", shell::target_dir().join("loom"));
+    let bound = std::env::var("ESATTO_LOOM_PREEMPTIONS").unwrap_or_else(|_| "5".into());
+    cargo.env("LOOM_MAX_PREEMPTIONS", bound);
+    tally.add(libtest::run(&mut cargo, Run { label: "loom" })?);
     Ok(())
 }
 

@@ -19,7 +19,9 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Record a command, or what the running service sees, into a file
     Record(Record),
-    /// Run the tracing service in the foreground
+    /// Run the tracing service
+    // It has its own.
+    #[command(disable_help_flag = true)]
     Traced(Traced),
     /// Tell what is in a trace
     Info(Info),
@@ -69,16 +71,11 @@ pub(crate) struct Record {
     pub(crate) command: Vec<std::ffi::OsString>,
 }
 
-/// Socket names come from PERFETTO_PRODUCER_SOCK_NAME (a comma-separated list) and PERFETTO_CONSUMER_SOCK_NAME;
-/// without them they are in /run/perfetto if that folder exists, else in /tmp.
 #[derive(Debug, Args)]
 pub(crate) struct Traced {
-    /// Say more: what connects, registers and starts (twice: every frame)
-    #[arg(short, long, action = clap::ArgAction::Count)]
-    pub(crate) verbose: u8,
-    /// Group and mode of producer and consumer sockets, as in perfetto:0666:perfetto:0660
-    #[arg(long, value_name = "PGROUP:PMODE:CGROUP:CMODE")]
-    pub(crate) set_socket_permissions: Option<String>,
+    /// As of the program traced: see `esatto traced --help`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
+    pub(crate) args: Vec<std::ffi::OsString>,
 }
 
 #[derive(Debug, Args)]
@@ -128,6 +125,14 @@ mod tests {
         for bad in ["", "10", "s", "-1s", "1 s", "1d", "0s", "99999999999s", "18446744073709551615h"] {
             assert!(parse_time(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn all_arguments_of_a_daemon_are_its_own() {
+        let all = ["-v", "--help", "--version", "--set-socket-permissions", "a:0:b:0", "--", "x"];
+        let cli = Cli::parse_from(["esatto", "traced"].into_iter().chain(all));
+        let Command::Traced(traced) = cli.command else { panic!("not traced") };
+        assert_eq!(traced.args, all);
     }
 
     #[test]

@@ -29,11 +29,15 @@ use clap::Parser as _;
 use crate::args::{Cli, Command};
 
 fn main() -> ExitCode {
+    let mut args = std::env::args_os();
+    if let Some(program) = args.next().and_then(|name| traced::program_named(&name)) {
+        return program(args.collect());
+    }
     let result = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::DemoStage(args) => demo::run_stage(&args),
         Command::Record(args) => record::run(&args),
-        Command::Traced(args) => traced::run(&args),
+        Command::Traced(args) => traced::run(args),
         Command::Info(args) => info::run(&args),
     };
     result.unwrap_or_else(|failure| {

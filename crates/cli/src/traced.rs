@@ -1,16 +1,33 @@
-//! `esatto traced`: the tracing service on the standard sockets.
+//! `esatto traced`, and `esatto` under the name of `traced`: the tracing service.
 
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::args;
-use crate::failure::{Attempt as _, Failure};
+use crate::failure::Failure;
 
-pub(crate) fn run(args: &args::Traced) -> Result<ExitCode, Failure> {
-    let permissions = match &args.set_socket_permissions {
-        Some(text) => Some(text.parse().attempt(|| "cannot use --set-socket-permissions".to_owned())?),
-        None => None,
-    };
-    esatto_daemon::foreground(args.verbose, permissions)
-        .map_err(|why| Failure::new("cannot run the tracing service", why))?;
-    Ok(ExitCode::SUCCESS)
+pub(crate) fn run(args: args::Traced) -> Result<ExitCode, Failure> {
+    Ok(esatto_daemon::traced(args.args))
+}
+
+/// The program of this name, if it is one of Perfetto's that this one stands in for; it takes its arguments.
+pub(crate) fn program_named(argv0: &OsStr) -> Option<fn(Vec<OsString>) -> ExitCode> {
+    match Path::new(argv0).file_name()?.to_str()? {
+        "traced" => Some(esatto_daemon::traced),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_come_with_its_folder() {
+        assert!(program_named("traced".as_ref()).is_some());
+        assert!(program_named("/usr/bin/traced".as_ref()).is_some());
+        assert!(program_named("esatto".as_ref()).is_none());
+        assert!(program_named("".as_ref()).is_none());
+    }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use esatto_ipc::connection::Io;
 use esatto_ipc::{Connection, Error as IpcError, Family, Frame, Host, HostEvent, Invoke, Limits, Peer, Port, Stream};
-use esatto_schema::{consumer_port, producer_port};
+use esatto_schema::{consumer_port, producer_port, relay_port};
 use esatto_service::{
-    CallId, ClientId, ConsumerCall, Input, MemoryKind, Outputs, Peer as ServicePeer, ProducerCall, Service,
+    CallId, ClientId, ConsumerCall, Input, MemoryKind, Outputs, Peer as ServicePeer, ProducerCall, RelayCall, Service,
 };
 use esatto_shm::MappedRegion;
 use rustix::event::epoll::EventFlags;
@@ -36,8 +36,8 @@ pub(crate) struct Client {
     pub(crate) role: Role,
     pub(crate) connection: Connection,
     host: Host,
-    /// Whether the service knows it: from its first call on, because a relay's client tells its identity before that.
-    introduced: bool,
+    /// Which ports the service knows it on: from its first call on, because a relay's client tells its identity before.
+    introduced: Introduced,
     /// Calls that want a reply: our number and the one of the client, which need not be unique.
     pending: HashMap<u64, u64>,
     last_call: u64,
@@ -73,7 +73,7 @@ impl Client {
             role,
             connection: Connection::new(stream, limits),
             host,
-            introduced: false,
+            introduced: Introduced::default(),
             pending: HashMap::new(),
             last_call: 0,
             shared: None,
@@ -149,12 +149,14 @@ impl Client {
         }
     }
 
-    /// The event that tells the service of its end, if it ever knew it.
-    pub(crate) fn farewell(&self) -> Option<Input<'static>> {
-        self.introduced.then_some(match self.role {
+    /// The events that tell the service of its end, as far as it ever knew it.
+    pub(crate) fn farewells(&self) -> impl Iterator<Item = Input<'static>> + use<> {
+        let client = self.introduced.as_client.then_some(match self.role {
             Role::Producer => Input::ProducerDisconnected(self.id),
             Role::Consumer => Input::ConsumerDisconnected(self.id),
-        })
+        });
+        let relay = self.introduced.as_relay.then_some(Input::RelayDisconnected(self.id));
+        client.into_iter().chain(relay)
     }
 
     /// Whether it may be given more of a trace.
@@ -176,12 +178,20 @@ impl Client {
     }
 }
 
+/// Ports on which the service knows a connection.
+#[derive(Clone, Copy, Debug, Default)]
+struct Introduced {
+    /// The producer's or the consumer's.
+    as_client: bool,
+    as_relay: bool,
+}
+
 /// A client without its buffers, while a frame borrows those.
 struct Call<'c> {
     id: ClientId,
     role: Role,
     host: &'c mut Host,
-    introduced: &'c mut bool,
+    introduced: &'c mut Introduced,
     pending: &'c mut HashMap<u64, u64>,
     last_call: &'c mut u64,
 }
@@ -206,10 +216,10 @@ impl Call<'_> {
             self.host.reply_rejected(invoke.request_id, io.out.buffer());
             return;
         }
-        let introduced = core::mem::replace(self.introduced, true);
         let parsed = match self.role {
-            Role::Producer => self.producer_call(&invoke, io.fd, introduced, context),
-            Role::Consumer => self.consumer_call(&invoke, io.fd, introduced, context),
+            Role::Producer if invoke.service == relay_port::SERVICE => self.relay_call(&invoke, context),
+            Role::Producer => self.producer_call(&invoke, io.fd, context),
+            Role::Consumer => self.consumer_call(&invoke, io.fd, context),
         };
         if !parsed {
             context.counters.bad_calls.add_one();
@@ -222,12 +232,12 @@ impl Call<'_> {
         &mut self,
         invoke: &Invoke<'_>,
         fd: &mut Option<std::os::fd::OwnedFd>,
-        introduced: bool,
         context: &mut CallContext<'_>,
     ) -> bool {
-        if !introduced {
+        if !core::mem::replace(&mut self.introduced.as_client, true) {
             let (peer, memory) = (self.service_peer(), memory_kind(self.host));
             self.feed(Input::ProducerConnected { client: self.id, peer, memory }, context);
+            self.name_machine(context);
         }
         let method = method_of(producer_port::Method::ALL, invoke);
         let Some(mut method) = method.and_then(|method| ProducerCall::parse(method, invoke.args).ok()) else {
@@ -258,10 +268,9 @@ impl Call<'_> {
         &mut self,
         invoke: &Invoke<'_>,
         fd: &mut Option<std::os::fd::OwnedFd>,
-        introduced: bool,
         context: &mut CallContext<'_>,
     ) -> bool {
-        if !introduced {
+        if !core::mem::replace(&mut self.introduced.as_client, true) {
             let peer = self.service_peer();
             self.feed(Input::ConsumerConnected { client: self.id, peer }, context);
         }
@@ -275,6 +284,26 @@ impl Call<'_> {
         let file_attached = context.attached.is_some();
         self.feed(Input::ConsumerCall { call, method, file_attached }, context);
         true
+    }
+
+    fn relay_call(&mut self, invoke: &Invoke<'_>, context: &mut CallContext<'_>) -> bool {
+        if !core::mem::replace(&mut self.introduced.as_relay, true) {
+            self.feed(Input::RelayConnected { client: self.id, peer: self.service_peer() }, context);
+            self.name_machine(context);
+        }
+        let method = method_of(relay_port::Method::ALL, invoke);
+        let Some(method) = method.and_then(|method| RelayCall::parse(method, invoke.args).ok()) else { return false };
+        let call = self.note(invoke);
+        self.feed(Input::RelayCall { call, method }, context);
+        true
+    }
+
+    /// Tells the service what a relay told.
+    fn name_machine(&self, context: &mut CallContext<'_>) {
+        let name = &self.host.peer().machine_name;
+        if !name.is_empty() {
+            self.feed(Input::MachineNamed { client: self.id, name }, context);
+        }
     }
 
     /// Gives the call a number of ours, and remembers the client's if it wants a reply.

@@ -1,14 +1,18 @@
 //! A daemon from its sockets to its end.
 
+use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use esatto_ipc::{Address, Listener};
+use esatto_ipc::{Address, Listener, Port};
 use esatto_service::Service;
 
+use crate::activation::Inherited;
 use crate::error::Error;
 use crate::event_loop::{Door, EventLoop};
 use crate::facts;
+use crate::manager::Manager;
 use crate::options::Options;
 use crate::permissions::Access;
 use crate::ports::Role;
@@ -32,20 +36,57 @@ impl Daemon {
     ///
     /// If one of the sockets cannot be made: then none is.
     pub fn bind(options: Options) -> Result<Self, Error> {
-        if options.producers.is_empty() {
+        Self::open(options, Inherited::default())
+    }
+
+    /// As [`bind`](Self::bind), with sockets that exist already and are not in `options`, but for the consumer's.
+    pub(crate) fn open(options: Options, inherited: Inherited) -> Result<Self, Error> {
+        if options.producers.is_empty() && inherited.producers.is_empty() {
             return Err(Error::NoProducerAddress);
+        }
+        let known: Vec<&Address> =
+            inherited.producers.iter().map(Listener::address).chain(&options.producers).collect();
+        if let Some(stranger) = options.relay_endpoints.stranger_among(&known) {
+            return Err(Error::NoSuchProducerAddress(stranger.clone()));
         }
         let wake = Arc::new(Wake::new().map_err(Error::system("create an eventfd"))?);
         let counters = Arc::<Counters>::default();
         let service = Service::new(facts::service_config(&options.version)?);
         let mut doors = Doors(Vec::new());
-        for address in &options.producers {
-            doors.open(address, Role::Producer, options.permissions.map(|all| all.producer))?;
+        let access = options.permissions;
+        let producer_ports = |address: &Address| Role::Producer.ports(options.relay_endpoints.contains(address));
+        for listener in inherited.producers {
+            let ports = producer_ports(listener.address());
+            doors.add(listener, Role::Producer, ports);
         }
-        doors.open(&options.consumer, Role::Consumer, options.permissions.map(|all| all.consumer))?;
+        for address in &options.producers {
+            doors.open(address, Role::Producer, producer_ports(address), access.map(|all| all.producer))?;
+        }
+        let ports = Role::Consumer.ports(false);
+        match inherited.consumer {
+            Some(listener) => doors.add(listener, Role::Consumer, ports),
+            None => doors.open(&options.consumer, Role::Consumer, ports, access.map(|all| all.consumer))?,
+        }
         let doors = core::mem::take(&mut doors.0);
+        let producers = doors.iter().filter(|door| door.role == Role::Producer);
+        let producers = producers.map(|door| door.listener.address().clone()).collect();
         let event_loop = EventLoop::new(service, doors, Arc::clone(&wake), Arc::clone(&counters))?;
-        Ok(Self { event_loop, wake, counters, producers: options.producers, consumer: options.consumer })
+        Ok(Self { event_loop, wake, counters, producers, consumer: options.consumer })
+    }
+
+    /// Where clients connect: producers first, the consumers' last.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = &Address> {
+        self.producers.iter().chain([&self.consumer])
+    }
+
+    /// Tells the service manager how it goes.
+    pub(crate) fn report_to(&mut self, manager: Manager) {
+        self.event_loop.report_to(manager);
+    }
+
+    /// Ends the daemon as soon as there is something to read here.
+    pub(crate) fn stop_when_readable(&mut self, fd: OwnedFd) -> Result<(), Error> {
+        self.event_loop.stop_when_readable(fd)
     }
 
     /// Serves until `stopper` is used. Blocks.
@@ -138,15 +179,18 @@ impl Drop for DaemonHandle {
 struct Doors(Vec<Door>);
 
 impl Doors {
-    fn open(&mut self, address: &Address, role: Role, access: Option<Access>) -> Result<(), Error> {
-        let listener = Listener::bind(address)?;
-        let path = listener.address().as_path().map(std::path::Path::to_owned);
-        self.0.push(Door { listener, role, ports: role.ports() });
-        if let (Some(access), Some(path)) = (access, path) {
+    fn open(&mut self, address: &Address, role: Role, ports: Arc<[Port]>, access: Option<Access>) -> Result<(), Error> {
+        // Nobody can connect before the file is as it should be.
+        let prepare = |path: &Path| {
             let failed = |source| Error::Permissions { path: path.display().to_string(), source };
-            access.apply(&path).map_err(failed)?;
-        }
+            access.map_or(Ok(()), |access| access.apply(path).map_err(failed))
+        };
+        self.add(Listener::bind_with(address, prepare)?, role, ports);
         Ok(())
+    }
+
+    fn add(&mut self, listener: Listener, role: Role, ports: Arc<[Port]>) {
+        self.0.push(Door { listener, role, ports });
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use esatto_ipc::Address;
 use thiserror::Error;
 
 /// A failure of the daemon itself. What a peer does wrong only closes that peer's connection.
@@ -17,6 +18,17 @@ pub enum Error {
     /// There is no producer address.
     #[error("a service needs at least one producer address")]
     NoProducerAddress,
+    /// A socket that a service manager announced cannot be used.
+    #[error("cannot use {what} of the service manager: {reason}")]
+    Inherited {
+        /// Which one, or which variable.
+        what: String,
+        /// Why.
+        reason: String,
+    },
+    /// A relay endpoint is wanted where no producer can connect.
+    #[error("{0} is not among the producer addresses, so it cannot be a relay endpoint")]
+    NoSuchProducerAddress(Address),
     /// Group or mode of a socket file could not be changed.
     #[error("cannot set group and mode of {path}: {source}")]
     Permissions {

@@ -15,7 +15,9 @@ use crate::client::{CallContext, Client};
 use crate::clocks;
 use crate::error::Error;
 use crate::files::{FileEvent, Files};
+use crate::manager::Manager;
 use crate::ports::Role;
+use crate::priority::Priority;
 use crate::stats::Counters;
 use crate::timers::Timers;
 use crate::wake::Wake;
@@ -28,13 +30,17 @@ const ACCEPTS_PER_WAKE_UP: usize = 64;
 const EVENTS_PER_WAKE_UP: usize = 128;
 /// How long a listener rests when no connection can be accepted, for want of descriptors most likely.
 const ACCEPT_PAUSE_NS: u64 = 500_000_000;
+/// How long news for the service manager wait for more.
+const STATUS_DELAY_NS: u64 = 1_000_000_000;
 /// How long the end of a daemon waits for trace files to take their last bytes.
 const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What the kernel calls an event of the wake-up descriptor, of the timer, and of the first listener and client.
+/// What the kernel calls an event of the wake-up descriptor, of the timer, of the wish to stop, and of the first listener
+/// and client.
 const WAKE: u64 = 0;
 const BOOT_TIMER: u64 = 1;
-const FIRST_LISTENER: u64 = 2;
+const STOP: u64 = 2;
+const FIRST_LISTENER: u64 = 3;
 const FIRST_CLIENT: u64 = 1 << 16;
 
 /// A descriptor that came with a call, until the call is handled.
@@ -50,6 +56,10 @@ pub(crate) enum TimerKey {
     Service(TimerId),
     /// A listener may try again.
     Accept(usize),
+    /// The service manager wants a sign of life.
+    Alive,
+    /// The service manager is told how many are connected.
+    Status,
 }
 
 /// A listening socket.
@@ -77,9 +87,13 @@ pub(crate) struct EventLoop {
     boot_timer: OwnedFd,
     boot_timer_at: Option<u64>,
     pub(crate) files: Files,
+    pub(crate) priority: Priority,
     pub(crate) attached: Option<AttachedFile>,
     wake: Arc<Wake>,
     pub(crate) counters: Arc<Counters>,
+    manager: Manager,
+    /// Whoever writes here wants the end.
+    stop: Option<OwnedFd>,
 }
 
 impl EventLoop {
@@ -115,10 +129,27 @@ impl EventLoop {
             boot_timer,
             boot_timer_at: None,
             files: Files::new(Arc::clone(&wake), Arc::clone(&counters)),
+            priority: Priority::default(),
             attached: None,
             wake,
             counters,
+            manager: Manager::default(),
+            stop: None,
         })
+    }
+
+    /// Ends the loop as soon as there is something to read.
+    pub(crate) fn stop_when_readable(&mut self, fd: OwnedFd) -> Result<(), Error> {
+        epoll::add(&self.epoll, &fd, EventData::new_u64(STOP), EventFlags::IN)
+            .map_err(Error::system("watch a descriptor"))?;
+        self.stop = Some(fd);
+        Ok(())
+    }
+
+    /// Tells the service manager how it goes.
+    pub(crate) fn report_to(&mut self, manager: Manager) {
+        self.manager = manager;
+        self.say_alive();
     }
 
     /// Runs until the wish to stop comes, then ends all sessions in good order.
@@ -165,6 +196,7 @@ impl EventLoop {
                 let _ = rustix::io::read(&self.boot_timer, &mut expirations);
                 self.boot_timer_at = None;
             }
+            STOP => self.wake.stop(),
             FIRST_LISTENER..FIRST_CLIENT => {
                 // The token is an index that fitted below FIRST_CLIENT.
                 self.accept(usize::try_from(token - FIRST_LISTENER).unwrap_or(usize::MAX));
@@ -296,6 +328,7 @@ impl EventLoop {
         match event {
             FileEvent::Opened(file, result) => self.feed(Input::FileOpened { file, result }),
             FileEvent::Written(file, result) => self.feed(Input::FileWritten { file, result }),
+            FileEvent::Copied(file, result) => self.feed(Input::FileCopied { file, result }),
             FileEvent::Closed(_) => {}
         }
     }
@@ -313,6 +346,8 @@ impl EventLoop {
             match key {
                 TimerKey::Service(timer) => self.feed(Input::TimerExpired(timer)),
                 TimerKey::Accept(door) => self.watch_door(door, EventFlags::IN),
+                TimerKey::Alive => self.say_alive(),
+                TimerKey::Status => self.manager.status(&self.status()),
             }
         }
     }
@@ -372,6 +407,7 @@ impl EventLoop {
         }
         log::debug!("{} {} connected", role.name(), id.0);
         self.clients.insert(id, client);
+        self.status_changed();
     }
 
     fn watch_door(&self, index: usize, flags: EventFlags) {
@@ -399,16 +435,38 @@ impl EventLoop {
                 log::warn!("{} {} is disconnected: {e}", client.role.name(), id.0);
             }
         }
-        let farewell = client.farewell();
+        self.status_changed();
+        let farewells = client.farewells();
         // The socket is closed, and thereby out of the epoll set, before the service hears of it.
         drop(client);
-        if let Some(input) = farewell {
+        for input in farewells {
             self.feed(input);
         }
     }
 
+    /// Says that the loop turns, and when it has to be said again.
+    fn say_alive(&mut self) {
+        let Some(interval) = self.manager.alive_every() else { return };
+        self.manager.alive();
+        let interval_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
+        self.monotonic.set(TimerKey::Alive, clocks::now().monotonic_ns.saturating_add(interval_ns));
+    }
+
+    /// Lets the service manager know soon, and not for each of many.
+    fn status_changed(&mut self) {
+        if self.manager.listens() && !self.monotonic.is_set(TimerKey::Status) {
+            self.monotonic.set(TimerKey::Status, clocks::now().monotonic_ns.saturating_add(STATUS_DELAY_NS));
+        }
+    }
+
+    fn status(&self) -> String {
+        let producers = self.clients.values().filter(|client| client.role == Role::Producer).count();
+        format!("{producers} producers and {} consumers are connected", self.clients.len() - producers)
+    }
+
     /// Nobody can connect any more, every session ends, and what streams into a file is completed.
     fn end(&mut self) {
+        self.manager.stopping();
         for door in self.doors.drain(..) {
             door.listener.unlink();
         }

@@ -7,6 +7,9 @@ use rustix::system::{sysinfo, uname};
 
 use crate::error::Error;
 
+/// Environment variable with the name of this machine, for the filters of configs.
+const MACHINE_NAME: &str = "PERFETTO_MACHINE_NAME";
+
 /// Facts and randomness for a service that runs in this process.
 pub(crate) fn service_config(version: &str) -> Result<ServiceConfig, Error> {
     let mut seed = [0; 32];
@@ -21,7 +24,7 @@ pub(crate) fn service_config(version: &str) -> Result<ServiceConfig, Error> {
     })
 }
 
-fn system_facts() -> SystemFacts {
+pub(crate) fn system_facts() -> SystemFacts {
     let names = uname();
     let text = |name: &core::ffi::CStr| name.to_string_lossy().into_owned();
     let memory = sysinfo();
@@ -34,6 +37,16 @@ fn system_facts() -> SystemFacts {
         timezone_offset_minutes: None,
         cpus: configured_cpus(),
         ram_bytes: Some(ram_bytes(memory.totalram, memory.mem_unit)),
+        machine_name: machine_name(),
+    }
+}
+
+/// What filters call this machine: as the environment says, else the kernel's name.
+pub(crate) fn machine_name() -> String {
+    let set = std::env::var_os(MACHINE_NAME).filter(|name| !name.is_empty());
+    match set {
+        Some(name) => name.to_string_lossy().into_owned(),
+        None => uname().sysname().to_string_lossy().into_owned(),
     }
 }
 

@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -18,6 +18,7 @@ use std::time::Instant;
 
 use esatto_service::FileId;
 
+use crate::packet_file::write_packets;
 use crate::stats::Counters;
 use crate::wake::Wake;
 
@@ -26,6 +27,8 @@ use crate::wake::Wake;
 pub(crate) enum FileEvent {
     Opened(FileId, Result<(), String>),
     Written(FileId, Result<(), String>),
+    /// To this file.
+    Copied(FileId, Result<(), String>),
     Closed(FileId),
 }
 
@@ -34,6 +37,16 @@ pub(crate) enum FileEvent {
 enum Job {
     Write(Vec<u8>),
     Sync,
+    /// Let the thread of another file copy what this one holds now.
+    Lend(FileId, Sender<Self>),
+    Copy(io::Result<Lent>),
+}
+
+/// What a file holds at some point; it only grows.
+#[derive(Debug)]
+struct Lent {
+    file: File,
+    size_bytes: u64,
 }
 
 /// All open trace files.
@@ -112,6 +125,15 @@ impl Files {
         }
     }
 
+    /// Appends what was to be written to a file to another; [`FileEvent::Copied`] follows. The one copied from is not held up.
+    pub(crate) fn copy(&mut self, from: FileId, to: FileId) {
+        let target = self.open.get(&to).cloned();
+        let sent = target.and_then(|target| self.open.get(&from).map(|jobs| jobs.send(Job::Lend(to, target))));
+        if !matches!(sent, Some(Ok(()))) {
+            self.report.send(FileEvent::Copied(to, Err("the file is not open".to_owned())));
+        }
+    }
+
     pub(crate) fn sync(&mut self, id: FileId) {
         if let Some(jobs) = self.open.get(&id) {
             // A thread that is gone has said so.
@@ -162,18 +184,35 @@ impl Files {
 /// Does the jobs of one file until the loop closes it.
 fn work(id: FileId, opened: io::Result<File>, todo: &Receiver<Job>, report: &Report) {
     let mut file = opened.ok();
+    let mut is_damaged = false;
     while let Ok(job) = todo.recv() {
         match job {
             Job::Write(bytes) => {
                 let result = match &mut file {
-                    // Loops over short writes.
-                    Some(file) => file.write_all(&bytes),
+                    Some(file) => write_packets(file, &bytes),
                     None => Err(io::Error::other("the file is not open")),
                 };
-                if result.is_ok() {
-                    report.counters.file_bytes_written.add(bytes.len() as u64);
+                match result {
+                    Ok(()) => report.counters.file_bytes_written.add(bytes.len() as u64),
+                    Err(_) => is_damaged = true,
                 }
                 report.send(FileEvent::Written(id, result_text(&result)));
+            }
+            Job::Lend(to, target) => {
+                let lent = match &file {
+                    Some(file) if !is_damaged => lend(file),
+                    _ => Err(io::Error::other("the file could not be written")),
+                };
+                if target.send(Job::Copy(lent)).is_err() {
+                    report.send(FileEvent::Copied(to, Err("the file is not open".to_owned())));
+                }
+            }
+            Job::Copy(lent) => {
+                let result = lent.and_then(|lent| match &mut file {
+                    Some(file) => copy(&lent, file),
+                    None => Err(io::Error::other("the file is not open")),
+                });
+                report.send(FileEvent::Copied(id, result_text(&result)));
             }
             Job::Sync => {
                 if let Some(Err(e)) = file.as_ref().map(File::sync_data) {
@@ -183,6 +222,40 @@ fn work(id: FileId, opened: io::Result<File>, todo: &Receiver<Job>, report: &Rep
             }
         }
     }
+}
+
+fn lend(file: &File) -> io::Result<Lent> {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    Ok(Lent { file: file.try_clone()?, size_bytes: metadata.len() })
+}
+
+fn copy(from: &Lent, to: &mut File) -> io::Result<()> {
+    /// Bytes read at a time.
+    const PIECE_BYTES: usize = 256 * 1024;
+    let mut reopened = None;
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut at = 0;
+    while at < from.size_bytes {
+        let wanted = usize::try_from(from.size_bytes - at).map_or(PIECE_BYTES, |left| left.min(PIECE_BYTES));
+        // Its offset is the writer's: it must not move.
+        match reopened.as_ref().unwrap_or(&from.file).read_at(&mut piece[..wanted], at) {
+            Ok(0) => return Err(io::Error::other("it was truncated")),
+            Ok(len) => {
+                to.write_all(&piece[..len])?;
+                at += len as u64;
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            // A consumer may have opened it for writing only.
+            Err(e) if e.raw_os_error() == Some(rustix::io::Errno::BADF.raw_os_error()) && reopened.is_none() => {
+                reopened = Some(File::open(format!("/proc/self/fd/{}", from.file.as_raw_fd()))?);
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
 }
 
 fn create_exclusively(path: &std::path::Path) -> io::Result<File> {
@@ -215,6 +288,7 @@ mod tests {
             seen.push(match event {
                 FileEvent::Opened(_, result) => format!("opened {}", result.is_ok()),
                 FileEvent::Written(_, result) => format!("written {}", result.is_ok()),
+                FileEvent::Copied(_, result) => format!("copied {}", result.is_ok()),
                 FileEvent::Closed(_) => "closed".to_owned(),
             });
         }
@@ -237,6 +311,47 @@ mod tests {
         files.close(FileId(2));
         assert_eq!(events_until_closed(&mut files), ["opened false", "closed"]);
         std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_file_is_copied_with_the_writes_before_and_without_those_after() {
+        let folder = std::env::temp_dir().join(format!("esatto-copies-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let mut files = files();
+        // The first one cannot be read through its own descriptor.
+        files.adopt(FileId(1), File::create(folder.join("1")).unwrap().into());
+        files.adopt(FileId(2), File::create(folder.join("2")).unwrap().into());
+        let long = vec![b'x'; 1_000_000];
+        files.write(FileId(1), long.clone());
+        files.copy(FileId(1), FileId(2));
+        files.write(FileId(1), b"after".to_vec());
+        files.close(FileId(1));
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let mut is_copied = false;
+        while !is_copied {
+            let event = files.wait_event(deadline).expect("a copy");
+            is_copied = matches!(event, FileEvent::Copied(FileId(2), Ok(())));
+        }
+        files.write(FileId(2), b"rest".to_vec());
+        files.copy(FileId(1), FileId(2));
+        files.close(FileId(2));
+        assert!(events_until_closed(&mut files).contains(&"copied false".to_owned()), "the source is closed");
+        assert_eq!(std::fs::read(folder.join("1")).unwrap(), [&long[..], b"after"].concat());
+        assert_eq!(std::fs::read(folder.join("2")).unwrap(), [&long[..], b"rest"].concat());
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_read_back_is_not_copied() {
+        let mut files = files();
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        files.adopt(FileId(1), full.into());
+        files.adopt(FileId(2), OpenOptions::new().write(true).open("/dev/null").unwrap().into());
+        files.copy(FileId(1), FileId(2));
+        files.close(FileId(1));
+        files.close(FileId(2));
+        let seen = events_until_closed(&mut files);
+        assert!(seen.contains(&"copied false".to_owned()), "{seen:?}");
     }
 
     #[test]

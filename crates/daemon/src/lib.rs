@@ -12,7 +12,7 @@
 //! by threads of their own. A consumer that reads slowly is given data as fast as it reads; one that does not read its
 //! replies gets no more requests handled; a producer whose queue is full is disconnected.
 //!
-//! Run it in the foreground as `traced` does ([`foreground`]), or inside another program:
+//! Run it as the program [`traced`], or inside another one:
 //!
 //! ```no_run
 //! use esatto_daemon::{Daemon, Options};
@@ -27,19 +27,25 @@
 
 #![forbid(unsafe_code)]
 
+mod activation;
+mod background;
 mod carry_out;
 mod client;
 mod clocks;
+mod command_line;
 mod daemon;
 mod error;
 mod event_loop;
 mod facts;
 mod files;
-mod foreground;
+mod manager;
 mod memory;
 mod options;
+mod packet_file;
 mod permissions;
 mod ports;
+mod priority;
+mod program;
 mod stats;
 mod stderr_log;
 mod timers;
@@ -47,8 +53,8 @@ mod wake;
 
 pub use daemon::{Daemon, DaemonHandle, Stopper};
 pub use error::Error;
-pub use foreground::foreground;
-pub use options::Options;
+pub use options::{Options, RelayEndpoints};
 pub use permissions::{Access, PermissionsError, SocketPermissions};
+pub use program::traced;
 pub use stats::Stats;
 pub use stderr_log::init as log_to_stderr;

@@ -14,6 +14,8 @@ pub struct Options {
     pub consumer: Address,
     /// Group and mode of the socket files; without them the umask decides.
     pub permissions: Option<SocketPermissions>,
+    /// Which producer sockets relays of other machines may connect to.
+    pub relay_endpoints: RelayEndpoints,
     /// Text for `tracing_service_version` in traces and in the service state.
     pub version: String,
 }
@@ -21,7 +23,13 @@ pub struct Options {
 impl Options {
     /// A daemon with one producer socket and the umask's access rights.
     pub fn new(producer: Address, consumer: Address) -> Self {
-        Self { producers: vec![producer], consumer, permissions: None, version: default_version() }
+        Self {
+            producers: vec![producer],
+            consumer,
+            permissions: None,
+            relay_endpoints: RelayEndpoints::Off,
+            version: default_version(),
+        }
     }
 
     /// The standard addresses: those of the environment, else the platform's.
@@ -34,8 +42,48 @@ impl Options {
             producers: Address::producer_defaults_for_service()?,
             consumer: Address::consumer_default()?,
             permissions: None,
+            relay_endpoints: RelayEndpoints::Off,
             version: default_version(),
         })
+    }
+}
+
+/// Producer sockets that offer the relay port, too (`docs/spec/wire-protocol.md` §16).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RelayEndpoints {
+    /// None.
+    #[default]
+    Off,
+    /// All.
+    All,
+    /// These, each of which must be among [`Options::producers`].
+    On(Vec<Address>),
+}
+
+impl RelayEndpoints {
+    /// One more, unless all are meant already.
+    pub(crate) fn add(&mut self, address: Address) {
+        match self {
+            Self::Off => *self = Self::On(vec![address]),
+            Self::All => {}
+            Self::On(addresses) => addresses.push(address),
+        }
+    }
+
+    pub(crate) fn contains(&self, address: &Address) -> bool {
+        match self {
+            Self::Off => false,
+            Self::All => true,
+            Self::On(addresses) => addresses.contains(address),
+        }
+    }
+
+    /// The first address that is none of these.
+    pub(crate) fn stranger_among(&self, producers: &[&Address]) -> Option<&Address> {
+        match self {
+            Self::Off | Self::All => None,
+            Self::On(addresses) => addresses.iter().find(|address| !producers.contains(address)),
+        }
     }
 }
 

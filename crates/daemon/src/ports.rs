@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use esatto_ipc::Port;
-use esatto_ipc::ports::{CONSUMER_PORT, PRODUCER_PORT};
+use esatto_ipc::ports::{CONSUMER_PORT, PRODUCER_PORT, RELAY_PORT};
 
 /// Who connects to a listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,8 +14,9 @@ pub(crate) enum Role {
 
 impl Role {
     /// The ports of its sockets.
-    pub(crate) fn ports(self) -> Arc<[Port]> {
+    pub(crate) fn ports(self, serves_relays: bool) -> Arc<[Port]> {
         match self {
+            Self::Producer if serves_relays => Arc::new([PRODUCER_PORT, RELAY_PORT]),
             Self::Producer => Arc::new([PRODUCER_PORT]),
             Self::Consumer => Arc::new([CONSUMER_PORT]),
         }

@@ -29,6 +29,11 @@ impl<K: Copy + Ord + Hash> Timers<K> {
         }
     }
 
+    /// Whether `key` is going to expire.
+    pub(crate) fn is_set(&self, key: K) -> bool {
+        self.by_key.contains_key(&key)
+    }
+
     /// When the next one expires.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         self.by_time.first().map(|(at_ns, _)| *at_ns)

@@ -276,6 +276,13 @@ fn default_set(run_dir: bool) -> (Address, Address) {
     }
 }
 
+/// Why the folder of the standard sockets cannot be used although it is there; those in `/tmp` are used instead, which the
+/// peers may not look for.
+pub fn unusable_run_dir() -> Option<(&'static str, std::io::Error)> {
+    let why = rustix::fs::access(RUN_DIR, rustix::fs::Access::EXEC_OK).err()?;
+    (why != rustix::io::Errno::NOENT && !cfg!(target_os = "android")).then(|| (RUN_DIR, why.into()))
+}
+
 /// Taken once per process, so that producer and consumer address never come from different sets.
 fn run_dir_usable() -> bool {
     static USABLE: OnceLock<bool> = OnceLock::new();

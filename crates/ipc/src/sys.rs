@@ -1,18 +1,20 @@
 //! Sockets: non-blocking listeners and streams, descriptor passing and peer credentials.
 //!
-//! The only module of this crate with `unsafe`: rustix covers everything but two corners of the kernel's interface,
-//! the address of a vsock socket and peer credentials whose pid may be 0 (a process of a pid namespace that we
-//! cannot see, which rustix's `Pid` cannot represent).
+//! The only module of this crate with `unsafe`: rustix covers everything but three corners of the kernel's interface,
+//! the address of a vsock socket, peer credentials whose pid may be 0 (a process of a pid namespace that we
+//! cannot see, which rustix's `Pid` cannot represent), and descriptors of which only the number is known.
 
 #![allow(unsafe_code)]
 
+mod inherited;
+mod listener;
+mod vsock;
+
 use core::mem::MaybeUninit;
 use std::ffi::{c_int, c_void};
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{IoSlice, IoSliceMut};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -24,8 +26,8 @@ use rustix::net::{
 use crate::address::{Address, Family};
 use crate::error::Error;
 
-/// Length of the queue of connections nobody accepted yet; the kernel cuts it to its own maximum.
-const BACKLOG: i32 = 4096;
+pub use self::inherited::inherited;
+pub use self::listener::Listener;
 
 /// Room for ancillary data: one `SCM_RIGHTS` message with one descriptor.
 ///
@@ -207,7 +209,7 @@ impl Stream {
                 SocketAddr::V4(a) => Some(a.ip().to_string()),
                 SocketAddr::V6(a) => Some(format!("[{}]", a.ip())),
             },
-            Family::Vsock => vsock::cid(&any).map(|cid| format!("vsock://{cid}")),
+            Family::Vsock => vsock::cid_and_port(&any).map(|(cid, _)| format!("vsock://{cid}")),
         }
     }
 
@@ -227,112 +229,6 @@ impl AsFd for Stream {
 impl From<Stream> for OwnedFd {
     fn from(stream: Stream) -> Self {
         stream.fd
-    }
-}
-
-/// A listening stream socket; non-blocking and close-on-exec.
-#[derive(Debug)]
-pub struct Listener {
-    fd: OwnedFd,
-    family: Family,
-    address: Address,
-    /// Device and inode of the socket file that was created, to remove no other.
-    inode: Option<(u64, u64)>,
-}
-
-impl Listener {
-    /// Binds and listens.
-    ///
-    /// A socket file that nobody listens on any more is replaced. One that somebody listens on is not: that is the
-    /// difference to upstream, whose second service takes the address away from the first.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::AddressInUse`] if another process accepts connections there, [`Error::NotASocket`] if the path is a
-    /// file of another kind, [`Error::Socket`] with the reason otherwise.
-    pub fn bind(address: &Address) -> Result<Self, Error> {
-        let err = |e: Errno| match e {
-            Errno::ADDRINUSE => Error::AddressInUse(address.clone()),
-            e => Error::Socket { action: "listen on", address: address.clone(), source: e.into() },
-        };
-        let target = SockAddr::new(address)?;
-        if let Address::Path(path) = address {
-            remove_stale(path, address, &target)?;
-        }
-        let family = address.family();
-        let fd = open(target.domain(), SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).map_err(err)?;
-        if family != Family::Unix {
-            sockopt::set_socket_reuseaddr(&fd, true).map_err(err)?;
-        }
-        target.apply_bind(&fd).map_err(err)?;
-        net::listen(&fd, BACKLOG).map_err(err)?;
-        let inode = address.as_path().and_then(|p| inode_of(p).ok());
-        Ok(Self { fd, family, address: address.clone(), inode })
-    }
-
-    /// Takes over a socket that somebody else bound, such as init.
-    ///
-    /// # Errors
-    ///
-    /// If it is not a stream socket of a known family.
-    pub fn from_fd(fd: OwnedFd, address: Address) -> Result<Self, Error> {
-        let family = family_of(&fd)?;
-        adopt(&fd)?;
-        if !sockopt::socket_acceptconn(&fd)? {
-            net::listen(&fd, BACKLOG)?;
-        }
-        Ok(Self { fd, family, address, inode: None })
-    }
-
-    /// Takes the next connection; `None` if nobody waits.
-    ///
-    /// # Errors
-    ///
-    /// Most likely that the process has no descriptors left; the connection then keeps waiting, so do not spin.
-    pub fn accept(&self) -> Result<Option<Stream>, Error> {
-        loop {
-            return match net::accept_with(&self.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-                Ok(fd) => {
-                    configure(&fd, self.family)?;
-                    Ok(Some(Stream { fd, family: self.family }))
-                }
-                Err(Errno::AGAIN) => Ok(None),
-                // The client gave up between `connect` and now.
-                Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => continue,
-                Err(e) => Err(e.into()),
-            };
-        }
-    }
-
-    /// The address it was bound with. For TCP with port 0, see [`Listener::port`].
-    pub fn address(&self) -> &Address {
-        &self.address
-    }
-
-    /// The kind of socket, which decides whether shared memory can be used.
-    pub fn family(&self) -> Family {
-        self.family
-    }
-
-    /// The TCP port that is listened on.
-    pub fn port(&self) -> Option<u16> {
-        SocketAddr::try_from(net::getsockname(&self.fd).ok()?).ok().map(|a| a.port())
-    }
-
-    /// Removes the socket file, if it is still the one this listener created.
-    pub fn unlink(&self) {
-        if let (Some(path), Some(inode)) = (self.address.as_path(), self.inode) {
-            if inode_of(path).is_ok_and(|now| now == inode) {
-                // Best effort at the end of a service: the next one replaces a stale file anyway.
-                let _ = std::fs::remove_file(path);
-            }
-        }
-    }
-}
-
-impl AsFd for Listener {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
     }
 }
 
@@ -389,37 +285,6 @@ fn connect_retrying(fd: &OwnedFd, target: &SockAddr) -> rustix::io::Result<()> {
             other => return other,
         }
     }
-}
-
-/// Removes a socket file without a listener; leaves everything else alone and says so.
-fn remove_stale(path: &Path, address: &Address, target: &SockAddr) -> Result<(), Error> {
-    let err = |action, source| Error::Socket { action, address: address.clone(), source };
-    match std::fs::symlink_metadata(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(err("examine", e)),
-        Ok(meta) if meta.file_type().is_socket() => {}
-        // A link to a socket: who listens there decides. Anything else is not ours to delete.
-        Ok(meta)
-            if meta.file_type().is_symlink() && std::fs::metadata(path).map_or(true, |m| m.file_type().is_socket()) => {
-        }
-        Ok(_) => return Err(Error::NotASocket(address.clone())),
-    }
-    let probe =
-        open(AddressFamily::UNIX, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).map_err(|e| err("probe", e.into()))?;
-    match retry(|| target.apply_connect(&probe)) {
-        // EAGAIN: somebody listens and is too busy to accept.
-        Ok(()) | Err(Errno::AGAIN) => Err(Error::AddressInUse(address.clone())),
-        Err(Errno::CONNREFUSED | Errno::NOENT) => match std::fs::remove_file(path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(err("replace", e)),
-            _ => Ok(()),
-        },
-        // A socket of another type, or one that may not be opened: it may be alive.
-        Err(e) => Err(err("probe", e.into())),
-    }
-}
-
-fn inode_of(path: &Path) -> io::Result<(u64, u64)> {
-    std::fs::symlink_metadata(path).map(|m| (m.dev(), m.ino()))
 }
 
 fn open(domain: AddressFamily, flags: SocketFlags) -> rustix::io::Result<OwnedFd> {
@@ -495,49 +360,4 @@ fn peer_credentials(fd: BorrowedFd<'_>) -> Option<Credentials> {
     let result = unsafe { getsockopt(fd.as_raw_fd(), NAMES.0, NAMES.1, (&raw mut cred).cast(), &raw mut len) };
     let known = result == 0 && len as usize == size_of::<Ucred>() && cred.uid != u32::MAX;
     known.then(|| Credentials { uid: cred.uid, pid: (cred.pid > 0).then_some(cred.pid) })
-}
-
-/// Addresses of `AF_VSOCK`, which rustix does not have.
-mod vsock {
-    use rustix::net::addr::{SocketAddrArg, SocketAddrLen, SocketAddrOpaque};
-    use rustix::net::{AddressFamily, SocketAddrAny};
-
-    /// `struct sockaddr_vm` of the kernel (`linux/vm_sockets.h`).
-    #[repr(C)]
-    #[derive(Clone, Copy)]
-    pub(super) struct SockAddrVm {
-        family: u16,
-        reserved: u16,
-        port: u32,
-        cid: u32,
-        flags: u8,
-        zero: [u8; 3],
-    }
-
-    const _: () = assert!(size_of::<SockAddrVm>() == 16);
-
-    impl SockAddrVm {
-        pub(super) fn new(cid: u32, port: u32) -> Self {
-            Self { family: AddressFamily::VSOCK.as_raw(), reserved: 0, port, cid, flags: 0, zero: [0; 3] }
-        }
-    }
-
-    // SAFETY: `f` gets a pointer to `self`, which is a complete `sockaddr_vm` without padding, readable for its size
-    // and alive during the call.
-    unsafe impl SocketAddrArg for SockAddrVm {
-        unsafe fn with_sockaddr<R>(&self, f: impl FnOnce(*const SocketAddrOpaque, SocketAddrLen) -> R) -> R {
-            f(core::ptr::from_ref(self).cast(), size_of::<Self>() as SocketAddrLen)
-        }
-    }
-
-    /// The context id in an address that the kernel returned.
-    pub(super) fn cid(any: &SocketAddrAny) -> Option<u32> {
-        if any.address_family() != AddressFamily::VSOCK || (any.addr_len() as usize) < size_of::<SockAddrVm>() {
-            return None;
-        }
-        // SAFETY: the address has at least the size of a `SockAddrVm` and was written by the kernel; every bit pattern is
-        // valid; nothing is assumed about alignment.
-        let address = unsafe { any.as_ptr().cast::<SockAddrVm>().read_unaligned() };
-        Some(address.cid)
-    }
 }

@@ -15,8 +15,9 @@
 //! * A [`ClientId`] names one connection (producer or consumer) and is never reused.
 //! * Every call is answered by outputs that carry its [`CallId`]. The service does not know `drop_reply`: the
 //!   owner drops the [`Reply`] of a call whose caller does not want it.
-//! * [`Output::CreateSharedBuffer`], [`Output::CreateFile`] and [`Output::WriteFile`] each have exactly one answer
-//!   ([`Input::SharedBufferCreated`], [`Input::FileOpened`], [`Input::FileWritten`]), in any later call of `handle`.
+//! * [`Output::CreateSharedBuffer`], [`Output::CreateFile`], [`Output::WriteFile`], [`Output::CopyFile`] and
+//!   [`Output::SetPriority`] each have exactly one answer ([`Input::SharedBufferCreated`], [`Input::FileOpened`],
+//!   [`Input::FileWritten`], [`Input::FileCopied`], [`Input::PrioritySet`]), in any later call of `handle`.
 //! * After [`Output::AwaitReady`] the owner feeds [`Input::Ready`] as soon as the client can take more bytes: at
 //!   once while its send queue is short, else when the queue has drained. This is the only flow control.
 //! * A disconnect is fed once; outputs for a client that is gone are to be ignored.
@@ -29,7 +30,7 @@ use esatto_schema as proto;
 
 use crate::shared_buffer::SharedBuffer;
 
-/// One connection of a producer or a consumer, as the owner of the service names it. Never reused.
+/// One connection of a producer, a consumer or a relay, as the owner of the service names it. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(pub u64);
 
@@ -130,6 +131,15 @@ pub struct SystemFacts {
     pub cpus: Option<u32>,
     /// Total RAM.
     pub ram_bytes: Option<u64>,
+    /// What `machine_name_filter` calls this machine, beside `host`; not part of the packet. Empty: the sysname.
+    pub machine_name: String,
+}
+
+impl SystemFacts {
+    /// What the host is called: the machine name, else the sysname.
+    pub(crate) fn machine_name(&self) -> &str {
+        if self.machine_name.is_empty() { &self.sysname } else { &self.machine_name }
+    }
 }
 
 /// Something that happened.
@@ -180,6 +190,30 @@ pub enum Input<'a> {
     },
     /// The connection of a consumer ended.
     ConsumerDisconnected(ClientId),
+    /// A client connected to the relay port. It may be connected to the producer port, too, under the same name.
+    RelayConnected {
+        /// Its connection.
+        client: ClientId,
+        /// Its identity, as it claims.
+        peer: Peer,
+    },
+    /// A call on the relay port. The clocks of [`Now`] are the host's side of a clock synchronisation: read them when the
+    /// call arrives.
+    RelayCall {
+        /// Whom to answer.
+        call: CallId,
+        /// What is asked.
+        method: RelayCall<'a>,
+    },
+    /// The connection of a relay ended.
+    RelayDisconnected(ClientId),
+    /// A relay told the name of the machine behind this producer or relay: after its connection, before its first call.
+    MachineNamed {
+        /// The connection.
+        client: ClientId,
+        /// The name, as the relay claims.
+        name: &'a [u8],
+    },
     /// The client can take more bytes; the answer to [`Output::AwaitReady`].
     Ready(ClientId),
     /// A timer expired.
@@ -187,6 +221,20 @@ pub enum Input<'a> {
     /// The answer to [`Output::CreateFile`]; the text says why it failed.
     FileOpened {
         /// The file.
+        file: FileId,
+        /// How it went.
+        result: Result<(), String>,
+    },
+    /// The answer to [`Output::SetPriority`]; the text says why it failed.
+    PrioritySet {
+        /// Which change.
+        change: u64,
+        /// How it went.
+        result: Result<(), String>,
+    },
+    /// The answer to [`Output::CopyFile`]; the text says why it failed.
+    FileCopied {
+        /// The file that was copied to.
         file: FileId,
         /// How it went.
         result: Result<(), String>,
@@ -317,6 +365,29 @@ impl<'a> ConsumerCall<'a> {
     }
 }
 
+/// A call on the relay port (`docs/spec/wire-protocol.md §16`).
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the variants are the methods of the protocol")]
+pub enum RelayCall<'a> {
+    InitRelay(proto::InitRelayRequestReader<'a>),
+    SyncClock(proto::SyncClockRequestReader<'a>),
+}
+
+impl<'a> RelayCall<'a> {
+    /// Reads the request of a method.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are not a protobuf message: the call is to be rejected.
+    pub fn parse(method: proto::relay_port::Method, request: &'a [u8]) -> Result<Self, DecodeError> {
+        use proto::relay_port::Method;
+        Ok(match method {
+            Method::InitRelay => Self::InitRelay(proto::InitRelayRequestReader::parse(request)?),
+            Method::SyncClock => Self::SyncClock(proto::SyncClockRequestReader::parse(request)?),
+        })
+    }
+}
+
 /// Something the owner has to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -376,6 +447,21 @@ pub enum Output {
         /// Whole packets, each with tag and length of `Trace.packet`.
         bytes: Vec<u8>,
     },
+    /// Append everything that was to be written to one file, including writes still under way, to another and feed
+    /// [`Input::FileCopied`]. Neither may delay other files, and writes that follow to `from` are not to wait for `to`.
+    CopyFile {
+        /// The file of a session, open.
+        from: FileId,
+        /// The file of its snapshot.
+        to: FileId,
+    },
+    /// Give whatever runs the service this priority, or with `None` the one it had at first, and feed [`Input::PrioritySet`].
+    SetPriority {
+        /// Number of the change.
+        change: u64,
+        /// The boost.
+        boost: Option<PriorityBoost>,
+    },
     /// Sync the file's data to the disk.
     SyncFile(FileId),
     /// Close the file.
@@ -428,6 +514,15 @@ pub enum Attachment {
     Absent,
     /// The shared memory that was created for this producer.
     SharedBuffer,
+}
+
+/// How much sooner than others the service is to run. Ordered by strength.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PriorityBoost {
+    /// `SCHED_OTHER` with this much below nice 0: 0 to 20.
+    Other(u8),
+    /// `SCHED_FIFO` with this priority: 1 to 99.
+    Fifo(u8),
 }
 
 /// Importance of a log line.

@@ -19,7 +19,7 @@ impl Service {
         session.state_since_ns = cx.now.boottime_ns;
         let event = event_of(session);
         for observer in self.sessions.values_mut().filter(|observer| observer.id != id) {
-            if observer.state != State::Disabled {
+            if !matches!(observer.state, State::Disabled | State::Cloned) {
                 observer.tell(cx.now.boottime_ns, &event);
             }
         }
@@ -58,6 +58,7 @@ fn event_of(session: &Session) -> Vec<u8> {
         State::Configured => EventState::STATE_CONFIGURED,
         State::Started => EventState::STATE_STARTED,
         State::WaitingForStop => EventState::STATE_DISABLING_WAITING_STOP_ACKS,
+        State::Cloned => EventState::STATE_CLONED_READ_ONLY,
     };
     let name = session.unique_name();
     ConcurrentSessionEvent {

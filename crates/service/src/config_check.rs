@@ -14,7 +14,7 @@ use crate::triggers;
 const MAX_DURATION_MS: u32 = 7 * 24 * 3600 * 1000;
 const MAX_GUARDED_DURATION_MS: u32 = 24 * 3600 * 1000;
 const MAX_GUARDED_BUFFERS_KB: u32 = 131_072;
-const MAX_BUFFERS: usize = 128;
+pub(crate) const MAX_BUFFERS: usize = 128;
 
 /// Data sources in one config; the reference service has no limit.
 const MAX_DATA_SOURCES: usize = 1024;
@@ -31,8 +31,8 @@ pub(crate) fn is_guarded(config: &TraceConfig) -> bool {
 /// A text for the consumer: which field, which value, which bound.
 pub(crate) fn check(config: &TraceConfig) -> Result<(), String> {
     check_duration(config)?;
-    check_supported(config)?;
     check_bugreport_filename(config)?;
+    triggers::check(config)?;
     check_guardrails(config)?;
     check_buffers(config)?;
     check_targets(config)
@@ -46,26 +46,8 @@ fn check_duration(config: &TraceConfig) -> Result<(), String> {
     };
     match config.duration_ms {
         Some(ms) if ms > max => Err(format!("duration_ms is {ms}, at most {max} is possible{guardrails}")),
-        _ => triggers::check(config, max),
+        _ => triggers::check_mode(config, max),
     }
-}
-
-/// Names what this service does not do (yet): recording without it would not be what was asked for.
-fn check_supported(config: &TraceConfig) -> Result<(), String> {
-    let refuse = |what: &str| Err(format!("{what} is not supported by this service"));
-    if config.trace_filter.is_some() {
-        return refuse("trace_filter");
-    }
-    if config.compression.as_ref().is_some_and(|codec| codec.deflate.is_some() || codec.zstd.is_some()) {
-        return refuse("compression");
-    }
-    if config.compression_type.is_some_and(|codec| codec.0 == 1) {
-        return refuse("compression_type DEFLATE");
-    }
-    if config.priority_boost.is_some() {
-        return refuse("priority_boost of the service");
-    }
-    Ok(())
 }
 
 fn check_bugreport_filename(config: &TraceConfig) -> Result<(), String> {
@@ -186,7 +168,7 @@ pub(crate) fn target_buffer(config: &TraceConfig, source: &esatto_schema::DataSo
 
 #[cfg(test)]
 mod tests {
-    use esatto_schema::trace_config::{BufferConfig, CompressionConfig, DataSource, compression_config};
+    use esatto_schema::trace_config::{BufferConfig, DataSource};
     use esatto_schema::{DataSourceConfig, TraceConfig};
 
     use super::*;
@@ -248,14 +230,6 @@ mod tests {
 
     #[test]
     fn what_is_not_supported_is_named() {
-        let filter = TraceConfig { trace_filter: Some(Box::default()), ..Default::default() };
-        assert_eq!(refusal(filter), "trace_filter is not supported by this service");
-        let deflate = Some(compression_config::Deflate::default());
-        let compression = TraceConfig {
-            compression: Some(CompressionConfig { deflate, ..Default::default() }),
-            ..Default::default()
-        };
-        assert_eq!(refusal(compression), "compression is not supported by this service");
         let mode = BufferConfig { experimental_mode: Some(ExperimentalMode(2)), ..buffer(4) };
         assert!(refusal(TraceConfig { buffers: vec![mode], ..Default::default() }).contains("experimental_mode is 2"));
     }

@@ -2,9 +2,8 @@
 
 use esatto_protozero::Owned;
 use esatto_schema::{
-    CloneSessionResponse, EnableTracingResponse, GetTraceStatsResponse, ObserveEventsRequestReader,
-    ObserveEventsResponse, QueryCapabilitiesResponse, SaveTraceForBugreportResponse, TraceConfig,
-    TracingServiceCapabilities, observable_events,
+    EnableTracingResponse, ObserveEventsRequestReader, ObserveEventsResponse, QueryCapabilitiesResponse,
+    SaveTraceForBugreportResponse, TraceConfig, TracingServiceCapabilities, observable_events,
 };
 
 use crate::api::{CallId, ClientId, ConsumerCall, Peer};
@@ -13,6 +12,7 @@ use crate::ids::SessionId;
 use crate::packet_check::put_varint;
 use crate::service::Service;
 use crate::session::{AfterFlush, FlushReason, InstanceState, State};
+use crate::triggers::Received;
 
 /// Instance state changes that wait to be sent together.
 const MAX_PENDING_CHANGES: usize = 4096;
@@ -25,6 +25,7 @@ pub(crate) struct Consumer {
     /// EnableTracing calls wait for the end of tracing.
     pub(crate) enable_call: Option<CallId>,
     pub(crate) read_call: Option<CallId>,
+    pub(crate) clone_call: Option<CallId>,
     observe_call: Option<CallId>,
     /// What it wants to know.
     observes: Mask,
@@ -35,6 +36,7 @@ pub(crate) struct Consumer {
 struct Mask {
     instances: bool,
     all_started: bool,
+    clone_triggers: bool,
 }
 
 /// Events of one task are sent in one message.
@@ -42,6 +44,7 @@ struct Mask {
 struct PendingEvents {
     changes: Vec<observable_events::DataSourceInstanceStateChange>,
     all_started: bool,
+    clone_hits: Vec<observable_events::CloneTriggerHit>,
 }
 
 impl Consumer {
@@ -51,6 +54,7 @@ impl Consumer {
             session: None,
             enable_call: None,
             read_call: None,
+            clone_call: None,
             observe_call: None,
             observes: Mask::default(),
             events: PendingEvents::default(),
@@ -59,12 +63,12 @@ impl Consumer {
 }
 
 impl Service {
-    /// Every call but EnableTracing.
+    /// Every call but EnableTracing and CloneSession.
     pub(crate) fn consumer_call(&mut self, call: CallId, method: ConsumerCall<'_>, cx: &mut Context<'_>) {
         let Some(consumer) = self.consumers.get_mut(&call.client) else { return cx.reject(call) };
         let session = consumer.session;
         match method {
-            ConsumerCall::EnableTracing(_) => cx.reject(call),
+            ConsumerCall::EnableTracing(_) | ConsumerCall::CloneSession(_) => cx.reject(call),
             ConsumerCall::DisableTracing => {
                 cx.reply_empty(call);
                 if let Some(session) = session {
@@ -105,13 +109,7 @@ impl Service {
             }
             ConsumerCall::Detach(request) => self.detach(call, request.key().unwrap_or_default(), cx),
             ConsumerCall::Attach(request) => self.attach(call, request.key().unwrap_or_default(), cx),
-            ConsumerCall::GetTraceStats => match session.and_then(|session| self.trace_stats(session)) {
-                Some(stats) => {
-                    let response = GetTraceStatsResponse { trace_stats: Some(Box::new(stats)), ..Default::default() };
-                    cx.reply(call, response.encode());
-                }
-                None => cx.reject(call),
-            },
+            ConsumerCall::GetTraceStats => self.get_trace_stats(call, session, cx),
             ConsumerCall::ObserveEvents(request) => self.observe_events(call, request, cx),
             ConsumerCall::QueryServiceState(request) => {
                 self.query_service_state(call, request.sessions_only().unwrap_or(false), cx);
@@ -120,8 +118,13 @@ impl Service {
                 use observable_events::Type;
                 let capabilities = TracingServiceCapabilities {
                     has_query_capabilities: Some(true),
-                    observable_events: vec![Type::TYPE_DATA_SOURCES_INSTANCES, Type::TYPE_ALL_DATA_SOURCES_STARTED],
+                    observable_events: vec![
+                        Type::TYPE_DATA_SOURCES_INSTANCES,
+                        Type::TYPE_ALL_DATA_SOURCES_STARTED,
+                        Type::TYPE_CLONE_TRIGGER_HIT,
+                    ],
                     has_trace_config_output_path: Some(true),
+                    has_clone_session: Some(true),
                     ..Default::default()
                 };
                 let response = QueryCapabilitiesResponse { capabilities: Some(capabilities), ..Default::default() };
@@ -132,16 +135,12 @@ impl Service {
                 let response = SaveTraceForBugreportResponse { success: Some(false), msg, ..Default::default() };
                 cx.reply(call, response.encode());
             }
-            ConsumerCall::CloneSession(_) => {
-                let error = Some("cloning sessions is not supported by this service".into());
-                let response = CloneSessionResponse { success: Some(false), error, ..Default::default() };
-                cx.reply(call, response.encode());
-            }
         }
     }
 
     pub(crate) fn consumer_disconnected(&mut self, client: ClientId, cx: &mut Context<'_>) {
         let Some(consumer) = self.consumers.remove(&client) else { return };
+        self.abandon_clones_for(client, cx);
         if let Some(session) = consumer.session {
             if let Some(session) = self.sessions.get_mut(&session) {
                 session.consumer = None;
@@ -150,10 +149,13 @@ impl Service {
         }
     }
 
-    /// Answers the EnableTracing call of a session's consumer, if it waits.
-    pub(crate) fn notify_disabled(&mut self, session: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get_mut(&session) else { return };
+    /// Answers the EnableTracing call of a session's consumer, if it waits, or the call that made a clone.
+    pub(crate) fn notify_disabled(&mut self, id: SessionId, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
         let error = session.end_error.take();
+        if session.clone.is_some() {
+            return self.clone_is_complete(id, error, cx);
+        }
         let consumer = session.consumer.and_then(|client| self.consumers.get_mut(&client));
         if let Some(call) = consumer.and_then(|consumer| consumer.enable_call.take()) {
             reply_disabled(call, error, cx);
@@ -170,6 +172,7 @@ impl Service {
         consumer.observes = Mask {
             instances: wants(Type::TYPE_DATA_SOURCES_INSTANCES),
             all_started: wants(Type::TYPE_ALL_DATA_SOURCES_STARTED),
+            clone_triggers: wants(Type::TYPE_CLONE_TRIGGER_HIT),
         };
         if request.events_to_observe().next().is_none() {
             consumer.observe_call = None;
@@ -194,6 +197,28 @@ impl Service {
             consumer.events.all_started = true;
             self.to_notify.insert(client);
         }
+    }
+
+    /// Tells the consumer of a session that a snapshot is wanted.
+    pub(crate) fn notify_clone_trigger(&mut self, session: SessionId, hit: &Received) {
+        let Some(client) = self.sessions.get(&session).and_then(|session| session.consumer) else { return };
+        let Some(consumer) = self.consumers.get_mut(&client) else { return };
+        if !consumer.observes.clone_triggers
+            || consumer.observe_call.is_none()
+            || consumer.events.clone_hits.len() >= MAX_PENDING_CHANGES
+        {
+            return;
+        }
+        consumer.events.clone_hits.push(observable_events::CloneTriggerHit {
+            tracing_session_id: Some(session.0 as i64),
+            trigger_name: Some(hit.name.clone().into()),
+            producer_name: Some(hit.producer_name.clone().into()),
+            producer_uid: Some(hit.producer_uid as u32),
+            boot_time_ns: Some(hit.boottime_ns),
+            trigger_delay_ms: Some(hit.stop_delay_ms),
+            ..Default::default()
+        });
+        self.to_notify.insert(client);
     }
 
     /// Tells a consumer the state of an instance as it is now.
@@ -232,13 +257,21 @@ impl Service {
             let Some(consumer) = self.consumers.get_mut(&client) else { continue };
             let events = core::mem::take(&mut consumer.events);
             let Some(call) = consumer.observe_call else { continue };
-            let events = esatto_schema::ObservableEvents {
+            let mut hits = events.clone_hits.into_iter();
+            let mut message = esatto_schema::ObservableEvents {
                 instance_state_changes: events.changes,
                 all_data_sources_started: events.all_started.then_some(true),
+                clone_trigger_hit: hits.next().map(Box::new),
                 ..Default::default()
             };
-            let response = ObserveEventsResponse { events: Some(events), ..Default::default() };
-            cx.reply_part(call, response.encode());
+            loop {
+                let response = ObserveEventsResponse { events: Some(message), ..Default::default() };
+                cx.reply_part(call, response.encode());
+                // There is room for one hit in a message, and each wants its own snapshot.
+                let Some(hit) = hits.next() else { break };
+                let hit = Some(Box::new(hit));
+                message = esatto_schema::ObservableEvents { clone_trigger_hit: hit, ..Default::default() };
+            }
         }
     }
 
@@ -287,7 +320,9 @@ impl Service {
         }
         let session = consumer.session.and_then(|session| self.sessions.get(&session));
         // Upstream never answers when the end was before; there is no reason to keep anyone waiting.
-        if session.is_some_and(|session| session.state == State::Disabled && session.file.is_none()) {
+        if session
+            .is_some_and(|session| matches!(session.state, State::Disabled | State::Cloned) && session.file.is_none())
+        {
             consumer.enable_call = None;
             reply_disabled(call, None, cx);
         }

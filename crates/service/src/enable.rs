@@ -1,25 +1,27 @@
 //! EnableTracing: from a config to a session (`docs/spec/service.md §5`).
 
 use esatto_protozero::Owned;
-use esatto_schema::trace_config::LockdownModeOperation;
 use esatto_schema::trace_config::buffer_config::FillPolicy as ConfigFillPolicy;
-use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::{EnableTracingRequestReader, TraceConfig};
 
-use crate::api::{CallId, FileId, Output};
+use crate::api::{CallId, FileId, Now, Output};
 use crate::buffer::{CentralBuffer, FillPolicy};
+use crate::compression::Codec;
 use crate::config_check;
 use crate::consumer::reply_disabled;
 use crate::context::Context;
 use crate::ids::{BufferId, SessionId, next_free};
 use crate::name_pattern::NamePattern;
+use crate::opening::Opening;
+use crate::priority;
 use crate::registry::raw_source_configs;
 use crate::service::Service;
 use crate::session::{FlushStrategy, News, OutputFile, SequenceIds, Session, State};
+use crate::trace_filter::TraceFilter;
 use crate::triggers;
 
-const MAX_SESSIONS: usize = 15;
-const MAX_SESSIONS_PER_UID: usize = 5;
+pub(crate) const MAX_SESSIONS: usize = 15;
+pub(crate) const MAX_SESSIONS_PER_UID: usize = 5;
 
 /// Least time between the beginnings of guarded sessions of one name.
 const GUARDED_NAME_INTERVAL_NS: u64 = 300_000_000_000;
@@ -59,14 +61,9 @@ impl Service {
         reply_disabled(call, Some(error), cx);
     }
 
-    /// Makes a session, or says why not.
+    /// Makes a session, or says why not. Nothing is changed before all checks have passed.
     fn enable(&mut self, request: Request, cx: &mut Context<'_>) -> Result<(), String> {
         let config = &request.config;
-        match config.lockdown_mode {
-            Some(LockdownModeOperation::LOCKDOWN_SET) => self.is_locked_down = true,
-            Some(LockdownModeOperation::LOCKDOWN_CLEAR) => self.is_locked_down = false,
-            _ => {}
-        }
         let consumer = self.consumers.get(&request.call.client).ok_or("the consumer is gone")?;
         let uid = consumer.uid;
         if consumer.session.is_some() {
@@ -75,17 +72,13 @@ impl Service {
         config_check::check(config)?;
         let patterns = config_check::compile_patterns(config)?;
         let trigger_patterns = triggers::compile_patterns(config)?;
-        self.check_exclusive(config, cx)?;
-        self.check_against_sessions(config, uid, cx)?;
-
+        self.check_against_sessions(config, uid, cx.now)?;
+        let trace_filter = config.trace_filter.as_deref().map(TraceFilter::load).transpose()?;
+        let codec = Codec::of(config)?;
+        let boost = priority::boost_of(config)?;
+        let path = file_path(config, request.file_attached)?;
         let writes_file = config.write_into_file.unwrap_or(false);
-        let path = config.output_path.as_deref().unwrap_or_default().to_vec();
-        if writes_file && path.is_empty() && !request.file_attached {
-            return Err("write_into_file needs output_path or a file descriptor".to_owned());
-        }
-        if writes_file && !path.is_empty() && request.file_attached {
-            return Err("write_into_file takes output_path or a file descriptor, not both".to_owned());
-        }
+        let opening = Opening { is_adopted: writes_file && path.is_none(), path, ..Opening::default() };
         let buffers = self.allocate_buffers(config)?;
 
         self.last.session += 1;
@@ -94,26 +87,27 @@ impl Service {
             self.last.file += 1;
             FileId(self.last.file)
         });
-        let session = self.new_session(id, uid, (buffers, patterns), request, file, !path.is_empty());
-        let (call, mut session) = session;
-        session.triggers.patterns = trigger_patterns;
-        self.sessions.insert(id, session);
-        if let Some(consumer) = self.consumers.get_mut(&call.client) {
+        if let Some(file) = file {
+            self.files.insert(file, id);
+            if opening.is_adopted {
+                cx.push(Output::AdoptFile { file, call: request.call });
+            }
+        }
+        let session = self.new_session(id, uid, (buffers, patterns), request, file);
+        let session = Session {
+            triggers: triggers::Triggers::new(trigger_patterns),
+            trace_filter,
+            codec,
+            boost,
+            opening: Some(opening),
+            ..session
+        };
+        if let Some(consumer) = session.consumer.and_then(|client| self.consumers.get_mut(&client)) {
             consumer.session = Some(id);
         }
-        match file {
-            Some(file) if !path.is_empty() => {
-                self.files.insert(file, id);
-                // Goes on when the file is there.
-                cx.push(Output::CreateFile { file, path });
-            }
-            Some(file) => {
-                self.files.insert(file, id);
-                cx.push(Output::AdoptFile { file, call });
-                self.configure(id, cx);
-            }
-            None => self.configure(id, cx),
-        }
+        self.sessions.insert(id, session);
+        self.update_priority(boost.map(|_| id), cx);
+        self.open(id, cx);
         Ok(())
     }
 
@@ -124,11 +118,10 @@ impl Service {
         (buffers, patterns): (Vec<BufferId>, Vec<Vec<NamePattern>>),
         request: Request,
         file: Option<FileId>,
-        is_opening: bool,
-    ) -> (CallId, Session) {
+    ) -> Session {
         let config = request.config;
         let given = (config.trace_uuid_msb.unwrap_or(0), config.trace_uuid_lsb.unwrap_or(0));
-        let session = Session {
+        Session {
             id,
             consumer: Some(request.call.client),
             consumer_uid,
@@ -144,10 +137,14 @@ impl Service {
             buffers,
             instances: Vec::new(),
             flushes: Default::default(),
-            file: file.map(|id| OutputFile { id, is_opening, bytes_written: 0, is_writing: false, pass: None }),
+            streams_to_file: file.is_some(),
+            file: file.map(|id| OutputFile { id, is_opening: true, bytes_written: 0, is_writing: false, pass: None }),
+            trace_filter: None,
+            codec: None,
             end_error: None,
             all_started_reported: false,
             triggers: triggers::Triggers::default(),
+            clone: None,
             news: News::default(),
             sequence_ids: SequenceIds::default(),
             invalid_packets: 0,
@@ -155,55 +152,8 @@ impl Service {
             flushes_succeeded: 0,
             flushes_failed: 0,
             final_flush_outcome: None,
-        };
-        (request.call, session)
-    }
-
-    /// All checks passed: data sources are set up, and started unless the start is deferred.
-    pub(crate) fn configure(&mut self, id: SessionId, cx: &mut Context<'_>) {
-        self.set_up_all(id, cx);
-        self.arm_triggers(id, cx);
-        self.enter(id, State::Configured, cx);
-        self.tell_of_others(id);
-        let Some(session) = self.sessions.get(&id) else { return };
-        let (uid, buffers) = (session.consumer_uid, session.buffers.len());
-        cx.info(format!("session {} of uid {uid} configured, {buffers} buffers", id.0));
-        let ignores_flush_period = session.config.flush_period_ms.unwrap_or(0) != 0
-            && session.flush_strategy
-                != (FlushStrategy::Periodic { period_ms: session.config.flush_period_ms.unwrap_or(0) });
-        let is_deferred = session.config.deferred_start.unwrap_or(false)
-            || triggers::mode_of(&session.config) == Some(TriggerMode::START_TRACING);
-        if ignores_flush_period {
-            cx.warn("flush_period_ms has no effect with write_into_file and this write_flush_mode".to_owned());
-        }
-        if !is_deferred {
-            self.start(id, cx);
-        }
-    }
-
-    /// The owner created the output file, or could not.
-    pub(crate) fn file_opened(&mut self, file: FileId, result: Result<(), String>, cx: &mut Context<'_>) {
-        let session = self.files.get(&file).and_then(|id| self.sessions.get_mut(id));
-        let Some(session) = session else {
-            // The session went meanwhile.
-            if result.is_ok() {
-                cx.push(Output::CloseFile(file));
-            }
-            return;
-        };
-        let id = session.id;
-        match result {
-            Ok(()) => {
-                if let Some(file) = &mut session.file {
-                    file.is_opening = false;
-                }
-                self.configure(id, cx);
-            }
-            Err(error) => {
-                let path = session.config.output_path.clone().unwrap_or_default();
-                session.end_error = Some(format!("output_path {path}: {error}"));
-                self.free(id, None, cx);
-            }
+            boost: None,
+            opening: None,
         }
     }
 
@@ -255,7 +205,8 @@ impl Service {
         }
     }
 
-    fn check_exclusive(&mut self, config: &TraceConfig, cx: &mut Context<'_>) -> Result<(), String> {
+    /// The checks that look at other sessions. Those that an exclusive session is going to end do not stand in its way.
+    fn check_against_sessions(&mut self, config: &TraceConfig, uid: i32, now: &Now) -> Result<(), String> {
         let wanted = config.exclusive_prio.unwrap_or(0);
         let strongest = self.sessions.values().filter_map(|session| session.config.exclusive_prio).max().unwrap_or(0);
         if strongest > 0 && strongest >= wanted {
@@ -263,41 +214,42 @@ impl Service {
                 "a session with exclusive_prio {strongest} exists, exclusive_prio {wanted} is not above it"
             ));
         }
-        if wanted > 0 {
-            let sessions: Vec<SessionId> = self.sessions.keys().copied().collect();
-            for session in sessions {
-                let error = format!("ended by a session with exclusive_prio {wanted}");
-                self.free(session, Some(error), cx);
+        let name = config.unique_session_name.as_deref().unwrap_or_default();
+        let has_name = |session: &Session| session.state != State::Cloned && session.unique_name() == name;
+        if wanted == 0 {
+            if !name.is_empty() && self.sessions.values().any(has_name) {
+                return Err(format!("a session with unique_session_name {:?} exists", String::from_utf8_lossy(name)));
+            }
+            self.check_semaphores(config)?;
+        }
+        if config_check::is_guarded(config) {
+            self.check_guarded_name(name, now)?;
+        }
+        if wanted == 0 {
+            let of_uid = self.sessions.values().filter(|session| session.consumer_uid == uid).count();
+            if of_uid >= MAX_SESSIONS_PER_UID {
+                return Err(format!("uid {uid} has {of_uid} sessions, at most {MAX_SESSIONS_PER_UID} are possible"));
+            }
+            if self.sessions.len() >= MAX_SESSIONS {
+                return Err(format!("there are {MAX_SESSIONS} sessions, no more are possible"));
             }
         }
         Ok(())
     }
 
-    fn check_against_sessions(&mut self, config: &TraceConfig, uid: i32, cx: &mut Context<'_>) -> Result<(), String> {
-        let name = config.unique_session_name.as_deref().unwrap_or_default();
-        if !name.is_empty() && self.sessions.values().any(|session| session.unique_name() == name) {
-            return Err(format!("a session with unique_session_name {:?} exists", String::from_utf8_lossy(name)));
+    fn check_guarded_name(&mut self, name: &[u8], now: &Now) -> Result<(), String> {
+        let is_recent = |start_ns: &u64| now.boottime_ns.saturating_sub(*start_ns) <= GUARDED_NAME_INTERVAL_NS;
+        let opens = |session: &Session| session.opening.is_some() && config_check::is_guarded(&session.config);
+        if self.guarded_starts.get(name).is_some_and(is_recent)
+            || self.sessions.values().any(|session| opens(session) && session.unique_name() == name)
+        {
+            return Err("a session with enable_extra_guardrails and this name began less than 300 s ago".to_owned());
         }
-        self.check_semaphores(config)?;
-        if config_check::is_guarded(config) {
-            let now_ns = cx.now.boottime_ns;
-            let last = self.guarded_starts.get(name).copied();
-            if self.guarded_starts.len() >= MAX_GUARDED_NAMES {
-                self.guarded_starts.retain(|_, start| now_ns.saturating_sub(*start) <= GUARDED_NAME_INTERVAL_NS);
-            }
-            if last.is_some_and(|last| now_ns.saturating_sub(last) <= GUARDED_NAME_INTERVAL_NS) {
-                return Err("a session with enable_extra_guardrails and this name began less than 300 s ago".to_owned());
-            }
-            if self.guarded_starts.len() < MAX_GUARDED_NAMES {
-                self.guarded_starts.insert(name.to_vec(), now_ns);
-            }
+        if self.guarded_starts.len() >= MAX_GUARDED_NAMES {
+            self.guarded_starts.retain(|_, start_ns| is_recent(start_ns));
         }
-        let of_uid = self.sessions.values().filter(|session| session.consumer_uid == uid).count();
-        if of_uid >= MAX_SESSIONS_PER_UID {
-            return Err(format!("uid {uid} has {of_uid} sessions, at most {MAX_SESSIONS_PER_UID} are possible"));
-        }
-        if self.sessions.len() >= MAX_SESSIONS {
-            return Err(format!("there are {MAX_SESSIONS} sessions, no more are possible"));
+        if self.guarded_starts.len() >= MAX_GUARDED_NAMES {
+            return Err(format!("{MAX_GUARDED_NAMES} sessions with enable_extra_guardrails began in the last 300 s"));
         }
         Ok(())
     }
@@ -306,7 +258,8 @@ impl Service {
         for semaphore in &config.session_semaphores {
             let mut max = semaphore.max_other_session_count.unwrap_or(0);
             let mut others = 0u64;
-            for session in self.sessions.values().filter(|session| session.state != State::Disabled) {
+            let holds = |session: &&Session| !matches!(session.state, State::Disabled | State::Cloned);
+            for session in self.sessions.values().filter(holds) {
                 let mut held = session.config.session_semaphores.iter().filter(|held| held.name == semaphore.name);
                 if let Some(held) = held.next() {
                     others += 1;
@@ -330,19 +283,40 @@ impl Service {
                 _ => FillPolicy::Ring,
             };
             let size_kb = buffer.size_kb.unwrap_or(0);
-            let id = next_free(self.last.buffer, |id| self.buffers.contains_key(&BufferId(id)));
-            let allocated = CentralBuffer::new(size_kb, policy);
-            let (Some(id), Ok(allocated)) = (id, allocated) else {
+            let allocated = CentralBuffer::new(size_kb, policy).ok();
+            let Some(id) = allocated.and_then(|buffer| self.insert_buffer(buffer)) else {
                 for id in ids {
                     self.buffers.remove(&id);
                 }
                 return Err(format!("there is no memory for a buffer of {size_kb} KiB"));
             };
-            self.last.buffer = id;
-            self.buffers.insert(BufferId(id), allocated);
-            ids.push(BufferId(id));
+            ids.push(id);
         }
         Ok(ids)
+    }
+
+    /// Gives a buffer a number; `None` if there is no free one.
+    pub(crate) fn insert_buffer(&mut self, buffer: CentralBuffer) -> Option<BufferId> {
+        let id = next_free(self.last.buffer, |id| self.buffers.contains_key(&BufferId(id)))?;
+        self.last.buffer = id;
+        self.buffers.insert(BufferId(id), buffer);
+        Some(BufferId(id))
+    }
+}
+
+/// The path of the file to be created, if there is one.
+///
+/// # Errors
+///
+/// A text for the consumer: a file that is written into comes with the call or has a path.
+fn file_path(config: &TraceConfig, file_attached: bool) -> Result<Option<Vec<u8>>, String> {
+    let path = config.output_path.as_deref().filter(|path| !path.is_empty());
+    match (config.write_into_file.unwrap_or(false), path, file_attached) {
+        (false, ..) => Ok(None),
+        (true, None, true) => Ok(None),
+        (true, Some(path), false) => Ok(Some(path.to_vec())),
+        (true, None, false) => Err("write_into_file needs output_path or a file descriptor".to_owned()),
+        (true, Some(_), true) => Err("write_into_file takes output_path or a file descriptor, not both".to_owned()),
     }
 }
 

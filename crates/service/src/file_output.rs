@@ -8,9 +8,9 @@ use esatto_schema::trace_config::FFlushMode;
 use crate::api::{FileId, Output, TimerClock};
 use crate::context::Context;
 use crate::ids::SessionId;
-use crate::read::FileSink;
 use crate::service::{Purpose, Service};
 use crate::session::{AfterFlush, FilePass, FlushReason, FlushStrategy, State};
+use crate::sinks::FileSink;
 
 /// Bytes collected before a batch is handed to the owner.
 const BATCH_BYTES: usize = 1024 * 1024;
@@ -47,13 +47,23 @@ impl Service {
 
     /// The owner wrote a batch, or could not.
     pub(crate) fn file_written(&mut self, file: FileId, result: Result<(), String>, cx: &mut Context<'_>) {
-        let Some(&session_id) = self.files.get(&file) else { return };
-        let Some(session) = self.sessions.get_mut(&session_id) else { return };
-        let Some(file) = &mut session.file else { return };
+        let session = self.files.get(&file).and_then(|id| self.sessions.get_mut(id));
+        let Some((session, file)) = session.and_then(|session| session.file.take().map(|file| (session, file))) else {
+            // What was handed over when its session went.
+            if let Err(error) = result {
+                cx.error(format!("the end of a trace file could not be written: {error}"));
+            }
+            return;
+        };
+        let session_id = session.id;
+        let file = session.file.insert(file);
         file.is_writing = false;
         let pass = file.pass;
         if let Err(error) = result {
-            session.end_error = Some(format!("the trace file cannot be written: {error}"));
+            let path = session.config.output_path.as_ref().map(|path| format!(" {path}")).unwrap_or_default();
+            let error = format!("the trace file{path} cannot be written: {error}");
+            cx.error(format!("session {}: {error}", session_id.0));
+            session.end_error = Some(error);
             return self.end_file(session_id, cx);
         }
         match pass {
@@ -106,7 +116,8 @@ impl Service {
 
     /// Nothing more can be written: the session ends.
     fn end_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let is_over = self.sessions.get(&session_id).is_some_and(|session| session.state == State::Disabled);
+        let is_over = |session: &crate::session::Session| matches!(session.state, State::Disabled | State::Cloned);
+        let is_over = self.sessions.get(&session_id).is_some_and(is_over);
         if is_over {
             return self.close_file(session_id, cx);
         }

@@ -10,7 +10,9 @@ use crate::context::Context;
 use crate::ids::{InstanceId, ProducerId, SessionId};
 use crate::producer::command;
 use crate::service::{Purpose, Service};
-use crate::session::{AfterFlush, Event, FlushReason, FlushStrategy, InstanceState, PendingFlush, Session, State};
+use crate::session::{
+    AfterFlush, Event, FlushReason, FlushStrategy, Instance, InstanceState, PendingFlush, Session, State,
+};
 use crate::triggers;
 
 /// Flushes of one session that may wait for answers; a further one is refused at this many.
@@ -31,11 +33,25 @@ impl Service {
     ) {
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
         session.record(Event::FlushStarted, false, cx.now);
+        self.flush_instances(session_id, timeout_ms, reason, then, |_| true, cx);
+    }
+
+    /// Asks the producers of some instances. The flush is told in the trace by the caller.
+    pub(crate) fn flush_instances(
+        &mut self,
+        session_id: SessionId,
+        timeout_ms: u32,
+        reason: FlushReason,
+        then: AfterFlush,
+        is_asked: impl Fn(&Instance) -> bool,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
         if session.flushes.len() > MAX_PENDING_FLUSHES || session.state != State::Started {
             return self.after_flush(session_id, then, false, cx);
         }
         let mut requests: BTreeMap<ProducerId, Vec<InstanceId>> = BTreeMap::new();
-        for instance in &session.instances {
+        for instance in session.instances.iter().filter(|instance| is_asked(instance)) {
             let Some(producer) = self.producers.get(&instance.producer) else { continue };
             let scrapes_itself = producer.memory_kind == MemoryKind::Emulated && producer.wants_scraping;
             if !instance.no_flush {
@@ -49,16 +65,16 @@ impl Service {
 
         self.last.flush += 1;
         let id = self.last.flush;
-        let waiting_for = requests.keys().copied().collect();
-        session.flushes.insert(id, PendingFlush { waiting_for, reason, then });
-        if requests.is_empty() {
-            return self.finish_flush(session_id, id, true, cx);
-        }
         let timeout_ms = if timeout_ms == 0 { session.flush_timeout_ms() } else { timeout_ms };
+        let is_empty = requests.is_empty();
         for (producer, instances) in &requests {
             if let Some(producer) = self.producers.get_mut(producer) {
                 producer.send(command::flush(instances, id, reason.flags()), cx);
             }
+        }
+        session.flushes.insert(id, PendingFlush { waiting_for: requests, reason, then });
+        if is_empty {
+            return self.finish_flush(session_id, id, true, cx);
         }
         self.set_timer(session_id, Purpose::FlushTimeout(id), TimerClock::Monotonic, timeout_ms, cx);
     }
@@ -68,7 +84,7 @@ impl Service {
         let mut complete = Vec::new();
         for session in self.sessions.values_mut() {
             for (&id, flush) in session.flushes.range_mut(..=up_to) {
-                if flush.waiting_for.remove(&producer) && flush.waiting_for.is_empty() {
+                if flush.waiting_for.remove(&producer).is_some() && flush.waiting_for.is_empty() {
                     complete.push((session.id, id));
                 }
             }
@@ -85,7 +101,10 @@ impl Service {
         self.cancel_timers(session_id, |purpose| purpose == Purpose::FlushTimeout(id), cx);
         self.scrape_session(session_id);
         let slow = if !succeeded && flush.reason.names_slow_ones() {
-            self.names_of(session_id, |instance| flush.waiting_for.contains(&instance.producer) && !instance.no_flush)
+            let unanswered = |instance: &Instance| {
+                flush.waiting_for.get(&instance.producer).is_some_and(|asked| asked.contains(&instance.id))
+            };
+            self.names_of(session_id, unanswered)
         } else {
             Vec::new()
         };
@@ -109,6 +128,7 @@ impl Service {
             AfterFlush::Reply(call) if succeeded => cx.reply_empty(call),
             AfterFlush::Reply(call) => cx.reject(call),
             AfterFlush::WriteFile => self.write_file(session_id, false, cx),
+            AfterFlush::Clone(clone, group) => self.take_group(clone, group, succeeded, cx),
             AfterFlush::StopSession => {
                 let Some(session) = self.sessions.get_mut(&session_id) else { return };
                 session.final_flush_outcome = Some(match succeeded {
@@ -180,11 +200,7 @@ impl Service {
     }
 
     /// Producer and data source names of some instances of a session.
-    fn names_of(
-        &self,
-        session: SessionId,
-        wanted: impl Fn(&crate::session::Instance) -> bool,
-    ) -> Vec<(Vec<u8>, Vec<u8>)> {
+    fn names_of(&self, session: SessionId, wanted: impl Fn(&Instance) -> bool) -> Vec<(Vec<u8>, Vec<u8>)> {
         let Some(session) = self.sessions.get(&session) else { return Vec::new() };
         let instances = session.instances.iter().filter(|instance| wanted(instance)).take(MAX_SLOW_DATA_SOURCES);
         let producer_name = |id| self.producers.get(&id).map_or_else(Vec::new, |producer| producer.name.clone());

@@ -154,6 +154,8 @@ impl Rig {
                 crate::api::Output::AwaitReady(client) => Input::Ready(client),
                 crate::api::Output::CreateFile { file, .. } => Input::FileOpened { file, result: Ok(()) },
                 crate::api::Output::WriteFile { file, .. } => Input::FileWritten { file, result: Ok(()) },
+                crate::api::Output::CopyFile { to, .. } => Input::FileCopied { file: to, result: Ok(()) },
+                crate::api::Output::SetPriority { change, .. } => Input::PrioritySet { change, result: Ok(()) },
                 _ => continue,
             };
             self.service.handle(&self.now, answer, &mut self.out);

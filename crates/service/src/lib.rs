@@ -7,7 +7,9 @@
 
 pub mod api;
 pub mod buffer;
+mod clone;
 mod commit;
+mod compression;
 mod concurrent;
 mod config_check;
 mod consumer;
@@ -21,8 +23,12 @@ mod ids;
 #[doc(hidden)]
 pub mod inspect;
 mod lifecycle;
+mod machines;
 mod name_pattern;
+mod opening;
 mod packet_check;
+mod pass;
+mod priority;
 #[doc(hidden)]
 pub mod probe;
 mod producer;
@@ -36,11 +42,13 @@ mod service_packets;
 mod session;
 pub mod shared_buffer;
 mod shm_adapter;
+mod sinks;
+mod trace_filter;
 mod triggers;
 
 pub use api::{
     Attachment, Body, CallId, ClientId, ConsumerCall, FileId, Input, LogLevel, MemoryKind, Now, Output, Outputs, Peer,
-    ProducerCall, Reply, ServiceConfig, SystemFacts, TimerClock, TimerId,
+    PriorityBoost, ProducerCall, RelayCall, Reply, ServiceConfig, SystemFacts, TimerClock, TimerId,
 };
 pub use service::Service;
 pub use shared_buffer::{ChunkHeader, ScrapedChunk, SharedBuffer, granted_sizes};

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::ids::{InstanceId, ProducerId, SessionId};
 use crate::producer::command;
 use crate::service::{Purpose, Service};
-use crate::session::{Event, FlushStrategy, InstanceState, State};
+use crate::session::{AfterFlush, Event, FlushStrategy, InstanceState, State};
 
 /// After this time the data sources that did not start are named in the trace.
 const SLOW_START_MS: u32 = 20_000;
@@ -14,6 +14,10 @@ impl Service {
     /// CONFIGURED → STARTED; anything else is ignored.
     pub(crate) fn start(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        if let Some(opening) = &mut session.opening {
+            opening.starts = true;
+            return;
+        }
         if session.state != State::Configured {
             return cx.warn(format!("session {} is not configured, it cannot start", session_id.0));
         }
@@ -28,7 +32,7 @@ impl Service {
             Some(true) => TimerClock::Boottime,
             _ => TimerClock::Monotonic,
         };
-        let file_period_ms = session.is_streaming_to_file().then(|| session.file_write_period_ms());
+        let file_period_ms = session.streams_to_file.then(|| session.file_write_period_ms());
         let flush_strategy = session.flush_strategy;
         let has_consumer = session.consumer.is_some();
         let instances: Vec<InstanceId> = session.instances.iter().map(|instance| instance.id).collect();
@@ -115,8 +119,12 @@ impl Service {
         if error.is_some() {
             session.end_error = error;
         }
+        if let Some(opening) = &mut session.opening {
+            opening.stops = true;
+            return;
+        }
         let immediately = match session.state {
-            State::Disabled => return,
+            State::Disabled | State::Cloned => return,
             State::WaitingForStop if immediately => return self.finish_stopping(session_id, cx),
             State::WaitingForStop => return,
             State::Configured => true,
@@ -125,7 +133,8 @@ impl Service {
         for index in 0..session.instances.len() {
             self.stop_instance(session_id, index, immediately, cx);
         }
-        self.cancel_timers(session_id, |purpose| !matches!(purpose, Purpose::FlushTimeout(_)), cx);
+        let lasts = |purpose| matches!(purpose, Purpose::FlushTimeout(_) | Purpose::CloneTrigger(_));
+        self.cancel_timers(session_id, |purpose| !lasts(purpose), cx);
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
         if session.are_all_stopped() {
             return self.finish_stopping(session_id, cx);
@@ -184,8 +193,13 @@ impl Service {
     /// FreeBuffers: the session is no more.
     pub(crate) fn free(&mut self, session_id: SessionId, error: Option<String>, cx: &mut Context<'_>) {
         self.disable(session_id, true, error, cx);
+        self.stop_opening(session_id, cx);
+        self.abandon_clones_of(session_id, cx);
         self.complete_file(session_id, cx);
         self.cancel_timers(session_id, |_| true, cx);
+        if self.sessions.get(&session_id).is_some_and(|session| session.state == State::Cloned) {
+            self.enter(session_id, State::Disabled, cx);
+        }
         let Some(session) = self.sessions.remove(&session_id) else { return };
         for buffer in &session.buffers {
             self.buffers.remove(buffer);
@@ -195,7 +209,7 @@ impl Service {
             }
         }
         for flush in session.flushes.into_values() {
-            if let crate::session::AfterFlush::Reply(call) = flush.then {
+            if let AfterFlush::Reply(call) = flush.then {
                 cx.reject(call);
             }
         }
@@ -210,6 +224,7 @@ impl Service {
             }
         }
         cx.info(format!("session {} is freed", session_id.0));
+        self.update_priority(None, cx);
     }
 
     /// Removes instances of a producer (those of one name, or all): unregistered, or the producer is gone.

@@ -16,7 +16,15 @@ const MAX_WAITING_COMMANDS: usize = 4096;
 pub(crate) struct ProducerConnection {
     pub(crate) peer: Peer,
     pub(crate) memory: MemoryKind,
+    /// As a relay claims; empty on the host.
+    pub(crate) machine_name: Vec<u8>,
     pub(crate) producer: Option<ProducerId>,
+}
+
+impl ProducerConnection {
+    pub(crate) fn new(peer: Peer, memory: MemoryKind) -> Self {
+        Self { peer, memory, machine_name: Vec::new(), producer: None }
+    }
 }
 
 /// Where the chunks of a producer come from.
@@ -40,6 +48,8 @@ pub(crate) struct Producer {
     pub(crate) peer: Peer,
     pub(crate) name: Vec<u8>,
     pub(crate) sdk_version: Vec<u8>,
+    /// Empty on the host.
+    pub(crate) machine_name: Vec<u8>,
     pub(crate) memory_kind: MemoryKind,
     /// Wished sizes, 0 = none.
     pub(crate) smb_size_hint: usize,
@@ -63,6 +73,7 @@ impl Producer {
             peer,
             name: Vec::new(),
             sdk_version: Vec::new(),
+            machine_name: Vec::new(),
             memory_kind,
             smb_size_hint: 0,
             page_size_hint: 0,

@@ -106,6 +106,7 @@ impl Service {
         connection.producer = Some(id);
         let mut producer = Producer::new(id, call.client, connection.peer, connection.memory);
         producer.name = name;
+        producer.machine_name = connection.machine_name.clone();
         producer.sdk_version = request.sdk_version().unwrap_or_default().to_vec();
         producer.smb_size_hint = request.shared_memory_size_hint_bytes().unwrap_or(0) as usize;
         producer.page_size_hint = request.shared_memory_page_size_hint_bytes().unwrap_or(0) as usize;

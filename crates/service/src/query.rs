@@ -3,7 +3,7 @@
 use esatto_protozero::Owned;
 use esatto_schema::trace_stats::{BufferStats, WriterStats};
 use esatto_schema::tracing_service_state::{Producer, TracingSession};
-use esatto_schema::{TraceStats, TracingServiceState};
+use esatto_schema::{GetTraceStatsResponse, TraceStats, TracingServiceState};
 
 use crate::api::CallId;
 use crate::buffer::{CentralBuffer, HISTOGRAM_LIMITS};
@@ -13,11 +13,13 @@ use crate::packet_check::put_varint;
 use crate::service::Service;
 use crate::session::{Session, State};
 
+/// Bytes of a reply, with room for what is around it in its frame.
+const MAX_REPLY_BYTES: usize = 131_072 - 128;
 /// Bytes of one part of the state.
-const MAX_STATE_BYTES: usize = 131_072 - 128;
+const MAX_STATE_BYTES: usize = MAX_REPLY_BYTES;
 
 impl Service {
-    /// The statistics of a session.
+    /// The statistics of a session; none of its filter, while it is being read.
     pub(crate) fn trace_stats(&mut self, id: SessionId) -> Option<TraceStats> {
         let count = |len: usize| Some(u32::try_from(len).unwrap_or(u32::MAX));
         let mut stats = TraceStats {
@@ -36,11 +38,9 @@ impl Service {
         stats.flushes_requested = Some(session.flushes_requested);
         stats.flushes_succeeded = Some(session.flushes_succeeded);
         stats.flushes_failed = Some(session.flushes_failed);
-        stats.final_flush_outcome = session.final_flush_outcome;
+        stats.final_flush_outcome = Some(session.final_flush_outcome.unwrap_or_default());
+        stats.filter_stats = session.trace_filter.as_ref().map(|filter| Box::new(filter.stats()));
         let has_histograms = !session.builtin(|builtin| builtin.disable_chunk_usage_histograms);
-        if has_histograms {
-            stats.chunk_payload_histogram_def = HISTOGRAM_LIMITS.iter().map(|&limit| limit as i64).collect();
-        }
         for (index, buffer) in session.buffers.iter().enumerate() {
             let Some(buffer) = self.buffers.get(buffer) else { continue };
             stats.buffer_stats.push(buffer_stats(buffer));
@@ -59,7 +59,24 @@ impl Service {
                 });
             }
         }
+        if !stats.writer_stats.is_empty() {
+            stats.chunk_payload_histogram_def = HISTOGRAM_LIMITS.iter().map(|&limit| limit as i64).collect();
+        }
         Some(stats)
+    }
+
+    /// Answers GetTraceStats; without the histograms of very many writers, which fit into no frame.
+    pub(crate) fn get_trace_stats(&mut self, call: CallId, session: Option<SessionId>, cx: &mut Context<'_>) {
+        let Some(mut stats) = session.and_then(|session| self.trace_stats(session)) else { return cx.reject(call) };
+        let encode = |stats: &TraceStats| {
+            GetTraceStatsResponse { trace_stats: Some(Box::new(stats.clone())), ..Default::default() }.encode()
+        };
+        let mut reply = encode(&stats);
+        if reply.len() > MAX_REPLY_BYTES {
+            stats.writer_stats.clear();
+            reply = encode(&stats);
+        }
+        cx.reply(call, reply);
     }
 
     /// Answers QueryServiceState in parts that each fit into a frame.
@@ -88,6 +105,9 @@ impl Service {
                     sdk_version: Some(producer.sdk_version.clone().into()),
                     pid: producer.peer.pid,
                     machine_id: Some(producer.peer.machine_id).filter(|&id| id != 0),
+                    machine_name: Some(&producer.machine_name)
+                        .filter(|name| !name.is_empty())
+                        .map(|name| name.clone().into()),
                     ..Producer::default()
                 };
                 parts.add_message(1, &entry.encode());

@@ -3,7 +3,7 @@
 use esatto_protozero::Fields;
 use esatto_schema::{DataSourceConfigReader, DataSourceDescriptorReader};
 
-use crate::api::{MemoryKind, Output};
+use crate::api::{MemoryKind, Output, SystemFacts};
 use crate::config_check;
 use crate::context::Context;
 use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
@@ -21,6 +21,9 @@ const MAX_DESCRIPTOR_BYTES_PER_PRODUCER: usize = 8 * 1024 * 1024;
 
 /// Instances in one session, so that registrations cannot multiply a config without end.
 const MAX_INSTANCES_PER_SESSION: usize = 16_384;
+
+/// What a `machine_name_filter` calls the machine of the service, whatever its name.
+const HOST: &[u8] = b"host";
 
 /// A data source that a producer offers.
 #[derive(Debug)]
@@ -167,7 +170,10 @@ impl Service {
         }
         let source = session.config.data_sources.get(entry)?;
         let patterns = session.patterns.get(entry).map_or(&[][..], Vec::as_slice);
-        if !passes_filters(source, patterns, session.config.trace_all_machines.unwrap_or(false), producer) {
+        let all_machines = session.config.trace_all_machines.unwrap_or(false);
+        if !is_on_wanted_machine(source, all_machines, producer, &self.config.system)
+            || !passes_name_filters(source, patterns, producer)
+        {
             return None;
         }
         if session.instances.len() >= MAX_INSTANCES_PER_SESSION {
@@ -187,6 +193,7 @@ impl Service {
             id,
             producer: producer.id,
             name: registration.name.clone(),
+            buffer,
             state: InstanceState::Configured,
             notifies_start: descriptor.will_notify_on_start().unwrap_or(false),
             notifies_stop: descriptor.will_notify_on_stop().unwrap_or(false),
@@ -253,23 +260,37 @@ fn instance_config(session: &Session, entry_config: &[u8], buffer: BufferId) -> 
     out
 }
 
-fn passes_filters(
+/// Whether an entry wants producers of this one's machine.
+fn is_on_wanted_machine(
     source: &esatto_schema::trace_config::DataSource,
-    patterns: &[NamePattern],
     all_machines: bool,
     producer: &crate::producer::Producer,
+    host: &SystemFacts,
 ) -> bool {
+    let wanted = &source.machine_name_filter;
     let is_host = producer.peer.machine_id == 0;
-    let machine_matches = if source.machine_name_filter.is_empty() {
-        is_host || all_machines
-    } else {
-        // Remote machines have no name until relays are supported.
-        is_host && source.machine_name_filter.iter().any(|name| name.as_bytes() == b"host")
-    };
+    if wanted.is_empty() {
+        return is_host || all_machines;
+    }
+    let names = |name: &[u8]| wanted.iter().any(|wanted| wanted.as_bytes() == name);
+    let name = &producer.machine_name;
+    match is_host {
+        true => names(HOST) || names(host.machine_name().as_bytes()),
+        // A guest may call itself what it likes, but it does not become the host by that.
+        false => name != HOST && names(name),
+    }
+}
+
+/// Whether an entry wants producers of this one's name.
+fn passes_name_filters(
+    source: &esatto_schema::trace_config::DataSource,
+    patterns: &[NamePattern],
+    producer: &crate::producer::Producer,
+) -> bool {
     let names = &source.producer_name_filter;
     let is_unfiltered = names.is_empty() && patterns.is_empty();
     let is_named = || names.iter().any(|name| name.as_bytes() == producer.name);
-    machine_matches && (is_unfiltered || is_named() || patterns.iter().any(|pattern| pattern.matches(&producer.name)))
+    is_unfiltered || is_named() || patterns.iter().any(|pattern| pattern.matches(&producer.name))
 }
 
 fn wanted_sizes(config: &esatto_schema::TraceConfig, producer: &crate::producer::Producer) -> (usize, usize) {

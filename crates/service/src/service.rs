@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::api::{ClientId, ConsumerCall, FileId, Input, Now, Output, Outputs, ServiceConfig, TimerClock, TimerId};
 use crate::buffer::CentralBuffer;
+use crate::clone::{CloneId, PendingClone};
 use crate::consumer::Consumer;
 use crate::context::Context;
 use crate::ids::{BufferId, ProducerId, SessionId};
+use crate::machines::Machines;
+use crate::priority::Priorities;
 use crate::producer::{Producer, ProducerConnection};
 use crate::random::Random;
 use crate::registry::Registration;
@@ -23,6 +26,7 @@ pub struct Service {
     /// In the order of registration.
     pub(crate) registry: Vec<Registration>,
     pub(crate) consumers: BTreeMap<ClientId, Consumer>,
+    pub(crate) machines: Machines,
     pub(crate) sessions: BTreeMap<SessionId, Session>,
     pub(crate) buffers: BTreeMap<BufferId, CentralBuffer>,
     pub(crate) files: HashMap<FileId, SessionId>,
@@ -34,6 +38,9 @@ pub struct Service {
     /// When guarded sessions of a name began.
     pub(crate) guarded_starts: HashMap<Vec<u8>, u64>,
     pub(crate) trigger_history: History,
+    pub(crate) priorities: Priorities,
+    /// Snapshots that wait for data sources to flush.
+    pub(crate) pending_clones: BTreeMap<CloneId, PendingClone>,
     /// Consumers with events that were not sent yet.
     pub(crate) to_notify: BTreeSet<ClientId>,
     /// For chunks on their way from shared memory into a buffer.
@@ -49,6 +56,7 @@ pub(crate) struct LastIds {
     pub(crate) session: u64,
     pub(crate) flush: u64,
     pub(crate) file: u64,
+    pub(crate) clone: u64,
     timer: u64,
 }
 
@@ -84,6 +92,8 @@ pub(crate) enum Purpose {
     TriggerTimeout,
     /// The delay of a stop trigger is over.
     TriggerStop,
+    /// The delay of a clone trigger is over.
+    CloneTrigger(u64),
 }
 
 impl Service {
@@ -97,6 +107,7 @@ impl Service {
             producers: BTreeMap::new(),
             registry: Vec::new(),
             consumers: BTreeMap::new(),
+            machines: Machines::default(),
             sessions: BTreeMap::new(),
             buffers: BTreeMap::new(),
             files: HashMap::new(),
@@ -106,6 +117,8 @@ impl Service {
             is_locked_down: false,
             guarded_starts: HashMap::new(),
             trigger_history: History::default(),
+            priorities: Priorities::default(),
+            pending_clones: BTreeMap::new(),
             to_notify: BTreeSet::new(),
             scratch: Vec::new(),
         }
@@ -117,7 +130,7 @@ impl Service {
         match input {
             Input::ProducerCall { call, method } => self.producer_call(call, method, cx),
             Input::ProducerConnected { client, peer, memory } => {
-                self.connections.insert(client, ProducerConnection { peer, memory, producer: None });
+                self.connections.insert(client, ProducerConnection::new(peer, memory));
             }
             Input::ProducerDisconnected(client) => self.producer_disconnected(client, cx),
             Input::SharedBufferCreated { client, buffer } => self.shared_buffer_created(client, buffer, cx),
@@ -127,12 +140,21 @@ impl Service {
             Input::ConsumerCall { call, method: ConsumerCall::EnableTracing(request), file_attached } => {
                 self.enable_tracing_call(call, request, file_attached, cx);
             }
+            Input::ConsumerCall { call, method: ConsumerCall::CloneSession(request), file_attached } => {
+                self.clone_session_call(call, request, file_attached, cx);
+            }
             Input::ConsumerCall { call, method, file_attached: _ } => self.consumer_call(call, method, cx),
             Input::ConsumerDisconnected(client) => self.consumer_disconnected(client, cx),
+            Input::RelayConnected { client, peer } => self.relay_connected(client, peer),
+            Input::RelayCall { call, method } => self.relay_call(call, method, cx),
+            Input::RelayDisconnected(client) => self.relay_disconnected(client),
+            Input::MachineNamed { client, name } => self.machine_named(client, name, cx),
             Input::Ready(client) => self.continue_read(client, cx),
             Input::TimerExpired(timer) => self.timer_expired(timer, cx),
             Input::FileOpened { file, result } => self.file_opened(file, result, cx),
             Input::FileWritten { file, result } => self.file_written(file, result, cx),
+            Input::PrioritySet { change, result } => self.priority_set(change, result, cx),
+            Input::FileCopied { file, result } => self.file_copied(file, result, cx),
         }
         if !self.to_notify.is_empty() {
             self.send_events(cx);
@@ -156,6 +178,7 @@ impl Service {
             Purpose::ClearIncrementalState => self.clear_incremental_state(session, cx),
             Purpose::TriggerTimeout => self.trigger_timeout(session, cx),
             Purpose::TriggerStop => self.trigger_stop(session, cx),
+            Purpose::CloneTrigger(hit) => self.clone_trigger(session, hit),
             Purpose::FlushTimeout(flush) => self.finish_flush(session, flush, false, cx),
         }
     }

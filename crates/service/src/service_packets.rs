@@ -1,13 +1,16 @@
 //! The packets that the service itself puts into a trace (`docs/spec/service.md §16`).
 
 use esatto_protozero::{HeapBuffer, Owned};
-use esatto_schema::{BuiltinClock, SystemInfo, TracePacketWriter, Utsname};
+use esatto_schema::{BuiltinClock, ClockSnapshotWriter, SystemInfo, TracePacketWriter, TraceStats, Utsname};
 
 use crate::api::Now;
 use crate::ids::SessionId;
-use crate::read::PacketSink;
+use crate::machines::Machines;
+use crate::pass::Pass;
 use crate::service::Service;
 use crate::session::{Event, Session};
+use crate::sinks::PacketSink;
+use crate::triggers::Received;
 
 /// The sequence of the service's own packets.
 const SERVICE_SEQUENCE_ID: u32 = 1;
@@ -17,33 +20,59 @@ const SYNC_MARKER: [u8; 16] =
     [0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba, 0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79];
 
 /// Makes packets of the service and puts them into a sink.
-struct Emitter<'a, S> {
+struct Emitter<'a, 'p, S> {
     uid: i32,
-    sink: &'a mut S,
+    pass: &'a mut Pass<'p, S>,
     /// The sink takes no more.
     is_refused: bool,
 }
 
-impl<S: PacketSink> Emitter<'_, S> {
+impl<S: PacketSink> Emitter<'_, '_, S> {
     fn put(&mut self, write: impl FnOnce(&mut TracePacketWriter<'_>)) {
-        if self.is_refused {
-            return;
+        self.put_without_sequence(|packet| {
+            packet.trusted_packet_sequence_id(SERVICE_SEQUENCE_ID);
+            write(packet);
+        });
+    }
+
+    fn put_without_sequence(&mut self, write: impl FnOnce(&mut TracePacketWriter<'_>)) {
+        if !self.is_refused {
+            let packet = self.packet(write);
+            self.is_refused = !self.pass.put_own(&packet);
         }
+    }
+
+    fn put_unfiltered(&mut self, write: impl FnOnce(&mut TracePacketWriter<'_>)) {
+        if !self.is_refused {
+            let packet = self.packet(|packet| {
+                packet.trusted_packet_sequence_id(SERVICE_SEQUENCE_ID);
+                write(packet);
+            });
+            self.is_refused = !self.pass.put_unfiltered(&packet);
+        }
+    }
+
+    fn packet(&self, write: impl FnOnce(&mut TracePacketWriter<'_>)) -> Vec<u8> {
         let mut buffer = HeapBuffer::new();
         let mut packet = TracePacketWriter::from(buffer.message());
-        packet.trusted_uid(self.uid).trusted_packet_sequence_id(SERVICE_SEQUENCE_ID);
+        packet.trusted_uid(self.uid);
         write(&mut packet);
         drop(packet);
-        self.is_refused = !self.sink.put([buffer.as_slice()].into_iter(), &[]);
+        buffer.to_vec()
     }
 }
 
 impl Service {
     /// Everything that precedes the buffers' contents; false if the sink takes no more.
-    pub(crate) fn put_service_packets(&mut self, id: SessionId, sink: &mut impl PacketSink, now: &Now) -> bool {
-        let Self { sessions, buffers, config, .. } = self;
+    pub(crate) fn put_service_packets(
+        &mut self,
+        id: SessionId,
+        pass: &mut Pass<'_, impl PacketSink>,
+        now: &Now,
+    ) -> bool {
+        let Self { sessions, buffers, config, machines, .. } = self;
         let Some(session) = sessions.get_mut(&id) else { return true };
-        let mut emitter = Emitter { uid: config.uid, sink, is_refused: false };
+        let mut emitter = Emitter { uid: config.uid, pass, is_refused: false };
 
         put_snapshots(session, &mut emitter);
         if core::mem::take(&mut session.news.sync_marker) {
@@ -55,6 +84,7 @@ impl Service {
         if !session.builtin(|builtin| builtin.disable_trace_config) {
             if is_first_read {
                 emitter.put(|packet| packet.message().bytes(33, &session.config_bytes));
+                put_clone_trigger(session, &mut emitter);
             }
             put_triggers(session, &mut emitter);
         }
@@ -64,9 +94,14 @@ impl Service {
                 packet.trace_uuid().msb(msb).lsb(lsb);
             });
             put_provenance(session, buffers, &mut emitter, now);
-            if !session.builtin(|builtin| builtin.disable_system_info) {
+        }
+        if !session.builtin(|builtin| builtin.disable_system_info) {
+            if is_first_read {
                 let info = system_info(config);
                 emitter.put(|packet| packet.message().bytes(45, &info.encode()));
+            }
+            for (machine, info) in machines.system_infos_for(&mut session.news.told) {
+                emitter.put(|packet| packet.machine_id(machine).message().bytes(45, info));
             }
         }
         put_events(session, &mut emitter);
@@ -75,15 +110,18 @@ impl Service {
         for (boottime_ns, event) in concurrent {
             emitter.put(|packet| packet.timestamp(boottime_ns).message().bytes(134, &event));
         }
+        if session.takes_snapshots() {
+            put_remote_clocks(session, machines, &mut emitter);
+        }
         !emitter.is_refused
     }
 
     /// What follows when the buffers are empty.
-    pub(crate) fn put_closing_packets(&mut self, id: SessionId, sink: &mut impl PacketSink, now: &Now) {
+    pub(crate) fn put_closing_packets(&mut self, id: SessionId, pass: &mut Pass<'_, impl PacketSink>, now: &Now) {
         let uid = self.config.uid;
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let has_stats = core::mem::take(&mut session.news.stats);
-        let mut emitter = Emitter { uid, sink, is_refused: false };
+        let mut emitter = Emitter { uid, pass, is_refused: false };
         if !session.builtin(|builtin| builtin.disable_service_events) {
             emitter.put(|packet| {
                 packet.timestamp(now.boottime_ns).service_event().read_tracing_buffers_completed(true);
@@ -92,51 +130,81 @@ impl Service {
         if !has_stats {
             return;
         }
+        let filter_stats = emitter.pass.filter_stats().map(Box::new);
         let Some(stats) = self.trace_stats(id) else { return };
-        emitter.put(|packet| packet.message().bytes(35, &stats.encode()));
+        let stats = TraceStats { filter_stats, ..stats };
+        emitter.put_unfiltered(|packet| packet.message().bytes(35, &stats.encode()));
     }
 }
 
-fn put_snapshots(session: &mut Session, emitter: &mut Emitter<'_, impl PacketSink>) {
+fn put_snapshots(session: &mut Session, emitter: &mut Emitter<'_, '_, impl PacketSink>) {
     let primary = session.config.builtin_data_sources.as_ref().and_then(|builtin| builtin.primary_trace_clock);
     let primary = primary.filter(|clock| clock.0 != 0).unwrap_or(BuiltinClock(6));
     let initial = session.news.initial_snapshot.take();
     for snapshot in initial.into_iter().chain(session.news.snapshots.drain(..)) {
         emitter.put(|packet| {
             let mut clocks = packet.clock_snapshot();
-            let mut put = |clock_id: u32, timestamp: u64| {
-                clocks.clocks().clock_id(clock_id).timestamp(timestamp);
-            };
-            put(6, snapshot.boottime_ns);
-            put(2, snapshot.realtime_coarse_ns);
-            put(4, snapshot.monotonic_coarse_ns);
-            put(1, snapshot.realtime_ns);
-            put(3, snapshot.monotonic_ns);
-            put(5, snapshot.monotonic_raw_ns);
-            if let Some(tsc) = snapshot.tsc {
-                put(9, tsc);
-            }
+            put_clocks(&mut clocks, builtin_clocks(&snapshot));
             clocks.primary_trace_clock(primary);
         });
     }
 }
 
-fn put_triggers(session: &mut Session, emitter: &mut Emitter<'_, impl PacketSink>) {
-    for trigger in session.triggers.received.drain(..) {
-        emitter.put(|packet| {
-            packet.timestamp(trigger.boottime_ns);
-            let mut out = packet.trigger();
-            out.trigger_name(&trigger.name).producer_name(&trigger.producer_name);
-            out.trusted_producer_uid(trigger.producer_uid).stop_delay_ms(trigger.stop_delay_ms.into());
+fn put_clocks(out: &mut ClockSnapshotWriter<'_>, clocks: impl IntoIterator<Item = (u32, u64)>) {
+    for (id, timestamp) in clocks {
+        out.clocks().clock_id(id).timestamp(timestamp);
+    }
+}
+
+/// The clocks of a snapshot, in their order.
+fn builtin_clocks(now: &Now) -> impl Iterator<Item = (u32, u64)> {
+    let clocks = [
+        (6, now.boottime_ns),
+        (2, now.realtime_coarse_ns),
+        (4, now.monotonic_coarse_ns),
+        (1, now.realtime_ns),
+        (3, now.monotonic_ns),
+        (5, now.monotonic_raw_ns),
+    ];
+    clocks.into_iter().chain(now.tsc.map(|tsc| (9, tsc)))
+}
+
+/// How the clocks of other machines relate to ours, once per machine.
+fn put_remote_clocks(session: &mut Session, machines: &Machines, emitter: &mut Emitter<'_, '_, impl PacketSink>) {
+    for (id, machine) in machines.clocks_for(&mut session.news.told) {
+        emitter.put_without_sequence(|packet| {
+            let mut sync = packet.machine_id(id).remote_clock_sync();
+            for exchange in machine.exchanges() {
+                let mut clocks = sync.synced_clocks();
+                put_clocks(&mut clocks.client_clocks(), exchange.client.iter().copied());
+                put_clocks(&mut clocks.host_clocks(), builtin_clocks(&exchange.host));
+            }
         });
     }
+}
+
+fn put_triggers(session: &mut Session, emitter: &mut Emitter<'_, '_, impl PacketSink>) {
+    for trigger in session.triggers.received.drain(..) {
+        emitter.put(|packet| put_trigger(packet.timestamp(trigger.boottime_ns).trigger(), &trigger));
+    }
+}
+
+fn put_clone_trigger(session: &Session, emitter: &mut Emitter<'_, '_, impl PacketSink>) {
+    if let Some(trigger) = session.clone.as_ref().and_then(|clone| clone.trigger.as_ref()) {
+        emitter.put(|packet| put_trigger(packet.timestamp(trigger.boottime_ns).clone_snapshot_trigger(), trigger));
+    }
+}
+
+fn put_trigger(mut out: esatto_schema::TriggerWriter<'_>, trigger: &Received) {
+    out.trigger_name(&trigger.name).producer_name(&trigger.producer_name);
+    out.trusted_producer_uid(trigger.producer_uid).stop_delay_ms(trigger.stop_delay_ms);
 }
 
 /// Which producer each packet sequence belongs to, as far as the buffers know it.
 fn put_provenance(
     session: &mut Session,
     buffers: &std::collections::BTreeMap<crate::ids::BufferId, crate::buffer::CentralBuffer>,
-    emitter: &mut Emitter<'_, impl PacketSink>,
+    emitter: &mut Emitter<'_, '_, impl PacketSink>,
     now: &Now,
 ) {
     emitter.put(|packet| {
@@ -152,7 +220,7 @@ fn put_provenance(
     });
 }
 
-fn put_events(session: &mut Session, emitter: &mut Emitter<'_, impl PacketSink>) {
+fn put_events(session: &mut Session, emitter: &mut Emitter<'_, '_, impl PacketSink>) {
     let mut events = core::mem::take(&mut session.news.events);
     if session.builtin(|builtin| builtin.disable_service_events) {
         return;
@@ -174,6 +242,8 @@ fn put_events(session: &mut Session, emitter: &mut Emitter<'_, impl PacketSink>)
                 Event::AllDataSourcesFlushed => drop(out.all_data_sources_flushed(true)),
                 Event::TracingDisabled => drop(out.tracing_disabled(true)),
                 Event::FlushStarted => drop(out.flush_started(true)),
+                Event::CloneStarted => drop(out.clone_started(true)),
+                Event::BufferCloned(index) => drop(out.buffer_cloned(*index)),
                 Event::SlowStartingDataSources(slow) => names(out.slow_starting_data_sources(), slow),
                 Event::LastFlushSlowDataSources(slow) => names(out.last_flush_slow_data_sources(), slow),
             }

@@ -1,20 +1,25 @@
 //! A session: one TraceConfig in execution (`docs/spec/service.md §4`).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::WriteFlushMode;
 use esatto_schema::trace_stats::FinalFlushOutcome;
 
-use crate::api::{CallId, ClientId, FileId, Now};
+use crate::api::{CallId, ClientId, FileId, Now, PriorityBoost};
+use crate::clone::{BufferGroup, CloneFacts, CloneId};
+use crate::compression::Codec;
 use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
+use crate::machines::Told;
 use crate::name_pattern::NamePattern;
+use crate::opening::Opening;
+use crate::trace_filter::TraceFilter;
 use crate::triggers::Triggers;
 
 /// Clock snapshots kept between reads.
 const MAX_SNAPSHOTS: usize = 16;
 
-/// `flush_started` and `all_data_sources_flushed` events kept between reads, each.
+/// `flush_started`, `all_data_sources_flushed` and `last_flush_slow_data_sources` events kept between reads, each.
 const MAX_FLUSH_EVENTS: usize = 64;
 
 /// How far a clock must have drifted from BOOTTIME since the last snapshot for a new one to be kept.
@@ -37,6 +42,8 @@ pub(crate) enum State {
     Configured,
     Started,
     WaitingForStop,
+    /// A snapshot of another session.
+    Cloned,
 }
 
 impl State {
@@ -47,6 +54,7 @@ impl State {
             Self::Configured => "CONFIGURED",
             Self::Started => "STARTED",
             Self::WaitingForStop => "STOP_WAIT",
+            Self::Cloned => "CLONED_READ_ONLY",
         }
     }
 }
@@ -67,6 +75,8 @@ pub(crate) struct Instance {
     pub(crate) id: InstanceId,
     pub(crate) producer: ProducerId,
     pub(crate) name: Vec<u8>,
+    /// Where its data go.
+    pub(crate) buffer: BufferId,
     pub(crate) state: InstanceState,
     pub(crate) notifies_start: bool,
     pub(crate) notifies_stop: bool,
@@ -84,6 +94,9 @@ pub(crate) enum Event {
     AllDataSourcesFlushed,
     TracingDisabled,
     FlushStarted,
+    CloneStarted,
+    /// The index of the buffer.
+    BufferCloned(u32),
     /// Producer and data source names.
     SlowStartingDataSources(Vec<(Vec<u8>, Vec<u8>)>),
     /// Producer and data source names.
@@ -95,6 +108,9 @@ pub(crate) enum Event {
 pub(crate) enum FlushReason {
     Periodic,
     TraceStop,
+    Clone {
+        for_bugreport: bool,
+    },
     /// Whatever the consumer says in its flags.
     Consumer(u64),
 }
@@ -103,11 +119,14 @@ impl FlushReason {
     const STOP: u64 = 2;
     const CLONE: u64 = 3;
     const BY_SERVICE: u64 = 0x10;
+    const FOR_BUGREPORT: u64 = 0x100;
 
     pub(crate) fn flags(self) -> u64 {
         match self {
             Self::Periodic => Self::BY_SERVICE | 1,
             Self::TraceStop => Self::BY_SERVICE | Self::STOP,
+            Self::Clone { for_bugreport: false } => Self::BY_SERVICE | Self::CLONE,
+            Self::Clone { for_bugreport: true } => Self::FOR_BUGREPORT | Self::BY_SERVICE | Self::CLONE,
             Self::Consumer(flags) => flags,
         }
     }
@@ -125,12 +144,15 @@ pub(crate) enum AfterFlush {
     Reply(CallId),
     WriteFile,
     StopSession,
+    /// Some of the session's buffers are to be copied.
+    Clone(CloneId, BufferGroup),
 }
 
 /// A flush that producers have not answered yet.
 #[derive(Debug)]
 pub(crate) struct PendingFlush {
-    pub(crate) waiting_for: BTreeSet<ProducerId>,
+    /// Who did not answer yet, and for which instances it was asked.
+    pub(crate) waiting_for: BTreeMap<ProducerId, Vec<InstanceId>>,
     pub(crate) reason: FlushReason,
     pub(crate) then: AfterFlush,
 }
@@ -188,10 +210,22 @@ pub(crate) struct Session {
     pub(crate) flush_strategy: FlushStrategy,
     pub(crate) flushes: BTreeMap<u64, PendingFlush>,
     pub(crate) file: Option<OutputFile>,
+    /// What a consumer reads is to be had from the file.
+    pub(crate) streams_to_file: bool,
+    /// What everything that is read goes through; a reading pass takes it out and puts it back.
+    pub(crate) trace_filter: Option<TraceFilter>,
+    /// How a pass is compressed.
+    pub(crate) codec: Option<Codec>,
     /// The text of the "tracing disabled" that is owed to the consumer once the file is complete.
     pub(crate) end_error: Option<String>,
     pub(crate) all_started_reported: bool,
     pub(crate) triggers: Triggers,
+    /// What the service's process is to have while the session exists.
+    pub(crate) boost: Option<PriorityBoost>,
+    /// Set until the owner has done what the config needs.
+    pub(crate) opening: Option<Opening>,
+    /// Set if this is a snapshot of another session.
+    pub(crate) clone: Option<CloneFacts>,
     /// What the next read has to say.
     pub(crate) news: News,
     pub(crate) sequence_ids: SequenceIds,
@@ -203,10 +237,6 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn is_streaming_to_file(&self) -> bool {
-        self.config.write_into_file.unwrap_or(false)
-    }
-
     pub(crate) fn flush_timeout_ms(&self) -> u32 {
         or_default(self.config.flush_timeout_ms, DEFAULT_FLUSH_TIMEOUT_MS)
     }
@@ -291,7 +321,7 @@ impl FlushStrategy {
 }
 
 /// What the service itself has to say in the next read.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct News {
     /// The snapshot taken at the start, until it is read.
     pub(crate) initial_snapshot: Option<Now>,
@@ -305,6 +335,8 @@ pub(crate) struct News {
     pub(crate) events: Vec<(u64, Event)>,
     /// When, and the encoded ConcurrentSessionEvent.
     pub(crate) concurrent: Vec<(u64, Vec<u8>)>,
+    /// What was said of other machines.
+    pub(crate) told: Told,
 }
 
 impl News {
@@ -321,7 +353,7 @@ impl News {
     fn add_event(&mut self, event: Event, now: &Now) {
         let kind = core::mem::discriminant(&event);
         let max = match event {
-            Event::FlushStarted | Event::AllDataSourcesFlushed => MAX_FLUSH_EVENTS,
+            Event::FlushStarted | Event::AllDataSourcesFlushed | Event::LastFlushSlowDataSources(_) => MAX_FLUSH_EVENTS,
             _ => 1,
         };
         let is_same = |kept: &(u64, Event)| core::mem::discriminant(&kept.1) == kind;
@@ -352,7 +384,7 @@ fn has_drifted(last: &Now, now: &Now) -> bool {
 }
 
 /// Packet sequence ids: 1 is the service, writers count from 2 as they are named first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SequenceIds {
     /// By machine, producer and writer.
     ids: HashMap<(u32, u16, u16), u32>,
@@ -389,6 +421,11 @@ impl SequenceIds {
             self.last = self.last.checked_add(1).unwrap_or(2);
             self.last
         })
+    }
+
+    /// The same numbers for a trace of its own, of which nothing was read yet.
+    pub(crate) fn restarted(&self) -> Self {
+        Self { ids: self.ids.clone(), last: self.last, seen: std::collections::HashSet::new() }
     }
 
     /// True the first time it is asked for a sequence.

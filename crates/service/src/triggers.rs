@@ -1,9 +1,8 @@
 //! Sessions that start or stop when a producer says so (`docs/spec/service.md §11`).
 //!
-//! Snapshots on triggers (CLONE_SNAPSHOT) need clones, which this service does not make yet; a config that could use
-//! either gets STOP_TRACING, as from services before v34.
+//! A trigger for a snapshot (CLONE_SNAPSHOT) does nothing by itself: the consumer is told of it, and makes the clone.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use esatto_protozero::Owned;
 use esatto_schema::TraceConfig;
@@ -19,6 +18,9 @@ use crate::session::{AfterFlush, FlushReason, Session, State};
 /// Triggers kept between reads; later ones still act, but are not told.
 const MAX_RECEIVED: usize = 1024;
 
+/// Clone triggers of a session whose delay is not over.
+const MAX_DELAYED: usize = 256;
+
 /// Activations of one trigger that count for `max_per_24_h`.
 const MAX_ACTIVATIONS: usize = 65_536;
 
@@ -27,41 +29,50 @@ const MAX_NAMES: usize = 4096;
 
 const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
 
-/// The mode of a config that is not UNSPECIFIED.
+/// The effective mode of a config, if that is not UNSPECIFIED.
 pub(crate) fn mode_of(config: &TraceConfig) -> Option<TriggerMode> {
-    let mode = config.trigger_config.as_ref()?.trigger_mode?;
-    (mode != TriggerMode::UNSPECIFIED).then_some(mode)
+    let triggers = config.trigger_config.as_ref()?;
+    if triggers.use_clone_snapshot_if_available == Some(true) {
+        return Some(TriggerMode::CLONE_SNAPSHOT);
+    }
+    triggers.trigger_mode.filter(|&mode| mode != TriggerMode::UNSPECIFIED)
 }
 
-/// Checks `trigger_config`, `max_ms` being the longest timeout.
+/// Checks mode and timeout of `trigger_config`, `max_ms` being the longest timeout.
 ///
 /// # Errors
 ///
 /// A text for the consumer.
-pub(crate) fn check(config: &TraceConfig, max_ms: u32) -> Result<(), String> {
+pub(crate) fn check_mode(config: &TraceConfig, max_ms: u32) -> Result<(), String> {
     let Some(triggers) = &config.trigger_config else { return Ok(()) };
+    let timeout_ms = triggers.trigger_timeout_ms.unwrap_or(0);
+    if mode_of(config).is_some() && (timeout_ms == 0 || timeout_ms > max_ms) {
+        return Err(format!("trigger_timeout_ms is {timeout_ms}, it must be between 1 and {max_ms}"));
+    }
     let mode = triggers.trigger_mode.unwrap_or_default();
-    if !(0..=4).contains(&mode.0) {
+    // 3 is reserved.
+    if ![0, 1, 2, 4].contains(&mode.0) {
         return Err(format!("trigger_config.trigger_mode is {}, which no version knows", mode.0));
     }
     if triggers.use_clone_snapshot_if_available == Some(true) && mode != TriggerMode::STOP_TRACING {
         return Err("trigger_config.use_clone_snapshot_if_available needs trigger_mode STOP_TRACING".to_owned());
     }
-    if mode == TriggerMode::UNSPECIFIED {
-        return Ok(());
-    }
-    if mode != TriggerMode::START_TRACING && mode != TriggerMode::STOP_TRACING {
-        return Err("trigger_mode CLONE_SNAPSHOT is not supported by this service".to_owned());
-    }
-    let timeout_ms = triggers.trigger_timeout_ms.unwrap_or(0);
-    if timeout_ms == 0 || timeout_ms > max_ms {
-        return Err(format!("trigger_timeout_ms is {timeout_ms}, it must be between 1 and {max_ms}"));
-    }
-    if config.duration_ms.unwrap_or(0) != 0 {
+    if mode_of(config).is_some() && config.duration_ms.unwrap_or(0) != 0 {
         return Err("duration_ms is not possible with triggers, trigger_timeout_ms takes its place".to_owned());
     }
-    if mode == TriggerMode::STOP_TRACING && config.write_into_file == Some(true) {
-        return Err("write_into_file is not possible with trigger_mode STOP_TRACING".to_owned());
+    Ok(())
+}
+
+/// Checks what `trigger_config` says besides.
+///
+/// # Errors
+///
+/// A text for the consumer.
+pub(crate) fn check(config: &TraceConfig) -> Result<(), String> {
+    let Some(triggers) = &config.trigger_config else { return Ok(()) };
+    let stops_or_clones = matches!(mode_of(config), Some(TriggerMode::STOP_TRACING | TriggerMode::CLONE_SNAPSHOT));
+    if stops_or_clones && config.write_into_file == Some(true) {
+        return Err("write_into_file is not possible with trigger_mode STOP_TRACING or CLONE_SNAPSHOT".to_owned());
     }
     let mut names = HashSet::new();
     for trigger in &triggers.triggers {
@@ -97,6 +108,21 @@ pub(crate) struct Triggers {
     pub(crate) is_hit: bool,
     /// Accepted, and not read yet.
     pub(crate) received: Vec<Received>,
+    /// Clone triggers that were accepted and whose delay is not over, by the number of their timer.
+    delayed: BTreeMap<u64, Received>,
+    last_delayed: u64,
+}
+
+impl Triggers {
+    /// Of which none was hit yet.
+    pub(crate) fn new(patterns: Vec<Option<NamePattern>>) -> Self {
+        Self { patterns, ..Self::default() }
+    }
+
+    /// Those of a clone: what its source has received is told by the clone, and by nobody else.
+    pub(crate) fn of_clone(source: &mut Self) -> Self {
+        Self { is_hit: true, received: core::mem::take(&mut source.received), ..Self::default() }
+    }
 }
 
 /// A trigger that was accepted.
@@ -106,7 +132,7 @@ pub(crate) struct Received {
     pub(crate) name: Vec<u8>,
     pub(crate) producer_name: Vec<u8>,
     pub(crate) producer_uid: i32,
-    pub(crate) stop_delay_ms: u32,
+    pub(crate) stop_delay_ms: u64,
 }
 
 /// When each trigger was activated in the last 24 hours. Only names that a config has come in.
@@ -137,9 +163,11 @@ impl History {
 }
 
 impl Session {
-    /// Nothing is to be seen of it until a trigger hits.
+    /// Nothing is to be seen of it: not until a trigger hits, and only in clones if triggers make clones.
     pub(crate) fn is_hidden(&self) -> bool {
-        mode_of(&self.config).is_some() && !self.triggers.is_hit
+        let has_triggers = || self.config.trigger_config.as_ref().is_some_and(|config| !config.triggers.is_empty());
+        let is_for_clones = || mode_of(&self.config) == Some(TriggerMode::CLONE_SNAPSHOT);
+        self.state != State::Cloned && (is_for_clones() || has_triggers() && !self.triggers.is_hit)
     }
 
     fn set_duration(&mut self, duration_ms: u32) {
@@ -184,9 +212,9 @@ impl Service {
                     name: name.to_vec(),
                     producer_name: producer_name.clone(),
                     producer_uid,
-                    stop_delay_ms: delay_ms,
+                    stop_delay_ms: delay_ms.into(),
                 };
-                self.hit(id, received, cx);
+                self.hit(id, received, delay_ms, cx);
             }
             if is_accepted {
                 self.trigger_history.add(name, cx.now.boottime_ns);
@@ -196,7 +224,7 @@ impl Service {
 
     /// The delay of a session's trigger, if it has one of this name that lets this activation pass.
     fn accept_trigger(&mut self, id: SessionId, name: &[u8], producer_name: &[u8], before: usize) -> Option<u32> {
-        let session = self.sessions.get(&id)?;
+        let session = self.sessions.get(&id).filter(|session| session.state != State::Cloned)?;
         let triggers = &session.config.trigger_config.as_ref()?.triggers;
         let index = triggers.iter().position(|trigger| trigger.name.as_deref().unwrap_or_default() == name)?;
         let trigger = &triggers[index];
@@ -212,23 +240,42 @@ impl Service {
         (max == 0 || before < max as usize).then(|| trigger.stop_delay_ms.unwrap_or(0))
     }
 
-    fn hit(&mut self, id: SessionId, received: Received, cx: &mut Context<'_>) {
+    fn hit(&mut self, id: SessionId, received: Received, delay_ms: u32, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.snapshot(cx.now);
-        let delay_ms = received.stop_delay_ms;
         let is_first = !core::mem::replace(&mut session.triggers.is_hit, true);
         if session.triggers.received.len() < MAX_RECEIVED {
-            session.triggers.received.push(received);
+            session.triggers.received.push(received.clone());
         }
         match mode_of(&session.config) {
             Some(TriggerMode::START_TRACING) if session.state == State::Configured => {
                 session.set_duration(delay_ms);
                 self.start(id, cx);
             }
-            Some(TriggerMode::STOP_TRACING) if is_first && session.state == State::Started => {
+            Some(TriggerMode::STOP_TRACING)
+                if is_first && matches!(session.state, State::Configured | State::Started) =>
+            {
                 self.set_timer(id, Purpose::TriggerStop, TimerClock::Monotonic, delay_ms, cx);
             }
+            Some(TriggerMode::CLONE_SNAPSHOT) if delay_ms == 0 => self.notify_clone_trigger(id, &received),
+            Some(TriggerMode::CLONE_SNAPSHOT) if session.triggers.delayed.len() < MAX_DELAYED => {
+                session.triggers.last_delayed += 1;
+                let number = session.triggers.last_delayed;
+                session.triggers.delayed.insert(number, received);
+                self.set_timer(id, Purpose::CloneTrigger(number), TimerClock::Monotonic, delay_ms, cx);
+            }
+            Some(TriggerMode::CLONE_SNAPSHOT) => {
+                cx.warn(format!("session {}: {MAX_DELAYED} triggers wait already, one is ignored", id.0));
+            }
             _ => {}
+        }
+    }
+
+    /// The delay of a clone trigger is over.
+    pub(crate) fn clone_trigger(&mut self, id: SessionId, number: u64) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        if let Some(received) = session.triggers.delayed.remove(&number) {
+            self.notify_clone_trigger(id, &received);
         }
     }
 

@@ -29,8 +29,8 @@ use crate::{
     late::{LateValue, Lates},
     patches::PatchList,
     pending::Target,
-    smb::{Chunk, state::BeingWritten},
-    sync::{AtomicU16, Ordering},
+    smb::{Chunk, announce, state::BeingWritten},
+    sync::AtomicU16,
 };
 
 /// Packets that begin in one chunk at most; one less than the count could say, for the increment in advance.
@@ -149,7 +149,7 @@ impl ChunkWriter {
         debug_assert!(self.has_chunk());
         let packets = Packets::new(self.begun + u16::from(self.advanced), self.flags);
         // SAFETY: points into the chunk that we hold, in a region that the arbiter keeps alive, or to our scratch memory.
-        unsafe { &*self.packets }.store(packets.0, Ordering::Release);
+        announce(unsafe { &*self.packets }, packets);
     }
 
     /// Between packets: exchanges the chunk, which was filled up to `end`, for a new one, or scratch memory.

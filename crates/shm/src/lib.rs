@@ -13,7 +13,7 @@
 //!
 //! The two sides meet in the page words only, whose states are types here ([`Smb`], [`Chunk`]). The memory is a
 //! [`MappedRegion`] between processes, a [`PrivateRegion`] within one, or a model of loom atomics in
-//! `tests/loom.rs`.
+//! `tests/loom/`.
 //!
 //! What it does not know: sockets, sessions, and what is in a packet, but for the two fields that a writer adds
 //! itself. The contract is `docs/spec/shared-memory.md`.
@@ -39,6 +39,7 @@ mod ids;
 mod late;
 #[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
 mod mapped;
+pub mod order;
 #[cfg(not(esatto_loom))]
 mod patches;
 #[cfg(not(esatto_loom))]
@@ -74,7 +75,7 @@ pub use region::Region;
 #[cfg(not(esatto_loom))]
 pub use region::{Memory, PrivateRegion};
 pub use service::{ChunkInfo, MAX_CHUNK_DATA, ServiceRegion};
-pub use smb::{Chunk, Skip, Smb, state};
+pub use smb::{Chunk, Skip, Smb, announce, state};
 #[cfg(not(esatto_loom))]
 #[doc(hidden)]
 pub use watched::WatchedRegion;

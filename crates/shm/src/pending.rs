@@ -8,7 +8,7 @@ use crate::{
     patches::PatchList,
     region::Region,
     smb::{
-        Chunk, Smb,
+        Chunk, Smb, announce,
         state::{BeingWritten, Complete},
     },
     sync::Ordering,
@@ -164,7 +164,7 @@ impl Pending {
             let field = smb.packets_field(chunk);
             let packets = Packets(field.load(Ordering::Relaxed));
             let flags = packets.flags().without(ChunkFlags::NEEDS_PATCHING);
-            field.store(Packets::new(packets.count(), flags).0, Ordering::Release);
+            announce(field, Packets::new(packets.count(), flags));
             finished.chunk.complete(smb);
         }
         true

@@ -17,9 +17,11 @@
 //!
 //! | store | makes visible | to the load |
 //! |---|---|---|
-//! | complete (AcqRel) | payload, header | acquire for reading |
+//! | complete (AcqRel) | payload, header | acquire for reading; the page word, when scraping |
 //! | free (AcqRel) | the cleared header, and that the copy is done | acquire for writing |
 //! | `packets` (Release) | all fragments but the last one announced | scraping |
+//!
+//! Every ordering is that of an [`Access`], so that the models can do without it and see what breaks.
 //!
 //! Where a process dies between two of these stores, the chunk stays in the state it had: the service frees
 //! the whole region with the connection, so nothing has to be recovered.
@@ -32,6 +34,7 @@ use crate::{
         CHUNK_HEADER_SIZE, CHUNK_ID_OFFSET, ChunkHeader, ChunkState, PACKETS_OFFSET, PAGE_HEADER_SIZE, Packets,
         PageLayout, PageSize, PageWord, WRITER_ID_OFFSET,
     },
+    order::Access,
     region::Region,
     sync::{AtomicU16, Ordering},
 };
@@ -217,7 +220,7 @@ impl<R: Region> Smb<R> {
     /// # Panics
     /// If there is no such page.
     pub fn page_word(&self, page: u32) -> PageWord {
-        PageWord(self.region.atomic_u32(self.page_offset(page)).load(Ordering::Acquire))
+        PageWord(self.region.atomic_u32(self.page_offset(page)).load(Access::LoadPageWord.ordering()))
     }
 
     /// Divides a free page; false if it is not free.
@@ -225,9 +228,10 @@ impl<R: Region> Smb<R> {
     /// # Panics
     /// If there is no such page.
     pub fn try_partition(&self, page: u32, layout: PageLayout) -> bool {
+        let (free, partitioned) = (PageWord::FREE.0, PageWord::partitioned(layout).0);
         self.region
             .atomic_u32(self.page_offset(page))
-            .compare_exchange(PageWord::FREE.0, PageWord::partitioned(layout).0, Ordering::AcqRel, Ordering::Acquire)
+            .compare_exchange(free, partitioned, Access::Partition.ordering(), Ordering::Relaxed)
             .is_ok()
     }
 
@@ -236,11 +240,11 @@ impl<R: Region> Smb<R> {
     /// # Errors
     /// [`Skip`], saying why it cannot be had; nothing is changed then.
     pub fn acquire_for_writing(&self, page: u32, index: u32, header: ChunkHeader) -> Result<Chunk<BeingWritten>, Skip> {
-        let chunk = self.acquire(page, index, ChunkState::Free)?;
+        let chunk = self.acquire(page, index, ChunkState::Free, Access::AcquireForWriting)?;
         self.region.atomic_u32(chunk.offset + CHUNK_ID_OFFSET).store(header.chunk_id, Ordering::Relaxed);
         self.region.atomic_u16(chunk.offset + WRITER_ID_OFFSET).store(header.writer_id, Ordering::Relaxed);
         // Release: whoever sees this count sees the two ids (§7, scraping).
-        self.packets_field(&chunk).store(header.packets.0, Ordering::Release);
+        self.packets_field(&chunk).store(header.packets.0, Access::StoreHeader.ordering());
         Ok(chunk)
     }
 
@@ -249,11 +253,10 @@ impl<R: Region> Smb<R> {
     /// # Errors
     /// [`Skip`], saying why it cannot be had; nothing is changed then.
     pub fn acquire_for_reading(&self, page: u32, index: u32) -> Result<Chunk<BeingRead>, Skip> {
-        self.acquire(page, index, ChunkState::Complete)
+        self.acquire(page, index, ChunkState::Complete, Access::AcquireForReading)
     }
 
-    /// The count and flags of a chunk. Only its writer stores to them, with release, after the
-    /// fragments that they announce are in place.
+    /// The count and flags of a chunk. Only its writer stores to them, with [`announce`].
     pub fn packets_field<S>(&self, chunk: &Chunk<S>) -> &AtomicU16 {
         self.region.atomic_u16(chunk.offset + PACKETS_OFFSET)
     }
@@ -268,7 +271,7 @@ impl<R: Region> Smb<R> {
     /// # Errors
     /// [`Skip::Changed`] if the page word no longer says that we write it; the chunk is lost then.
     pub fn complete(&self, chunk: Chunk<BeingWritten>) -> Result<Chunk<Complete>, Skip> {
-        self.transition(&chunk, ChunkState::Complete)?;
+        self.transition(&chunk, ChunkState::Complete, Access::Complete)?;
         Ok(chunk.into_state())
     }
 
@@ -278,7 +281,7 @@ impl<R: Region> Smb<R> {
     /// [`Skip::Changed`] if the peer changed layout or state meanwhile. Its page is left as it is.
     pub fn free(&self, chunk: Chunk<BeingRead>) -> Result<(), Skip> {
         self.clear_header(&chunk);
-        self.transition(&chunk, ChunkState::Free)
+        self.transition(&chunk, ChunkState::Free, Access::Free)
     }
 
     /// Gives a complete chunk back without a reader. Only for emulation, where the producer frees (§17).
@@ -287,7 +290,7 @@ impl<R: Region> Smb<R> {
     /// [`Skip::Changed`], as [`Smb::free`].
     pub fn free_unread(&self, chunk: Chunk<Complete>) -> Result<(), Skip> {
         self.clear_header(&chunk);
-        self.transition(&chunk, ChunkState::Free)
+        self.transition(&chunk, ChunkState::Free, Access::Free)
     }
 
     /// A chunk as seen by a reader that does not own it, for scraping: `word` is the reader's own copy of the page word.
@@ -301,7 +304,7 @@ impl<R: Region> Smb<R> {
 
     pub(crate) fn header_at(&self, offset: usize) -> ChunkHeader {
         // `packets` first: its acquire makes the ids behind it those of this chunk.
-        let packets = self.region.atomic_u16(offset + PACKETS_OFFSET).load(Ordering::Acquire);
+        let packets = self.region.atomic_u16(offset + PACKETS_OFFSET).load(Access::LoadPackets.ordering());
         ChunkHeader {
             chunk_id: self.region.atomic_u32(offset + CHUNK_ID_OFFSET).load(Ordering::Relaxed),
             writer_id: self.region.atomic_u16(offset + WRITER_ID_OFFSET).load(Ordering::Relaxed),
@@ -314,13 +317,13 @@ impl<R: Region> Smb<R> {
         page as usize * self.page_size.bytes()
     }
 
-    fn acquire<S: Owned>(&self, page: u32, index: u32, from: ChunkState) -> Result<Chunk<S>, Skip> {
+    fn acquire<S: Owned>(&self, page: u32, index: u32, from: ChunkState, access: Access) -> Result<Chunk<S>, Skip> {
         if page >= self.pages {
             return Err(Skip::NoSuchPage { page, pages: self.pages });
         }
         let offset = self.page_offset(page);
         let field = self.region.atomic_u32(offset);
-        let mut word = PageWord(field.load(Ordering::Acquire));
+        let mut word = PageWord(field.load(Ordering::Relaxed));
         loop {
             let chunks = word.chunks();
             let (Some(layout), true) = (word.layout(), (index as usize) < chunks) else {
@@ -334,7 +337,7 @@ impl<R: Region> Smb<R> {
                 }
             }
             let new = word.with_state(i, S::STATE);
-            match field.compare_exchange(word.0, new.0, Ordering::AcqRel, Ordering::Acquire) {
+            match field.compare_exchange(word.0, new.0, access.ordering(), Ordering::Relaxed) {
                 Ok(_) => {
                     let size = layout.chunk_size(self.page_size);
                     return Ok(Chunk {
@@ -351,7 +354,7 @@ impl<R: Region> Smb<R> {
         }
     }
 
-    fn transition<S: Owned>(&self, chunk: &Chunk<S>, to: ChunkState) -> Result<(), Skip> {
+    fn transition<S: Owned>(&self, chunk: &Chunk<S>, to: ChunkState, access: Access) -> Result<(), Skip> {
         let field = self.region.atomic_u32(self.page_offset(chunk.page));
         let i = usize::from(chunk.index);
         let mut word = PageWord(field.load(Ordering::Relaxed));
@@ -360,7 +363,7 @@ impl<R: Region> Smb<R> {
                 return Err(Skip::Changed { word });
             }
             let new = word.with_state(i, to);
-            match field.compare_exchange(word.0, new.0, Ordering::AcqRel, Ordering::Relaxed) {
+            match field.compare_exchange(word.0, new.0, access.ordering(), Ordering::Relaxed) {
                 Ok(_) => return Ok(()),
                 Err(found) => word = PageWord(found),
             }
@@ -370,9 +373,14 @@ impl<R: Region> Smb<R> {
     fn clear_header<S>(&self, chunk: &Chunk<S>) {
         self.region.atomic_u16(chunk.offset + WRITER_ID_OFFSET).store(0, Ordering::Relaxed);
         self.region.atomic_u32(chunk.offset + CHUNK_ID_OFFSET).store(0, Ordering::Relaxed);
-        // The spec asks for release here; the proof needs none, as the compare-exchange that follows is one.
-        self.packets_field(chunk).store(0, Ordering::Release);
+        self.packets_field(chunk).store(0, Access::ClearHeader.ordering());
     }
+}
+
+/// Publishes count and flags of a chunk being written, whose field this is: all fragments but the last one counted are in place.
+#[inline]
+pub fn announce(field: &AtomicU16, packets: Packets) {
+    field.store(packets.0, Access::Announce.ordering());
 }
 
 /// Where a chunk is that somebody else owns.

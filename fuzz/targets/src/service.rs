@@ -215,6 +215,15 @@ impl<'a> World<'a> {
                     let result = if self.script.u8() % 4 == 1 { Err("full".to_owned()) } else { Ok(()) };
                     self.service.handle(&self.now, Input::FileWritten { file, result }, &mut out);
                 }
+                Output::SetPriority { change, .. } => {
+                    let result = if self.script.u8() % 4 == 1 { Err("no".to_owned()) } else { Ok(()) };
+                    self.service.handle(&self.now, Input::PrioritySet { change, result }, &mut out);
+                }
+                Output::CopyFile { from, to } => {
+                    assert!(self.files.contains(&from) && self.files.contains(&to), "only open files are copied");
+                    let result = if self.script.u8() % 4 == 1 { Err("full".to_owned()) } else { Ok(()) };
+                    self.service.handle(&self.now, Input::FileCopied { file: to, result }, &mut out);
+                }
                 Output::CloseFile(file) => {
                     assert!(self.files.remove(&file), "only open files are closed");
                 }

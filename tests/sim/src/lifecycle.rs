@@ -140,6 +140,7 @@ impl World {
                 self.expect_answer(call, u64::from(timeout_ms) * MS);
             }
             ConsumerCall::ObserveEvents(request) => {
+                self.model.is_observing = true;
                 use esatto_schema::observable_events::Type;
                 let wants = request.events_to_observe().any(|event| event == Type::TYPE_ALL_DATA_SOURCES_STARTED);
                 if wants { self.model.observers.insert(index) } else { self.model.observers.remove(&index) };
@@ -148,6 +149,7 @@ impl World {
         }
         self.handle(Input::ConsumerCall { call, method: parsed, file_attached });
         self.settle();
+        self.model.is_observing = false;
         match method {
             Method::Detach => {
                 let is_gone = self.service.session_views().iter().all(|view| view.consumer.map(index_of) != Some(index));
@@ -519,6 +521,11 @@ impl World {
     fn model_all_started(&mut self, index: usize) {
         let Some(id) = self.model.session_of(index) else { return };
         let session = &self.model.sessions[&id];
+        if session.all_started_told || self.model.is_observing {
+            // Said before, and now again.
+            self.model.sessions.get_mut(&id).expect("it is there").all_started_told = true;
+            return;
+        }
         for (instance_id, instance) in &session.instances {
             let Some(Actor::Honest(producer)) = &self.actors[instance.producer] else { continue };
             assert!(

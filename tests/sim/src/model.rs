@@ -118,6 +118,8 @@ pub struct Model {
     pub(crate) observers: BTreeSet<usize>,
     /// Instances whose session went, or that were taken back; commands for them may still be on their way.
     pub(crate) ghosts: BTreeSet<u64>,
+    /// This step is a call of ObserveEvents.
+    pub(crate) is_observing: bool,
 }
 
 /// What a producer says of itself.

@@ -30,6 +30,19 @@ fn it_says_where_it_listens() {
 }
 
 #[test]
+fn it_is_also_what_runs_under_the_name_of_perfettos() {
+    let lab = Lab::new();
+    let link = lab.path("traced");
+    std::os::unix::fs::symlink(esatto_bin(), &link).expect("the folder is empty");
+    let mut traced = lab.start("traced", &mut lab.command(&link));
+    traced.wait_for_log("Started traced, listening on");
+    assert_eq!(lab.state().sessions, 0);
+    let mut version = lab.start("version", lab.command(&link).arg("--version"));
+    version.wait_ok();
+    assert!(version.log().starts_with("Esatto v"), "{}", version.log());
+}
+
+#[test]
 fn it_replaces_the_sockets_of_one_that_was_killed() {
     let lab = Lab::new();
     let mut first = lab.service(Side::Ours);

@@ -1,5 +1,5 @@
-//! A producer writes packets that are made up, a service records them with a filter that our compiler made, and the trace has of
-//! each what our interpreter leaves of it. Inside, some packets are malformed.
+//! A producer writes packets that are made up, a service, ours or Perfetto's, records them with a filter that our compiler made, and the
+//! trace has of each what our interpreter leaves of it. Inside, some packets are malformed.
 
 use std::fmt::Write as _;
 use std::os::fd::AsFd;
@@ -43,22 +43,45 @@ const TEXTS: [&[u8]; 9] = [
     b"C|1|x=1|y=22",
 ];
 
+esatto_tests::for_each_service!(of_a_service);
+
 #[test]
-fn theirs() {
+fn ours_recorded_by_theirs() {
     skip(|| {
         Installed::Official.require()?;
-        scenario(Side::Theirs)
+        scenario(Side::Ours, Side::Theirs, false)
     });
 }
 
-fn scenario(side: Side) -> Result<(), Skip> {
+#[test]
+fn ours_into_a_file() {
+    skip(|| scenario(Side::Ours, Side::Ours, true));
+}
+
+#[test]
+fn theirs_into_a_file() {
+    skip(|| {
+        Installed::Official.require()?;
+        scenario(Side::Theirs, Side::Theirs, true)
+    });
+}
+
+fn of_a_service(side: Side) -> Result<(), Skip> {
+    scenario(side, side, false)
+}
+
+fn scenario(service: Side, consumer: Side, writes_file: bool) -> Result<(), Skip> {
     let list = AllowList::from_files(&["allowed.proto"], &[FOLDER], "allowed.Trace", &Options::new());
     let bytecode = list.expect("a schema").bytecode(Version::V2).expect("bytecode");
     let packets: Vec<Vec<u8>> = {
         let mut random = Random::new(7);
         (0..PACKETS).map(|_| packet(&mut random).0).collect()
     };
-    let trace = record(side, &config(&bytecode), &packets);
+    let mut text = config(&bytecode);
+    if writes_file {
+        text += "write_into_file: true\n";
+    }
+    let trace = record(service, consumer, &text, &packets);
 
     let program = Program::load_with_overlay(&bytecode.bytecode, &bytecode.overlay).expect("own bytecode");
     let program = Arc::new(program);
@@ -70,12 +93,13 @@ fn scenario(side: Side) -> Result<(), Skip> {
     assert!(refused > PACKETS / 50 && dropped > PACKETS / 2, "{refused} and {dropped}: a test that tests little");
 
     let mut expected = expected.into_iter().flatten();
-    let mut stats = None;
+    let (mut stats, mut empty) = (None, 0);
     for packet in wire::all(&trace, 1) {
         if let Some(found) = wire::last(packet, 35) {
             stats = wire::last(found, 11).map(<[u8]>::to_vec);
             continue;
         }
+        empty += usize::from(packet.is_empty());
         again.filter_to_vec(packet).expect("a message");
         let sequence = wire::int(packet, SEQUENCE_ID);
         if sequence == 0 || sequence == SEQUENCE_ID_OF_SERVICE {
@@ -90,9 +114,14 @@ fn scenario(side: Side) -> Result<(), Skip> {
     let usage = again.usage().expect("it was asked for");
     assert!(usage.iter().all(|(_, count)| count > 0), "only what is allowed is left: {usage:?}");
     let stats = stats.expect("statistics of the filter");
-    // They are taken before the last packets go through the filter.
     let errors = wire::int(&stats, 4);
-    assert!(0 < errors && errors <= refused as u64, "{errors} errors, {refused} malformed packets");
+    match service {
+        Side::Ours => assert_eq!(errors, refused as u64),
+        // Of v56, they are taken before the last packets go through the filter.
+        Side::Theirs => assert!(errors <= refused as u64, "{errors} errors, {refused} malformed packets"),
+    }
+    // What is left of a malformed packet is no packet for a consumer, and an empty one in a file.
+    assert_eq!(empty, if writes_file { refused } else { 0 });
     Ok(())
 }
 
@@ -171,16 +200,16 @@ fn config(bytecode: &Bytecode) -> String {
 }
 
 /// Records `packets` as those of one writer.
-fn record(side: Side, config: &str, packets: &[Vec<u8>]) -> Vec<u8> {
+fn record(service: Side, consumer: Side, config: &str, packets: &[Vec<u8>]) -> Vec<u8> {
     let lab = Lab::new();
-    let service = lab.service(side);
+    let service = lab.service(service);
     let mut peer = Peer::producer(&lab);
     assert!(peer.call("InitializeConnection", &Proto::new().bytes(3, SOURCE).int(4, 1)).success);
     let (commands, frame) = peer.call_frame("GetAsyncCommand", &Proto::new());
     peer.send(&frame);
     let source = Proto::new().bytes(1, SOURCE).int(4, 1);
     assert!(peer.call("RegisterDataSource", &Proto::new().message(1, &source)).success);
-    let mut recording = lab.record(side, "trace", config);
+    let mut recording = lab.record(consumer, "trace", config);
 
     let (mut memory, mut buffer) = (None, None);
     while buffer.is_none() {

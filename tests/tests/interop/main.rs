@@ -1,5 +1,6 @@
 //! Conversations between our programs and Perfetto's: every combination must leave the same trace.
 
+mod a_compressed_trace_is_whole;
 mod a_trace_streamed_into_its_file_is_whole;
 mod every_event_is_in_the_trace;
 mod probes;

@@ -42,6 +42,7 @@ enum Owed {
     Memory(ClientId, Option<Box<dyn SharedBuffer>>),
     Opened(FileId, Result<(), String>),
     Written(FileId, Result<(), String>),
+    Priority(u64),
 }
 
 struct Delivery {
@@ -146,6 +147,9 @@ impl LocalService {
                 Owed::Memory(client, buffer) => Input::SharedBufferCreated { client, buffer },
                 Owed::Opened(file, result) => Input::FileOpened { file, result },
                 Owed::Written(file, result) => Input::FileWritten { file, result },
+                Owed::Priority(change) => {
+                    Input::PrioritySet { change, result: Err("the service runs inside a program".to_owned()) }
+                }
             };
             self.service.handle(&clocks(), input, &mut self.outputs);
             self.carry_out();
@@ -187,6 +191,8 @@ impl LocalService {
                     };
                     self.inputs.push_back(Owed::Written(file, result));
                 }
+                // It would be that of the program, which is not a consumer's to change.
+                Output::SetPriority { change, .. } => self.inputs.push_back(Owed::Priority(change)),
                 Output::SyncFile(file) => {
                     if let Some(f) = self.files.get(&file) {
                         let _ = f.sync_data();

@@ -169,10 +169,77 @@ fn an_inherited_socket_is_taken_over() {
     let scratch = Scratch::new("inherited");
     let address = scratch.address("sock");
     let std_listener = std::os::unix::net::UnixListener::bind(address.as_path().unwrap()).unwrap();
-    let listener = Listener::from_fd(std_listener.into(), address.clone()).unwrap();
+    let listener = Listener::from_fd(std_listener.into()).unwrap();
+    assert_eq!(*listener.address(), address);
     talk(&listener, &address);
+    listener.unlink();
+    assert!(address.as_path().unwrap().exists(), "it is whoever made it who removes it");
     let file = std::fs::File::open("/dev/null").unwrap();
-    assert!(Listener::from_fd(file.into(), address).is_err());
+    assert!(Listener::from_fd(file.into()).is_err());
+    let (_, unbound) = std::os::unix::net::UnixStream::pair().unwrap();
+    assert!(Listener::from_fd(unbound.into()).is_err());
+}
+
+#[test]
+fn the_addresses_of_inherited_sockets_are_known() {
+    let abstract_name = format!("@esatto-ipc-inherited-{}", std::process::id());
+    for text in [&abstract_name, "127.0.0.1:0", "[::1]:0"] {
+        let Ok(first) = Listener::bind(&text.parse().unwrap()) else { continue }; // no IPv6 on this machine
+        let second = Listener::from_fd(first.as_fd().try_clone_to_owned().unwrap()).unwrap();
+        let want = text.replace(":0", &format!(":{}", first.port().unwrap_or_default()));
+        assert_eq!(second.address().to_string(), want);
+        talk(&second, second.address());
+    }
+}
+
+#[test]
+fn of_many_that_start_over_a_stale_socket_one_gets_it() {
+    let scratch = Scratch::new("race");
+    let address = scratch.address("sock");
+    for _ in 0..20 {
+        drop(Listener::bind(&address).unwrap());
+        let start = std::sync::Barrier::new(8);
+        let results: Vec<_> = std::thread::scope(|scope| {
+            let bind = || {
+                start.wait();
+                Listener::bind(&address)
+            };
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(bind)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let (winners, losers): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+        assert_eq!(winners.len(), 1);
+        assert!(losers.iter().all(|lost| matches!(lost, Err(Error::AddressInUse(_)))), "{losers:?}");
+        // It is the one that clients find.
+        let winner = winners.into_iter().next().unwrap().unwrap();
+        while let Some(_probe) = winner.accept().unwrap() {}
+        talk(&winner, &address);
+    }
+}
+
+#[test]
+fn a_folder_that_somebody_has_locked_does_not_keep_a_service_from_starting() {
+    let scratch = Scratch::new("locked");
+    let address = scratch.address("sock");
+    let folder = std::fs::File::open(address.as_path().unwrap().parent().unwrap()).unwrap();
+    rustix::fs::flock(&folder, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    talk(&Listener::bind(&address).unwrap(), &address);
+}
+
+#[test]
+fn nobody_can_connect_before_the_file_is_prepared() {
+    let scratch = Scratch::new("prepared");
+    let address = scratch.address("sock");
+    let listener = Listener::bind_with(&address, |path| {
+        assert!(path.exists());
+        assert!(Stream::connect(&address, SOON).is_err());
+        Ok::<_, Error>(())
+    });
+    talk(&listener.unwrap(), &address);
+    std::fs::remove_file(address.as_path().unwrap()).unwrap();
+    let failed = Listener::bind_with(&address, |_| Err(Error::Timeout));
+    assert!(matches!(failed, Err(Error::Timeout)));
+    assert!(!address.as_path().unwrap().exists());
 }
 
 #[test]
@@ -181,8 +248,8 @@ fn vsock_sockets_work_where_the_kernel_has_a_loopback() {
     // Context id -1 is every one this machine has; its own, 1, needs a loopback module.
     let Ok(listener) = Listener::bind(&Address::Vsock { cid: u32::MAX, port }) else { return }; // no vsock here
     assert_eq!(listener.family(), Family::Vsock);
-    let copy = Listener::from_fd(listener.as_fd().try_clone_to_owned().unwrap(), listener.address().clone()).unwrap();
-    assert_eq!(copy.family(), Family::Vsock, "the kernel agrees");
+    let copy = Listener::from_fd(listener.as_fd().try_clone_to_owned().unwrap()).unwrap();
+    assert_eq!((copy.family(), copy.address()), (Family::Vsock, listener.address()), "the kernel agrees");
     let address = Address::Vsock { cid: 1, port };
     let Ok(_client) = Stream::connect(&address, SOON) else { return };
     assert_eq!(accept(&listener).local_host().as_deref(), Some("vsock://1"));

@@ -235,9 +235,13 @@ impl CentralBuffer {
         let memory = AllocateError::Memory { size_kb };
         let size = usize::try_from(size_kb).map_err(|_| memory)?;
         let capacity = size.checked_mul(1024).and_then(|bytes| bytes.checked_next_multiple_of(4096)).ok_or(memory)?;
+        Self::with_capacity(capacity, policy).ok_or(memory)
+    }
+
+    fn with_capacity(capacity: usize, policy: FillPolicy) -> Option<Self> {
         let mut data = Vec::new();
-        data.try_reserve_exact(capacity).map_err(|_| memory)?;
-        Ok(Self::over(data, capacity, policy))
+        data.try_reserve_exact(capacity).ok()?;
+        Some(Self::over(data, capacity, policy))
     }
 
     fn over(data: Vec<u8>, capacity: usize, policy: FillPolicy) -> Self {
@@ -275,6 +279,23 @@ impl CentralBuffer {
             counts: &sequence.counts,
             sums: &sequence.sums,
         })
+    }
+
+    /// Whether nothing was written to it.
+    pub fn is_empty(&self) -> bool {
+        self.data.is_empty()
+    }
+
+    /// Moves the buffer out and leaves a new one of the same size and policy in its place, without content, sequences and
+    /// counts; `None`, and no change, when the memory cannot be had.
+    pub fn try_take(&mut self) -> Option<Self> {
+        let fresh = Self::with_capacity(self.capacity, self.policy)?;
+        Some(core::mem::replace(self, fresh))
+    }
+
+    /// From now on the buffer can only be read.
+    pub fn make_read_only(&mut self) {
+        self.read_only = true;
     }
 
     /// Copies what is stored into an independent buffer that can only be read; `None` when the memory cannot be had.

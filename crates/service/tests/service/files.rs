@@ -77,12 +77,28 @@ fn a_full_file_ends_the_session_below_its_limit() {
 
 #[test]
 fn a_write_error_ends_the_session_and_is_told() {
+    let with_path = TraceConfig { output_path: Some("/tmp/x".into()), ..streaming(&[]) };
+    for (config, path) in [(streaming(&[]), ""), (with_path, " /tmp/x")] {
+        let mut world = World::new();
+        let consumer = world.consumer();
+        let end = world.enable_with(consumer, &config, path.is_empty());
+        world.file_error = Some("no space left".to_owned());
+        world.advance_ms(1000);
+        let expected = format!("the trace file{path} cannot be written: no space left");
+        assert_eq!(world.ended(end).as_deref(), Some(&expected[..]));
+        assert_eq!(world.warnings, [format!("session 1: {expected}")]);
+        assert_eq!(world.closed_files, [FileId(1)]);
+    }
+}
+
+#[test]
+fn a_write_error_of_what_a_freed_session_left_is_logged() {
     let mut world = World::new();
     let consumer = world.consumer();
-    let end = world.enable_with(consumer, &streaming(&[]), true);
+    world.enable_with(consumer, &streaming(&[]), true);
     world.file_error = Some("no space left".to_owned());
-    world.advance_ms(1000);
-    assert_eq!(world.ended(end).as_deref(), Some("the trace file cannot be written: no space left"));
+    world.feed(Input::ConsumerDisconnected(consumer));
+    assert_eq!(world.warnings, ["the end of a trace file could not be written: no space left"]);
     assert_eq!(world.closed_files, [FileId(1)]);
 }
 

@@ -1,9 +1,19 @@
 //! The service as its owner sees it: inputs in, outputs out.
 
 mod captures;
+mod clone_triggers;
+mod cloned_files;
+mod clones;
+#[cfg(all(feature = "deflate", feature = "zstd"))]
+mod compression;
+mod enabling;
 mod faults;
 mod files;
+#[cfg(feature = "regex")]
+mod filtering;
 mod hostile;
+mod machines;
+mod missing_features;
 mod reading;
 mod replies;
 mod sessions;

@@ -183,6 +183,27 @@ fn packets_with_reserved_fields_are_dropped_and_counted() {
 }
 
 #[test]
+fn statistics_of_very_many_writers_fit_into_a_reply() {
+    let mut world = World::new();
+    let mut producer = world.producer("p");
+    world.register(&producer, "ds");
+    let consumer = world.consumer();
+    let config = TraceConfig { buffers: vec![buffer(4096)], data_sources: vec![source("ds")], ..Default::default() };
+    world.enable(consumer, &config);
+    for (writers, told) in [(1..=100, 100), (101..=8000, 0)] {
+        for writer in writers {
+            world.commit(&mut producer, 1, writer, 0, &[&packet("x")]);
+        }
+        let call = world.consumer_call(consumer, Method::GetTraceStats, &[]);
+        let reply = world.replies[&call][0].body.as_bytes();
+        assert!(reply.len() <= 131_072 - 64);
+        let stats = GetTraceStatsResponse::decode(reply).unwrap().trace_stats.unwrap();
+        assert_eq!(stats.writer_stats.len(), told);
+        assert!(stats.buffer_stats[0].chunks_written >= Some(100));
+    }
+}
+
+#[test]
 fn long_reads_come_in_batches_that_hold_everything_once() {
     let mut world = World::new();
     let mut producer = world.producer("p");

@@ -130,11 +130,46 @@ fn contradictory_trigger_configs_are_refused() {
         world.ended(call).expect("a refusal")
     };
     assert!(refused(triggered(5, &[])).contains("trigger_mode"));
-    assert!(refused(triggered(4, &[])).contains("CLONE_SNAPSHOT"));
+    assert!(refused(triggered(3, &[])).contains("trigger_mode"));
     assert!(refused(triggered(1, &[("a", 1), ("a", 2)])).contains("two triggers"));
     assert!(refused(TraceConfig { duration_ms: Some(1), ..triggered(1, &[]) }).contains("duration_ms"));
     assert!(refused(TraceConfig { write_into_file: Some(true), ..triggered(2, &[]) }).contains("write_into_file"));
     let mut endless = triggered(1, &[]);
     endless.trigger_config.as_mut().unwrap().trigger_timeout_ms = None;
     assert!(refused(endless).contains("trigger_timeout_ms"));
+}
+
+#[test]
+fn a_stop_trigger_before_the_start_ends_the_session_too() {
+    let (mut world, producer, consumer) = setting();
+    let deferred = TraceConfig { deferred_start: Some(true), ..triggered(2, &[("halt", 300)]) };
+    let end = world.enable(consumer, &deferred);
+    activate(&mut world, &producer, &["halt"]);
+    world.advance_ms(300);
+    assert_eq!(world.ended(end).as_deref(), Some(""));
+}
+
+#[test]
+fn a_trigger_after_the_end_makes_the_trace_visible() {
+    let (mut world, mut producer, consumer) = setting();
+    let end = world.enable(consumer, &triggered(2, &[("halt", 300)]));
+    world.commit(&mut producer, 1, 1, 0, &[&packet("x")]);
+    world.consumer_call(consumer, esatto_schema::consumer_port::Method::DisableTracing, &[]);
+    assert_eq!(world.ended(end).as_deref(), Some(""));
+    assert!(world.read(consumer).is_empty());
+    activate(&mut world, &producer, &["halt"]);
+    assert_eq!(world.timers(), 0, "there is nothing to stop");
+    assert_eq!(world.read_texts(consumer), ["x"]);
+}
+
+#[test]
+fn triggers_without_a_mode_hide_the_trace_until_one_comes() {
+    let (mut world, mut producer, consumer) = setting();
+    let mut unspecified = triggered(0, &[("any", 0)]);
+    unspecified.trigger_config.as_mut().unwrap().trigger_timeout_ms = None;
+    world.enable(consumer, &unspecified);
+    world.commit(&mut producer, 1, 1, 0, &[&packet("x")]);
+    assert!(world.read(consumer).is_empty());
+    activate(&mut world, &producer, &["any"]);
+    assert_eq!(world.read_texts(consumer), ["x"]);
 }

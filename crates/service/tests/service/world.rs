@@ -12,7 +12,8 @@ use esatto_schema::{
 };
 use esatto_service::{
     Attachment, CallId, ChunkHeader, ClientId, ConsumerCall, FileId, Input, LogLevel, MemoryKind, Now, Output, Outputs,
-    Peer, ProducerCall, Reply, ScrapedChunk, Service, ServiceConfig, SharedBuffer, TimerClock, TimerId,
+    Peer, PriorityBoost, ProducerCall, Reply, ScrapedChunk, Service, ServiceConfig, SharedBuffer, SystemFacts,
+    TimerClock, TimerId,
 };
 
 pub(crate) const SERVICE_UID: i32 = 7;
@@ -86,6 +87,14 @@ pub(crate) struct World {
     pub(crate) files: HashMap<FileId, Vec<u8>>,
     pub(crate) closed_files: Vec<FileId>,
     pub(crate) synced_files: Vec<FileId>,
+    /// Copies of files are reported only by `finish_slow_work`.
+    pub(crate) copies_are_slow: bool,
+    /// So are files that are created, and changes of priority.
+    pub(crate) opening_is_slow: bool,
+    slow: Vec<Slow>,
+    pub(crate) priority: Option<PriorityBoost>,
+    /// Why the priority cannot be changed.
+    pub(crate) priority_error: Option<String>,
     /// Why writing or creating files fails.
     pub(crate) file_error: Option<String>,
     pub(crate) closed_clients: Vec<ClientId>,
@@ -98,6 +107,14 @@ pub(crate) struct World {
     next: u64,
 }
 
+/// What the owner has done, and not told yet.
+#[derive(Debug)]
+enum Slow {
+    Opened(FileId, Result<(), String>),
+    Copied(FileId, Result<(), String>),
+    Priority(u64, Result<(), String>),
+}
+
 /// A connected producer.
 #[derive(Clone, Debug)]
 pub(crate) struct FakeProducer {
@@ -106,18 +123,29 @@ pub(crate) struct FakeProducer {
     next_page: u32,
 }
 
+impl FakeProducer {
+    /// A producer whose connection was made by hand.
+    pub(crate) fn at(client: ClientId, commands: CallId) -> Self {
+        Self { client, commands, next_page: 0 }
+    }
+}
+
 impl World {
     pub(crate) fn new() -> Self {
         Self::with_seed(1)
     }
 
     pub(crate) fn with_seed(seed: u8) -> Self {
-        let config = ServiceConfig {
-            uid: SERVICE_UID,
-            version: "Esatto test".to_owned(),
-            system: Default::default(),
-            seed: [seed; 32],
-        };
+        Self::with(seed, SystemFacts::default())
+    }
+
+    /// A service on a machine of this name.
+    pub(crate) fn of_machine(machine_name: &str) -> Self {
+        Self::with(1, SystemFacts { machine_name: machine_name.to_owned(), ..SystemFacts::default() })
+    }
+
+    fn with(seed: u8, system: SystemFacts) -> Self {
+        let config = ServiceConfig { uid: SERVICE_UID, version: "Esatto test".to_owned(), system, seed: [seed; 32] };
         let mut now = Now::default();
         advance(&mut now, 1_000_000_000_000);
         now.realtime_ns += 5_000_000_000_000;
@@ -133,6 +161,11 @@ impl World {
             files: HashMap::new(),
             closed_files: Vec::new(),
             synced_files: Vec::new(),
+            copies_are_slow: false,
+            opening_is_slow: false,
+            slow: Vec::new(),
+            priority: None,
+            priority_error: None,
             file_error: None,
             closed_clients: Vec::new(),
             warnings: Vec::new(),
@@ -197,6 +230,10 @@ impl World {
                 if result.is_ok() {
                     self.files.insert(file, Vec::new());
                 }
+                if self.opening_is_slow {
+                    self.slow.push(Slow::Opened(file, result));
+                    return None;
+                }
                 return Some(Input::FileOpened { file, result });
             }
             Output::WriteFile { file, bytes } => {
@@ -206,6 +243,30 @@ impl World {
                     self.files.get_mut(&file).expect("a file that exists").extend_from_slice(&bytes);
                 }
                 return Some(Input::FileWritten { file, result });
+            }
+            Output::SetPriority { change, boost } => {
+                let result = self.priority_error.clone().map_or(Ok(()), Err);
+                if result.is_ok() {
+                    self.priority = boost;
+                }
+                if self.opening_is_slow {
+                    self.slow.push(Slow::Priority(change, result));
+                    return None;
+                }
+                return Some(Input::PrioritySet { change, result });
+            }
+            Output::CopyFile { from, to } => {
+                assert!(!self.closed_files.contains(&to), "a closed file is copied to");
+                let result = self.file_error.clone().map_or(Ok(()), Err);
+                if result.is_ok() {
+                    let copied = self.files[&from].clone();
+                    self.files.get_mut(&to).expect("a file that exists").extend_from_slice(&copied);
+                }
+                if self.copies_are_slow {
+                    self.slow.push(Slow::Copied(to, result));
+                    return None;
+                }
+                return Some(Input::FileCopied { file: to, result });
             }
             Output::SyncFile(file) => self.synced_files.push(file),
             Output::CloseFile(file) => {
@@ -220,6 +281,16 @@ impl World {
             other => panic!("what is {other:?}?"),
         }
         None
+    }
+
+    pub(crate) fn finish_slow_work(&mut self) {
+        for work in core::mem::take(&mut self.slow) {
+            self.feed(match work {
+                Slow::Opened(file, result) => Input::FileOpened { file, result },
+                Slow::Copied(file, result) => Input::FileCopied { file, result },
+                Slow::Priority(change, result) => Input::PrioritySet { change, result },
+            });
+        }
     }
 
     /// Lets time go by; timers fire at their time.
@@ -332,6 +403,34 @@ impl World {
             ..Default::default()
         };
         self.commit_request(producer, &CommitDataRequest { chunks_to_move: vec![chunk], ..Default::default() });
+    }
+
+    /// Commits one packet in chunks of so many bytes.
+    #[cfg(all(feature = "deflate", feature = "zstd"))]
+    pub(crate) fn commit_fragments(
+        &mut self,
+        producer: &mut FakeProducer,
+        target_buffer: u32,
+        writer_id: u16,
+        packet: &[u8],
+        fragment: usize,
+    ) {
+        let fragments = packet.chunks(fragment);
+        let last = fragments.len() - 1;
+        for (id, fragment) in fragments.enumerate() {
+            let flags = u8::from(id > 0) | u8::from(id < last) << 1;
+            let header = ChunkHeader { writer_id, chunk_id: id as u32, count: 1, flags };
+            let page = producer.next_page;
+            producer.next_page += 1;
+            self.memories[&producer.client].put(page, header, true, &chunk_payload(&[fragment]));
+            let chunk = commit_data_request::ChunksToMove {
+                page: Some(page),
+                chunk: Some(0),
+                target_buffer: Some(target_buffer),
+                ..Default::default()
+            };
+            self.commit_request(producer, &CommitDataRequest { chunks_to_move: vec![chunk], ..Default::default() });
+        }
     }
 
     pub(crate) fn commit_request(&mut self, producer: &FakeProducer, request: &CommitDataRequest) -> CallId {

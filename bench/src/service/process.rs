@@ -1,0 +1,48 @@
+//! What the kernel knows of a process.
+
+use std::time::Duration;
+
+/// CPU time of all threads of a process so far, in steps of a nanosecond. Those of threads that ended are missing.
+pub(super) fn cpu_time(pid: u32) -> Result<Duration, String> {
+    let folder = format!("/proc/{pid}/task");
+    let tasks = std::fs::read_dir(&folder).map_err(|error| format!("{folder}: {error}"))?;
+    let mut total = 0;
+    for task in tasks {
+        let file = task.map_err(|error| format!("{folder}: {error}"))?.path().join("schedstat");
+        let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let ns = text.split(' ').next().and_then(|first| first.parse::<u64>().ok());
+        total += ns.ok_or_else(|| format!("{}: '{text}'", file.display()))?;
+    }
+    Ok(Duration::from_nanos(total))
+}
+
+/// Memory of a process, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Memory {
+    /// Not backed by a file: heap, stacks, buffers.
+    pub(super) anonymous: u64,
+    /// Shared memory that it has touched.
+    pub(super) shared: u64,
+}
+
+/// Memory that is resident now.
+pub(super) fn memory(pid: u32) -> Result<Memory, String> {
+    let status = Status::of(pid)?;
+    Ok(Memory { anonymous: status.kb("RssAnon")? * 1024, shared: status.kb("RssShmem")? * 1024 })
+}
+
+/// `/proc/PID/status`.
+struct Status(String);
+
+impl Status {
+    fn of(pid: u32) -> Result<Self, String> {
+        let file = format!("/proc/{pid}/status");
+        std::fs::read_to_string(&file).map(Self).map_err(|error| format!("{file}: {error}"))
+    }
+
+    fn kb(&self, name: &str) -> Result<u64, String> {
+        let line = self.0.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        let number = line.and_then(|rest| rest.split_whitespace().next()).and_then(|number| number.parse().ok());
+        number.ok_or_else(|| format!("no {name} in /proc/PID/status"))
+    }
+}

@@ -1,0 +1,200 @@
+//! Sockets that a service manager made before it started this program: systemd (`LISTEN_FDS`, see sd_listen_fds(3)) or
+//! Android's init (`ANDROID_SOCKET_traced_…`, `docs/spec/cli.md` §2).
+//!
+//! They replace those that this program would make for the same purpose. Their files, groups and modes are the
+//! manager's business: nothing is removed or changed here.
+
+use std::env;
+use std::fmt;
+use std::os::fd::{OwnedFd, RawFd};
+
+use esatto_ipc::{Address, Listener, address, sys};
+
+use crate::error::Error;
+use crate::options::Options;
+use crate::ports::Role;
+
+/// The first descriptor of systemd.
+const FIRST_FD: RawFd = 3;
+/// More than anybody has use for; a number beyond it is a mistake.
+const MAX_SOCKETS: RawFd = 64;
+
+/// Listening sockets that were inherited.
+#[derive(Debug, Default)]
+pub(crate) struct Inherited {
+    pub(crate) producers: Vec<Listener>,
+    pub(crate) consumer: Option<Listener>,
+}
+
+/// A descriptor that the environment announces.
+#[derive(Debug, PartialEq, Eq)]
+struct Announced {
+    number: RawFd,
+    /// `LISTEN_FDNAMES` knows it by this name.
+    name: String,
+    /// The variable says what it is for.
+    role: Option<Role>,
+}
+
+impl Inherited {
+    /// Takes the sockets that the environment names, and strikes what they replace from `options`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Inherited`]: a descriptor is not there, is no listening socket, or it is not clear what it is for.
+    pub(crate) fn from_environment(options: &mut Options) -> Result<Self, Error> {
+        let mut inherited = Self::default();
+        for announced in announced(|name| env::var(name).ok(), std::process::id())? {
+            let failed = |reason: String| Error::Inherited { what: announced.to_string(), reason };
+            let fd = sys::inherited(announced.number).map_err(|e| failed(e.to_string()))?;
+            inherited.add(&announced, fd, options).map_err(failed)?;
+        }
+        inherited.replace(options, |variable| env::var_os(variable).is_some())?;
+        Ok(inherited)
+    }
+
+    fn add(&mut self, announced: &Announced, fd: OwnedFd, options: &Options) -> Result<(), String> {
+        let listener = Listener::from_fd(fd).map_err(|e| e.to_string())?;
+        let address = listener.address();
+        let role =
+            announced.role.or_else(|| role_of_name(&announced.name)).or_else(|| role_of_address(address, options));
+        match role {
+            Some(Role::Producer) => self.producers.push(listener),
+            Some(Role::Consumer) if self.consumer.is_none() => self.consumer = Some(listener),
+            Some(Role::Consumer) => return Err("there is another consumer socket already".to_owned()),
+            None => {
+                return Err(format!(
+                    "it listens on {address}, which is neither the producer nor the consumer address; \
+                     name it with FileDescriptorName=producer or consumer"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is inherited is not made again. Addresses that the environment names are made all the same.
+    fn replace(&self, options: &mut Options, is_set: impl Fn(&str) -> bool) -> Result<(), Error> {
+        if !self.producers.is_empty() {
+            let named = is_set(address::PRODUCER_SOCK_NAME);
+            let missing = |wanted: &Address| self.producers.iter().all(|listener| listener.address() != wanted);
+            options.producers.retain(|wanted| named && missing(wanted));
+        }
+        if let Some(consumer) = &self.consumer {
+            if is_set(address::CONSUMER_SOCK_NAME) && options.consumer != *consumer.address() {
+                return Err(Error::Inherited {
+                    what: format!("the consumer socket {}", consumer.address()),
+                    reason: format!("{} names another, {}", address::CONSUMER_SOCK_NAME, options.consumer),
+                });
+            }
+            options.consumer = consumer.address().clone();
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Announced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "descriptor {}", self.number)?;
+        if self.name.is_empty() { Ok(()) } else { write!(f, " ({})", self.name) }
+    }
+}
+
+/// The descriptors that the environment of process `pid` announces to it.
+fn announced(variable: impl Fn(&str) -> Option<String>, pid: u32) -> Result<Vec<Announced>, Error> {
+    let bad = |what: &str, reason: &str| Error::Inherited { what: what.to_owned(), reason: reason.to_owned() };
+    let mut found = Vec::new();
+    // Meant for another process, which has forgotten to remove them: not for us.
+    if variable("LISTEN_PID").is_some_and(|text| text.parse() == Ok(pid)) {
+        if let Some(count) = variable("LISTEN_FDS") {
+            let count = count.parse().ok().filter(|count| (0..=MAX_SOCKETS).contains(count));
+            let count = count.ok_or_else(|| bad("LISTEN_FDS", "it is not a reasonable number"))?;
+            let names = variable("LISTEN_FDNAMES").unwrap_or_default();
+            let mut names = names.split(':');
+            found.extend((FIRST_FD..FIRST_FD + count).map(|number| {
+                let name = names.next().unwrap_or_default().to_owned();
+                Announced { number, name, role: None }
+            }));
+        }
+    }
+    let android =
+        [("ANDROID_SOCKET_traced_producer", Role::Producer), ("ANDROID_SOCKET_traced_consumer", Role::Consumer)];
+    let set = android.map(|(name, role)| (name, role, variable(name)));
+    match set.iter().filter(|(_, _, value)| value.is_some()).count() {
+        0 => {}
+        1 => return Err(bad("ANDROID_SOCKET_traced_…", "one of the two sockets is missing")),
+        _ => {
+            for (name, role, value) in set {
+                let number = value.and_then(|text| text.parse().ok());
+                let number = number.ok_or_else(|| bad(name, "it is not the number of a descriptor"))?;
+                found.push(Announced { number, name: name.to_owned(), role: Some(role) });
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The names that the units in `packaging/systemd` give, and those that systemd makes of the names of such units.
+fn role_of_name(name: &str) -> Option<Role> {
+    match name.strip_suffix(".socket").unwrap_or(name) {
+        "producer" | "traced-producer" | "traced_producer" => Some(Role::Producer),
+        "consumer" | "traced-consumer" | "traced_consumer" => Some(Role::Consumer),
+        _ => None,
+    }
+}
+
+fn role_of_address(address: &Address, options: &Options) -> Option<Role> {
+    if options.producers.contains(address) {
+        Some(Role::Producer)
+    } else {
+        (options.consumer == *address).then_some(Role::Consumer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn announced_by(variables: &[(&str, &str)]) -> Result<Vec<(RawFd, String, Option<Role>)>, String> {
+        let variable = |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
+        let found = announced(variable, 42).map_err(|e| e.to_string())?;
+        Ok(found.into_iter().map(|one| (one.number, one.name, one.role)).collect())
+    }
+
+    #[test]
+    fn systemd_announces_numbers_from_three_on() {
+        let all = [("LISTEN_PID", "42"), ("LISTEN_FDS", "3"), ("LISTEN_FDNAMES", "producer:consumer")];
+        let want = [(3, "producer"), (4, "consumer"), (5, "")];
+        assert_eq!(announced_by(&all).unwrap(), want.map(|(number, name)| (number, name.to_owned(), None)));
+        assert_eq!(announced_by(&all[..2]).unwrap().len(), 3);
+        // For another process, or for nobody.
+        assert_eq!(announced_by(&[("LISTEN_PID", "41"), all[1]]), Ok(vec![]));
+        assert_eq!(announced_by(&all[1..]), Ok(vec![]));
+        for count in ["-1", "x", "65", "99999999999"] {
+            let error = announced_by(&[all[0], ("LISTEN_FDS", count)]).unwrap_err();
+            assert!(error.contains("LISTEN_FDS"), "{error}");
+        }
+    }
+
+    #[test]
+    fn init_announces_both_or_none() {
+        let both = [("ANDROID_SOCKET_traced_producer", "12"), ("ANDROID_SOCKET_traced_consumer", "13")];
+        let want = [(12, both[0].0, Role::Producer), (13, both[1].0, Role::Consumer)];
+        assert_eq!(
+            announced_by(&both).unwrap(),
+            want.map(|(number, name, role)| (number, name.to_owned(), Some(role)))
+        );
+        assert!(announced_by(&both[1..]).unwrap_err().contains("missing"));
+        assert!(announced_by(&[both[0], (both[1].0, "x")]).unwrap_err().contains("traced_consumer"));
+    }
+
+    #[test]
+    fn names_or_addresses_tell_what_a_socket_is_for() {
+        assert_eq!(role_of_name("producer"), Some(Role::Producer));
+        assert_eq!(role_of_name("traced-consumer.socket"), Some(Role::Consumer));
+        assert_eq!(role_of_name("connection"), None);
+        let options = Options::new("/run/p".parse().unwrap(), "@c".parse().unwrap());
+        assert_eq!(role_of_address(&"/run/p".parse().unwrap(), &options), Some(Role::Producer));
+        assert_eq!(role_of_address(&"@c".parse().unwrap(), &options), Some(Role::Consumer));
+        assert_eq!(role_of_address(&"/run/x".parse().unwrap(), &options), None);
+    }
+}

@@ -1,0 +1,138 @@
+//! Scheduling of the service's thread while sessions want it raised (`priority_boost`, `docs/spec/service.md` §26).
+//!
+//! All of the service runs in one thread, whose priority it is. The threads of trace files that begin meanwhile inherit it.
+
+use std::io;
+
+use esatto_service::PriorityBoost;
+use rustix::process::{getpriority_process, setpriority_process};
+use thread_priority::{
+    NormalThreadSchedulePolicy, RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue,
+    ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id, thread_schedule_policy_param,
+};
+
+/// The priority of the calling thread.
+#[derive(Debug, Default)]
+pub(crate) struct Priority {
+    /// What it was before the first boost.
+    at_first: Option<Scheduling>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Scheduling {
+    policy: ThreadSchedulePolicy,
+    /// Of a real-time policy.
+    priority: i32,
+    nice: i32,
+}
+
+impl Priority {
+    /// Raises the priority of the calling thread, or gives back the one it had at first. Always called in the same thread.
+    ///
+    /// # Errors
+    ///
+    /// A text for the consumer: the system does not allow it.
+    pub(crate) fn set(&mut self, boost: Option<PriorityBoost>) -> Result<(), String> {
+        let at_first = match self.at_first {
+            Some(at_first) => at_first,
+            None => *self.at_first.insert(current()?),
+        };
+        apply(match boost {
+            None => at_first,
+            Some(PriorityBoost::Other(below)) => Scheduling {
+                policy: ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other),
+                priority: 0,
+                // A service that has more from its start keeps it.
+                nice: at_first.nice.min(-i32::from(below)),
+            },
+            Some(PriorityBoost::Fifo(priority)) => Scheduling {
+                policy: ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo),
+                priority: priority.into(),
+                nice: at_first.nice,
+            },
+        })
+    }
+}
+
+fn current() -> Result<Scheduling, String> {
+    let (policy, params) = thread_schedule_policy_param(thread_native_id()).map_err(|e| text(&e))?;
+    let nice = getpriority_process(None).map_err(|e| format!("getpriority: {}", io::Error::from(e)))?;
+    Ok(Scheduling { policy, priority: params.sched_priority, nice })
+}
+
+fn apply(wanted: Scheduling) -> Result<(), String> {
+    let thread = thread_native_id();
+    match wanted.policy {
+        ThreadSchedulePolicy::Realtime(_) => {
+            let priority = u8::try_from(wanted.priority).ok().and_then(|p| ThreadPriorityValue::try_from(p).ok());
+            let priority = priority.ok_or_else(|| format!("there is no priority {}", wanted.priority))?;
+            set_thread_priority_and_policy(thread, ThreadPriority::Crossplatform(priority), wanted.policy)
+                .map_err(|e| text(&e))
+        }
+        ThreadSchedulePolicy::Normal(_) => {
+            if current()?.policy != wanted.policy {
+                // It sets a nice value along with the policy: the lowest, which is always allowed, and then replaced.
+                set_thread_priority_and_policy(thread, ThreadPriority::Min, wanted.policy).map_err(|e| text(&e))?;
+            }
+            // Of this thread only: so it is on Linux.
+            setpriority_process(None, wanted.nice)
+                .map_err(|e| format!("setpriority to {}: {}", wanted.nice, io::Error::from(e)))
+        }
+    }
+}
+
+fn text(error: &thread_priority::Error) -> String {
+    match error {
+        thread_priority::Error::OS(code) => format!("sched_setscheduler: {}", io::Error::from_raw_os_error(*code)),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `boosts` lead to in a thread of its own; an error wherever the system does not allow it.
+    fn scheduled(boosts: &[Option<PriorityBoost>]) -> Vec<Result<(bool, i32, i32), String>> {
+        let boosts = boosts.to_vec();
+        let body = move || {
+            let mut priority = Priority::default();
+            let mut set = |boost| {
+                priority.set(boost)?;
+                let now = current()?;
+                Ok((matches!(now.policy, ThreadSchedulePolicy::Realtime(_)), now.priority, now.nice))
+            };
+            boosts.into_iter().map(&mut set).collect()
+        };
+        std::thread::spawn(body).join().unwrap()
+    }
+
+    #[test]
+    fn boosts_hold_until_the_priority_is_given_back() {
+        let before = getpriority_process(None).unwrap();
+        let boosts =
+            [PriorityBoost::Other(0), PriorityBoost::Other(7), PriorityBoost::Fifo(3), PriorityBoost::Other(1)];
+        let wanted: Vec<_> = boosts.into_iter().map(Some).chain([None]).collect();
+        let seen = scheduled(&wanted);
+        let expected = [
+            (false, 0, before.min(0)),
+            (false, 0, before.min(-7)),
+            (true, 3, before),
+            (false, 0, before.min(-1)),
+            (false, 0, before),
+        ];
+        for (seen, expected) in seen.into_iter().zip(expected) {
+            match seen {
+                Ok((true, priority, _)) => assert_eq!((true, priority), (expected.0, expected.1)),
+                Ok(seen) => assert_eq!(seen, expected),
+                // Without CAP_SYS_NICE: as the text says.
+                Err(error) => assert!(error.contains("denied") || error.contains("not permitted"), "{error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_system_does_not_know_is_an_error() {
+        assert!(scheduled(&[Some(PriorityBoost::Fifo(100))])[0].is_err());
+    }
+}

@@ -1,0 +1,241 @@
+//! `traced` as a program (`docs/spec/cli.md` §17): its command line, its start and its end.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+
+use esatto_ipc::{Address, address, sys};
+use log::LevelFilter;
+use rustix::process::{Resource, Rlimit};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::activation::Inherited;
+use crate::background;
+use crate::command_line::{self, Known};
+use crate::daemon::Daemon;
+use crate::error::Error;
+use crate::manager::Manager;
+use crate::options::{Options, RelayEndpoints};
+use crate::permissions::{PermissionsError, SocketPermissions};
+use crate::stderr_log;
+
+const HELP: &str = "\
+The tracing service: producers and consumers of Perfetto traces connect to it.
+
+Usage: traced [OPTIONS]
+
+      --background   Return as soon as clients can connect, print the pid of the process that serves them
+      --set-socket-permissions PGROUP:PMODE:CGROUP:CMODE
+                     Group and mode of the producer sockets and of the consumer socket, as in perfetto:0666:perfetto:0660
+      --enable-relay-endpoint
+                     Let the relays of other machines connect to the producer sockets
+      --enable-relay-endpoint-on ADDRESS
+                     Only to this one; may be given several times
+  -v, --verbose      Say more: who connects, registers and starts (twice: every call)
+      --version      Print the version
+  -h, --help         Print this
+
+Addresses: PERFETTO_PRODUCER_SOCK_NAME (a list, separated by commas) and PERFETTO_CONSUMER_SOCK_NAME, each the path of a
+unix socket, an abstract one (@NAME), HOST:PORT, [IPV6]:PORT or vsock://CID:PORT. Without them the sockets are
+traced-producer.sock and traced-consumer.sock in /run/perfetto if that folder exists, else perfetto-producer and
+perfetto-consumer in /tmp. Sockets of a service manager (LISTEN_FDS) replace them.
+";
+
+/// Runs `traced` with these arguments, without the name of the program, until SIGTERM or SIGINT.
+///
+/// Serves on the standard sockets, those of the environment, or those that a service manager has made, and logs to
+/// stderr. When clients can connect, it tells the service manager (`NOTIFY_SOCKET`), and writes one byte `1` to the
+/// descriptor that `TRACED_NOTIFY_FD` names and closes it.
+///
+/// What goes wrong is told in one line on stderr. Meant to be all that `main` does: it sets up the process's logger,
+/// signal handlers and limits.
+pub fn traced(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    run(args).unwrap_or_else(|line| {
+        eprintln!("traced: {line}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run(args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
+    let wish = Wish::parse(args).map_err(|line| format!("{line} (see traced --help)"))?;
+    let print = |text: &str| match std::io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(e) => Err(format!("cannot write to stdout: {e}")),
+    };
+    match wish {
+        Wish::Help => print(HELP),
+        Wish::Version => print(concat!("Esatto v", env!("CARGO_PKG_VERSION"), "\n")),
+        Wish::Serve(settings) if settings.background && !background::is_child() => {
+            background::start().map_err(|e| format!("cannot start in the background: {e}"))
+        }
+        Wish::Serve(settings) => {
+            serve(&settings).map_err(|e| e.to_string())?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Wish {
+    Serve(Settings),
+    Version,
+    Help,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Settings {
+    /// 0 logs the life of sessions and what goes wrong, 1 connections too, 2 every call.
+    verbosity: u8,
+    background: bool,
+    permissions: Option<SocketPermissions>,
+    relay_endpoints: RelayEndpoints,
+}
+
+#[derive(Clone, Copy)]
+enum Meaning {
+    Background,
+    Help,
+    Permissions,
+    RelayEndpoint,
+    RelayEndpointOn,
+    Verbose,
+    Version,
+}
+
+const KNOWN: &[Known<Meaning>] = &[
+    Known { long: "background", short: None, takes_value: false, meaning: Meaning::Background },
+    Known { long: "enable-relay-endpoint", short: None, takes_value: false, meaning: Meaning::RelayEndpoint },
+    Known { long: "enable-relay-endpoint-on", short: None, takes_value: true, meaning: Meaning::RelayEndpointOn },
+    Known { long: "help", short: Some('h'), takes_value: false, meaning: Meaning::Help },
+    Known { long: "set-socket-permissions", short: None, takes_value: true, meaning: Meaning::Permissions },
+    Known { long: "verbose", short: Some('v'), takes_value: false, meaning: Meaning::Verbose },
+    Known { long: "version", short: None, takes_value: false, meaning: Meaning::Version },
+];
+
+impl Wish {
+    fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
+        let mut settings = Settings::default();
+        for (meaning, value) in command_line::parse(args, KNOWN)? {
+            match meaning {
+                Meaning::Help => return Ok(Self::Help),
+                Meaning::Version => return Ok(Self::Version),
+                Meaning::Background => settings.background = true,
+                Meaning::Verbose => settings.verbosity = settings.verbosity.saturating_add(1),
+                Meaning::RelayEndpoint => settings.relay_endpoints = RelayEndpoints::All,
+                Meaning::RelayEndpointOn => {
+                    let why = |e| format!("cannot use --enable-relay-endpoint-on: {e}");
+                    let address = Address::parse(value.unwrap_or_default()).map_err(why)?;
+                    settings.relay_endpoints.add(address);
+                }
+                Meaning::Permissions => {
+                    let parsed = value.unwrap_or_default().parse();
+                    let why = |e: PermissionsError| format!("cannot use --set-socket-permissions: {e}");
+                    settings.permissions = Some(parsed.map_err(why)?);
+                }
+            }
+        }
+        Ok(Self::Serve(settings))
+    }
+}
+
+fn serve(settings: &Settings) -> Result<(), Error> {
+    stderr_log::init(match settings.verbosity {
+        0 => LevelFilter::Info,
+        1 => LevelFilter::Debug,
+        _ => LevelFilter::Trace,
+    });
+    let manager = Manager::from_environment();
+    raise_descriptor_limit();
+    let mut options = Options::from_environment()?;
+    options.permissions = settings.permissions;
+    options.relay_endpoints = settings.relay_endpoints.clone();
+    let uses_default = [address::PRODUCER_SOCK_NAME, address::CONSUMER_SOCK_NAME].map(std::env::var_os).contains(&None);
+    if let (true, Some((folder, why))) = (uses_default, address::unusable_run_dir()) {
+        log::warn!("cannot enter {folder}: {why}; who can will look for the sockets there");
+    }
+    let inherited = Inherited::from_environment(&mut options)?;
+    let mut daemon = Daemon::open(options, inherited)?;
+    stop_on_signals(&mut daemon)?;
+    let addresses = daemon.addresses().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    log::info!("Started traced, listening on {addresses}");
+    manager.ready(&format!("Listening on {addresses}"));
+    daemon.report_to(manager);
+    notify_readiness();
+    background::detach();
+    daemon.run()?;
+    log::info!("Stopped");
+    Ok(())
+}
+
+/// A connection takes two or three descriptors, and the usual limit is made for programs that use `select`.
+fn raise_descriptor_limit() {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if let Err(e) = rustix::process::setrlimit(Resource::Nofile, raised) {
+        log::debug!("cannot raise the limit of descriptors: {e}");
+    }
+}
+
+/// Lets SIGTERM and SIGINT end the daemon. A handler may do next to nothing, so it writes into a socket that the loop watches.
+fn stop_on_signals(daemon: &mut Daemon) -> Result<(), Error> {
+    let failed = || Error::system("handle signals");
+    let (read_end, write_end) = UnixStream::pair().map_err(failed())?;
+    for signal in [SIGTERM, SIGINT] {
+        let pipe = write_end.try_clone().map_err(failed())?;
+        signal_hook::low_level::pipe::register(signal, pipe).map_err(failed())?;
+    }
+    daemon.stop_when_readable(read_end.into())
+}
+
+/// Tells whoever started us that clients can connect.
+fn notify_readiness() {
+    let Some(text) = std::env::var_os("TRACED_NOTIFY_FD") else { return };
+    let number = text.to_str().and_then(|text| text.parse().ok()).unwrap_or(-1);
+    if let Err(e) = sys::inherited(number).and_then(|fd| File::from(fd).write_all(b"1")) {
+        log::warn!("cannot write to TRACED_NOTIFY_FD {}: {e}", text.to_string_lossy());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(args: &[&str]) -> Result<Wish, String> {
+        Wish::parse(args.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn the_options_are_those_of_perfettos_traced() {
+        assert_eq!(parse(&[]), Ok(Wish::Serve(Settings::default())));
+        assert_eq!(parse(&["--version"]), Ok(Wish::Version));
+        assert_eq!(parse(&["-h"]), Ok(Wish::Help));
+        let permissions = "root:0666:0:0660".parse().ok();
+        let want = Settings { verbosity: 2, background: true, permissions, ..Settings::default() };
+        assert_eq!(parse(&["-vv", "--background", "--set-socket-permissions=root:0666:0:0660"]), Ok(Wish::Serve(want)));
+    }
+
+    #[test]
+    fn relays_are_let_in_everywhere_or_somewhere() {
+        let endpoints = |args: &[&str]| match parse(args) {
+            Ok(Wish::Serve(settings)) => settings.relay_endpoints,
+            other => panic!("{other:?}"),
+        };
+        let on = |addresses: &[&str]| RelayEndpoints::On(addresses.iter().map(|text| text.parse().unwrap()).collect());
+        assert_eq!(endpoints(&[]), RelayEndpoints::Off);
+        assert_eq!(endpoints(&["--enable-relay-endpoint"]), RelayEndpoints::All);
+        let two = ["--enable-relay-endpoint-on", "@a", "--enable-relay-endpoint-on=@b"];
+        assert_eq!(endpoints(&two), on(&["@a", "@b"]));
+        assert_eq!(endpoints(&[two[0], two[1], "--enable-relay-endpoint"]), RelayEndpoints::All);
+        assert_eq!(endpoints(&["--enable-relay-endpoint", two[0], two[1]]), RelayEndpoints::All);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let error = parse(&["--set-socket-permissions", "root:0666"]).unwrap_err();
+        assert!(error.contains("--set-socket-permissions") && error.contains("PGROUP:PMODE"), "{error}");
+        assert!(parse(&["--enable"]).is_err());
+    }
+}

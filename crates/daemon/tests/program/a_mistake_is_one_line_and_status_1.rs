@@ -1,0 +1,62 @@
+//! What is wrong with a command line or an address is told in one line that names it.
+
+use crate::lab::{Lab, Running, assert_serves, output};
+use std::process::Command;
+
+fn complaint(command: &mut Command) -> String {
+    let (status, stdout, stderr) = output(command);
+    assert_eq!((status.code(), stdout.as_str()), (Some(1), ""), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    stderr
+}
+
+#[test]
+fn on_the_command_line() {
+    let lab = Lab::new();
+    for (args, want) in [
+        (&["--nothing"][..], "--nothing"),
+        (&["--ver"], "--verbose or --version"),
+        (&["file"], "file"),
+        (&["--set-socket-permissions"], "needs a value"),
+        (&["--set-socket-permissions", "0:0666:0"], "\"0:0666:0\""),
+        (&["--set-socket-permissions", "0:0666:0:"], "\"0:0666:0:\""),
+        (&["--set-socket-permissions", "0:666:0:0660"], "\"666\""),
+        (&["--set-socket-permissions", "0:0666:0:0690"], "\"0690\""),
+        (&["--set-socket-permissions", "no-such-group:0666:0:0660"], "\"no-such-group\""),
+    ] {
+        let line = complaint(lab.traced().args(args));
+        assert!(line.contains(want), "{args:?}: {line}");
+    }
+    assert!(!lab.path("p").exists() && !lab.path("c").exists());
+}
+
+#[test]
+fn in_the_environment() {
+    let lab = Lab::new();
+    let long = format!("/tmp/{}", "x".repeat(200));
+    for (variable, value, want) in [
+        ("PERFETTO_PRODUCER_SOCK_NAME", "a:b:1", "a:b:1"),
+        ("PERFETTO_PRODUCER_SOCK_NAME", ",", "empty"),
+        ("PERFETTO_CONSUMER_SOCK_NAME", "vsock://x:1", "vsock://x:1"),
+        ("PERFETTO_CONSUMER_SOCK_NAME", &long, "106"),
+        ("PERFETTO_CONSUMER_SOCK_NAME", "/nowhere/at/all", "/nowhere/at/all"),
+    ] {
+        let line = complaint(lab.traced().env(variable, value));
+        assert!(line.contains(want), "{variable}={value}: {line}");
+        assert!(!lab.path("p").exists(), "nothing is left behind");
+    }
+}
+
+#[test]
+fn of_a_second_one_at_either_socket() {
+    let lab = Lab::new();
+    let mut first = Running::start(&lab, &mut lab.traced());
+    assert_serves(&lab.producer(), &lab.consumer());
+    for (variable, taken) in [("PERFETTO_CONSUMER_SOCK_NAME", "p"), ("PERFETTO_PRODUCER_SOCK_NAME", "c")] {
+        let line = complaint(lab.traced().env(variable, lab.path("other")));
+        assert!(line.contains("already listening") && line.contains(lab.path(taken).to_str().unwrap()), "{line}");
+        assert!(!lab.path("other").exists());
+    }
+    assert_serves(&lab.producer(), &lab.consumer());
+    first.stop();
+}

@@ -1,0 +1,55 @@
+//! `--set-socket-permissions`: owner, group and mode of the socket files, whatever the umask is.
+
+use crate::lab::{Lab, Running, assert_serves, wait_until};
+use std::os::unix::fs::MetadataExt as _;
+
+/// A group that this process may give files to: another one for root, else its own.
+fn group() -> u32 {
+    if rustix::process::geteuid().is_root() { 12 } else { rustix::process::getegid().as_raw() }
+}
+
+#[test]
+fn for_every_unix_socket_with_a_file() {
+    let lab = Lab::new();
+    let own = rustix::process::getegid().as_raw();
+    let producers = format!("{},@esatto-t{},{}", lab.path("p").display(), std::process::id(), lab.path("q").display());
+    let mut command = lab.command("sh");
+    command.args(["-c", "umask 0777; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_traced")]);
+    let permissions = format!("{}:0622:{own}:0600", group());
+    command.args(["--set-socket-permissions", &permissions]).env("PERFETTO_PRODUCER_SOCK_NAME", producers);
+    let mut traced = Running::start(&lab, &mut command);
+    assert_serves(&lab.producer(), &lab.consumer());
+    let owner = rustix::process::geteuid().as_raw();
+    for (name, gid, mode) in [("p", group(), 0o622), ("q", group(), 0o622), ("c", own, 0o600)] {
+        let meta = std::fs::symlink_metadata(lab.path(name)).unwrap();
+        assert_eq!((meta.uid(), meta.gid(), meta.mode() & 0o7777), (owner, gid, mode), "{name}");
+    }
+    traced.stop();
+    assert!(["p", "q", "c"].iter().all(|name| !lab.path(name).exists()));
+}
+
+#[test]
+fn without_it_the_umask_decides() {
+    let lab = Lab::new();
+    let mut command = lab.command("sh");
+    command.args(["-c", "umask 0027; exec \"$0\"", env!("CARGO_BIN_EXE_traced")]);
+    let _traced = Running::start(&lab, &mut command);
+    for name in ["p", "c"] {
+        let meta = wait_until("the socket", || std::fs::symlink_metadata(lab.path(name)).ok());
+        assert_eq!(meta.mode() & 0o7777, 0o750);
+    }
+}
+
+/// Needs root: nobody else can be refused by the mode of a file of its own.
+#[test]
+fn a_group_that_may_not_be_given_is_an_error() {
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    let lab = Lab::new();
+    let mut command = lab.traced();
+    let (status, _, stderr) = crate::lab::output(command.args(["--set-socket-permissions", "0:0666:0:0660"]));
+    assert_eq!(status.code(), Some(1));
+    assert!(stderr.contains("cannot set group and mode"), "{stderr}");
+    assert!(!lab.path("p").exists());
+}

@@ -1,0 +1,35 @@
+//! One thread does everything, but while a trace file is written: that has one of its own, because a file may block.
+
+use crate::lab::{DEADLINE, Lab, Running, assert_serves, client, wait_until};
+use esatto_protozero::Owned as _;
+use esatto_schema::trace_config::BufferConfig;
+use esatto_schema::{EnableTracingRequest, TraceConfig};
+
+fn threads(traced: &Running) -> usize {
+    std::fs::read_dir(format!("/proc/{}/task", traced.pid())).unwrap().count()
+}
+
+#[test]
+fn before_and_after_a_session_that_writes_a_file() {
+    let lab = Lab::new();
+    let mut traced = Running::start(&lab, &mut lab.traced());
+    assert_serves(&lab.producer(), &lab.consumer());
+    assert_eq!(threads(&traced), 1);
+
+    let mut consumer = client(&lab.consumer(), "ConsumerPort");
+    let config = TraceConfig {
+        buffers: vec![BufferConfig { size_kb: Some(64), ..BufferConfig::default() }],
+        write_into_file: Some(true),
+        output_path: Some(lab.path("trace").to_str().unwrap().into()),
+        ..TraceConfig::default()
+    };
+    let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
+    let enabled = consumer.send("EnableTracing", &request.encode(), None).unwrap();
+    wait_until("the file", || lab.path("trace").exists().then_some(()));
+    assert_eq!(threads(&traced), 2);
+    assert!(consumer.call("DisableTracing", &[], Some(DEADLINE)).unwrap().success);
+    assert!(consumer.wait_reply(enabled, Some(DEADLINE)).unwrap().success);
+    drop(consumer);
+    wait_until("the thread's end", || (threads(&traced) == 1).then_some(()));
+    traced.stop();
+}

@@ -1,0 +1,46 @@
+//! Addresses come from the environment; who started the program is told when it listens.
+
+use crate::lab::{Lab, Running, assert_serves, output, read_all};
+use esatto_ipc::Address;
+use std::os::fd::AsRawFd as _;
+
+#[test]
+fn on_paths_abstract_names_and_both_versions_of_ip() {
+    let lab = Lab::new();
+    let port = |host: &str| std::net::TcpListener::bind((host, 0)).map(|free| free.local_addr().unwrap().port());
+    let mut producers = vec![lab.producer().to_string(), format!("@esatto-tl{}", std::process::id())];
+    producers.push(format!("127.0.0.1:{}", port("127.0.0.1").unwrap()));
+    // Where this machine has them.
+    producers.extend(port("::1").ok().map(|port| format!("[::1]:{port}")));
+    let vsock = Address::Vsock { cid: u32::MAX, port: 0x2000_0000 | std::process::id() };
+    producers.extend(esatto_ipc::Listener::bind(&vsock).is_ok().then(|| vsock.to_string()));
+    let mut traced = Running::start(&lab, lab.traced().env("PERFETTO_PRODUCER_SOCK_NAME", producers.join(",")));
+    for producer in producers.iter().filter(|address| !address.starts_with("vsock")) {
+        assert_serves(&producer.parse().unwrap(), &lab.consumer());
+    }
+    let line = format!("Started traced, listening on {} {}\n", producers.join(" "), lab.consumer());
+    assert!(traced.log().contains(&line), "{line}");
+    traced.stop();
+}
+
+#[test]
+fn and_says_so_where_a_variable_asks_for_it() {
+    let lab = Lab::new();
+    let (ours, theirs) = std::io::pipe().unwrap();
+    rustix::io::fcntl_setfd(&theirs, rustix::io::FdFlags::empty()).unwrap();
+    let _traced = Running::start(&lab, lab.traced().env("TRACED_NOTIFY_FD", theirs.as_raw_fd().to_string()));
+    drop(theirs);
+    // To the end: the descriptor is closed, too.
+    assert_eq!(read_all(std::os::fd::OwnedFd::from(ours)), "1");
+    assert!(std::os::unix::net::UnixStream::connect(lab.path("c")).is_ok());
+}
+
+#[test]
+fn and_tells_its_version_and_its_options() {
+    let lab = Lab::new();
+    let (status, stdout, _) = output(lab.traced().arg("--version"));
+    assert!(status.success());
+    assert_eq!(stdout, concat!("Esatto v", env!("CARGO_PKG_VERSION"), "\n"));
+    let (status, stdout, _) = output(lab.traced().arg("--help"));
+    assert!(status.success() && stdout.contains("--set-socket-permissions"));
+}

@@ -1,0 +1,146 @@
+//! `traced` as a child process, with sockets in a folder of its own.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use esatto_ipc::{Address, BlockingClient};
+use rustix::process::{Pid, Signal};
+
+/// Nothing here takes that long, unless it hangs.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A folder that goes away.
+pub(crate) struct Lab(PathBuf);
+
+impl Lab {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("esatto-t{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = Path::new("/tmp").join(name);
+        std::fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(crate) fn producer(&self) -> Address {
+        Address::Path(self.path("p"))
+    }
+
+    pub(crate) fn consumer(&self) -> Address {
+        Address::Path(self.path("c"))
+    }
+
+    /// A command in the folder, with the addresses of its sockets in the environment.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.0).stdin(Stdio::null());
+        command.env("PERFETTO_PRODUCER_SOCK_NAME", self.path("p")).env("PERFETTO_CONSUMER_SOCK_NAME", self.path("c"));
+        for variable in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID", "JOURNAL_STREAM"] {
+            command.env_remove(variable);
+        }
+        command
+    }
+
+    pub(crate) fn traced(&self) -> Command {
+        self.command(env!("CARGO_BIN_EXE_traced"))
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A running program, killed when dropped.
+pub(crate) struct Running {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Running {
+    pub(crate) fn start(lab: &Lab, command: &mut Command) -> Self {
+        let log = lab.path("log");
+        let file = std::fs::File::create(&log).unwrap();
+        let child = command.stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap();
+        Self { child, log }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn log(&self) -> String {
+        String::from_utf8_lossy(&std::fs::read(&self.log).unwrap()).into_owned()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        rustix::process::kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        wait_until("the end of the program", || self.child.try_wait().unwrap())
+    }
+
+    /// Ends it as an operator does.
+    pub(crate) fn stop(&mut self) {
+        self.signal(Signal::TERM);
+        let status = self.wait();
+        assert!(status.success(), "{status}\n{}", self.log());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if thread::panicking() {
+            eprintln!("---- traced\n{}----", self.log());
+        }
+    }
+}
+
+/// Runs a command that ends by itself; status, stdout and stderr.
+pub(crate) fn output(command: &mut Command) -> (ExitStatus, String, String) {
+    let output = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status, text(output.stdout), text(output.stderr))
+}
+
+/// Asks until there is an answer.
+pub(crate) fn wait_until<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(answer) = check() {
+            return answer;
+        }
+        assert!(start.elapsed() < DEADLINE, "waited in vain for {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until a port is served at this address.
+pub(crate) fn client(address: &Address, port: &str) -> BlockingClient {
+    wait_until(&format!("{port} at {address}"), || BlockingClient::connect(address, port, DEADLINE).ok())
+}
+
+/// Whether producers and consumers are served.
+pub(crate) fn assert_serves(producer: &Address, consumer: &Address) {
+    let mut consumer = client(consumer, "ConsumerPort");
+    assert!(consumer.call("QueryCapabilities", &[], Some(DEADLINE)).unwrap().success);
+    client(producer, "ProducerPort");
+}
+
+/// Reads to the end.
+pub(crate) fn read_all(from: impl Into<std::fs::File>) -> String {
+    let mut text = String::new();
+    from.into().read_to_string(&mut text).unwrap();
+    text
+}

@@ -1,0 +1,219 @@
+//! Listening sockets: made here without taking one away from somebody else, or inherited.
+
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, sockopt};
+
+use super::{SockAddr, Stream, adopt, configure, family_of, open, retry, vsock};
+use crate::address::{Address, Family};
+use crate::error::Error;
+
+/// Length of the queue of connections nobody accepted yet; the kernel cuts it to its own maximum.
+const BACKLOG: i32 = 4096;
+
+/// How long to wait for another service that makes its sockets in the same folder right now. That takes it
+/// microseconds, so whoever holds the lock for longer is no service, and is not waited for.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A listening stream socket; non-blocking and close-on-exec.
+#[derive(Debug)]
+pub struct Listener {
+    fd: OwnedFd,
+    family: Family,
+    address: Address,
+    /// Device and inode of the socket file that was created, to remove no other.
+    inode: Option<(u64, u64)>,
+}
+
+impl Listener {
+    /// Binds and listens.
+    ///
+    /// A socket file that nobody listens on any more is replaced. One that somebody listens on is not: that is the
+    /// difference to upstream, whose second service takes the address away from the first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::AddressInUse`] if another process accepts connections there, [`Error::NotASocket`] if the path is a
+    /// file of another kind, [`Error::Socket`] with the reason otherwise.
+    pub fn bind(address: &Address) -> Result<Self, Error> {
+        Self::bind_with(address, |_| Ok(()))
+    }
+
+    /// As [`bind`](Self::bind), with something to do to the file of a socket that has one before anybody can connect.
+    ///
+    /// # Errors
+    ///
+    /// As [`bind`](Self::bind), and what `prepare` returns; the file is removed then.
+    pub fn bind_with<E: From<Error>>(
+        address: &Address,
+        prepare: impl FnOnce(&Path) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let err = |e: Errno| match e {
+            Errno::ADDRINUSE => Error::AddressInUse(address.clone()),
+            e => Error::Socket { action: "listen on", address: address.clone(), source: e.into() },
+        };
+        let target = SockAddr::new(address)?;
+        // Until the end of this function: between the look at a stale file and the first moment in which the new
+        // socket would answer such a look, no other service may do the same.
+        let _lock = address.as_path().and_then(lock_folder_of);
+        if let Address::Path(path) = address {
+            remove_stale(path, address, &target)?;
+        }
+        let family = address.family();
+        let fd = open(target.domain(), SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).map_err(err)?;
+        if family != Family::Unix {
+            sockopt::set_socket_reuseaddr(&fd, true).map_err(err)?;
+        }
+        target.apply_bind(&fd).map_err(err)?;
+        let inode = address.as_path().and_then(|path| inode_of(path).ok());
+        let listener = Self { fd, family, address: address.clone(), inode };
+        let prepared = address.as_path().map_or(Ok(()), prepare);
+        let listens = prepared.and_then(|()| Ok(net::listen(&listener.fd, BACKLOG).map_err(err)?));
+        if let Err(e) = listens {
+            listener.unlink();
+            return Err(e);
+        }
+        Ok(listener)
+    }
+
+    /// Takes over a socket that somebody else bound, such as a service manager; its file is never removed.
+    ///
+    /// # Errors
+    ///
+    /// If it is not a stream socket of a known family that is bound to an address.
+    pub fn from_fd(fd: OwnedFd) -> Result<Self, Error> {
+        let family = family_of(&fd)?;
+        let address = bound_address(&fd, family)?;
+        adopt(&fd)?;
+        if !sockopt::socket_acceptconn(&fd)? {
+            net::listen(&fd, BACKLOG)?;
+        }
+        Ok(Self { fd, family, address, inode: None })
+    }
+
+    /// Takes the next connection; `None` if nobody waits.
+    ///
+    /// # Errors
+    ///
+    /// Most likely that the process has no descriptors left; the connection then keeps waiting, so do not spin.
+    pub fn accept(&self) -> Result<Option<Stream>, Error> {
+        loop {
+            return match net::accept_with(&self.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(fd) => {
+                    configure(&fd, self.family)?;
+                    Ok(Some(Stream { fd, family: self.family }))
+                }
+                Err(Errno::AGAIN) => Ok(None),
+                // The client gave up between `connect` and now.
+                Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => continue,
+                Err(e) => Err(e.into()),
+            };
+        }
+    }
+
+    /// The address it was bound with. For TCP with port 0, see [`Listener::port`].
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The kind of socket, which decides whether shared memory can be used.
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
+    /// The TCP port that is listened on.
+    pub fn port(&self) -> Option<u16> {
+        SocketAddr::try_from(net::getsockname(&self.fd).ok()?).ok().map(|a| a.port())
+    }
+
+    /// Removes the socket file, if it is still the one this listener created.
+    pub fn unlink(&self) {
+        if let (Some(path), Some(inode)) = (self.address.as_path(), self.inode) {
+            if inode_of(path).is_ok_and(|now| now == inode) {
+                // Best effort at the end of a service: the next one replaces a stale file anyway.
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// The address of a socket that somebody else has bound.
+fn bound_address(fd: &OwnedFd, family: Family) -> Result<Address, Error> {
+    let any = net::getsockname(fd)?;
+    let ip = || SocketAddr::try_from(any.clone()).ok();
+    let address = match family {
+        Family::Unix => SocketAddrUnix::try_from(any.clone()).ok().and_then(|unix| match unix.path_bytes() {
+            Some(path) => Some(Address::Path(PathBuf::from(std::ffi::OsStr::from_bytes(path)))),
+            None => unix.abstract_name().map(|name| Address::Abstract(name.to_vec())),
+        }),
+        Family::Inet => ip().map(|ip| Address::Inet { host: ip.ip().to_string(), port: ip.port() }),
+        Family::Inet6 => ip().map(|ip| Address::Inet6 { host: ip.ip().to_string(), port: ip.port() }),
+        Family::Vsock => vsock::cid_and_port(&any).map(|(cid, port)| Address::Vsock { cid, port }),
+    };
+    // A unix socket that was not bound has no name.
+    address.ok_or_else(|| Errno::ADDRNOTAVAIL.into())
+}
+
+/// Keeps other services from making sockets in the folder of `path` until it is dropped.
+///
+/// `None` if the folder cannot be opened or the lock cannot be had soon: a file of nobody's should not keep a service
+/// from starting, and what is lost is only that of two that start at the same moment both might.
+fn lock_folder_of(path: &Path) -> Option<File> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let folder = File::open(folder).ok()?;
+    let deadline = Instant::now() + LOCK_TIMEOUT;
+    loop {
+        match rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Some(folder),
+            Err(Errno::AGAIN | Errno::INTR) if Instant::now() < deadline => thread::sleep(Duration::from_millis(5)),
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Removes a socket file without a listener; leaves everything else alone and says so.
+fn remove_stale(path: &Path, address: &Address, target: &SockAddr) -> Result<(), Error> {
+    let err = |action, source| Error::Socket { action, address: address.clone(), source };
+    match std::fs::symlink_metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(err("examine", e)),
+        Ok(meta) if meta.file_type().is_socket() => {}
+        // A link to a socket: who listens there decides. Anything else is not ours to delete.
+        Ok(meta)
+            if meta.file_type().is_symlink() && std::fs::metadata(path).map_or(true, |m| m.file_type().is_socket()) => {
+        }
+        Ok(_) => return Err(Error::NotASocket(address.clone())),
+    }
+    let probe =
+        open(AddressFamily::UNIX, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).map_err(|e| err("probe", e.into()))?;
+    match retry(|| target.apply_connect(&probe)) {
+        // EAGAIN: somebody listens and is too busy to accept.
+        Ok(()) | Err(Errno::AGAIN) => Err(Error::AddressInUse(address.clone())),
+        Err(Errno::CONNREFUSED | Errno::NOENT) => match std::fs::remove_file(path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(err("replace", e)),
+            _ => Ok(()),
+        },
+        // A socket of another type, or one that may not be opened: it may be alive.
+        Err(e) => Err(err("probe", e.into())),
+    }
+}
+
+fn inode_of(path: &Path) -> io::Result<(u64, u64)> {
+    std::fs::symlink_metadata(path).map(|m| (m.dev(), m.ino()))
+}

@@ -1,0 +1,496 @@
+//! Snapshots of sessions (`docs/spec/service.md §20`).
+//!
+//! The data sources of a session flush in two groups, by the buffers they write to; when a group is done its buffers are
+//! copied, or moved. Of both groups together a session is made, read-only and bound to the consumer that asked.
+//!
+//! What a session has streamed into its file is copied, too: by the owner, who sees all writes so far before the copy and no
+//! later ones. So that nothing is missing between the two, the buffers of such a session are all taken at that very
+//! moment, when both groups have flushed; what was in them then follows the copy in the new file.
+
+use esatto_protozero::Owned;
+use esatto_schema::trace_stats::FinalFlushOutcome;
+use esatto_schema::{CloneSessionRequestReader, CloneSessionResponse};
+
+use crate::api::{CallId, ClientId, FileId, Output};
+use crate::buffer::CentralBuffer;
+use crate::config_check::MAX_BUFFERS;
+use crate::context::Context;
+use crate::enable::{MAX_SESSIONS, MAX_SESSIONS_PER_UID};
+use crate::ids::{BufferId, SessionId};
+use crate::service::Service;
+use crate::session::{AfterFlush, Event, FlushReason, FlushStrategy, News, OutputFile, Session, State};
+use crate::triggers::{Received, Triggers};
+
+/// The session id that means: the best one for a bug report.
+const BUGREPORT_SESSION: u64 = u64::MAX;
+
+/// Clones at the same time, made or being made. They have a limit of their own: all sessions may be cloned for a bug report, and
+/// some of them twice when triggers come in quick succession.
+const MAX_CLONES: usize = 2 * MAX_SESSIONS;
+
+/// The same per user; root makes bug reports of everybody's sessions.
+const MAX_CLONES_PER_UID: usize = 2 * MAX_SESSIONS_PER_UID;
+
+// So there are always numbers for the buffers of a clone.
+const _: () = assert!((MAX_SESSIONS + MAX_CLONES) * MAX_BUFFERS < u16::MAX as usize / 2);
+
+/// A snapshot being made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CloneId(u64);
+
+/// Buffers that are taken together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BufferGroup {
+    /// Those with `transfer_on_clone`: their data sources may be slow.
+    Moved,
+    Copied,
+}
+
+impl BufferGroup {
+    fn of(session: &Session, index: usize) -> Self {
+        let buffer = session.config.buffers.get(index);
+        if buffer.is_some_and(|buffer| buffer.transfer_on_clone == Some(true)) { Self::Moved } else { Self::Copied }
+    }
+}
+
+/// A snapshot that waits for data sources to flush.
+#[derive(Debug)]
+pub(crate) struct PendingClone {
+    source: SessionId,
+    call: CallId,
+    uid: i32,
+    skips_filter: bool,
+    trigger: Option<Received>,
+    /// What goes on where the file of the source ends now.
+    file: Option<FileId>,
+    started_ns: u64,
+    /// Groups that were not flushed yet.
+    waits_for: Vec<BufferGroup>,
+    /// All flushes succeeded.
+    is_flushed: bool,
+    /// By index; none before its group was flushed.
+    buffers: Vec<Option<Taken>>,
+}
+
+/// A buffer of the source, or its copy.
+#[derive(Debug)]
+struct Taken {
+    buffer: CentralBuffer,
+    /// BOOTTIME.
+    at_ns: u64,
+}
+
+/// What makes a session a clone.
+#[derive(Debug)]
+pub(crate) struct CloneFacts {
+    /// For which the clone was made, as its consumer says.
+    pub(crate) trigger: Option<Received>,
+    /// The call to be answered when the file is complete.
+    reply: Option<CallId>,
+}
+
+impl Service {
+    /// CloneSession.
+    pub(crate) fn clone_session_call(
+        &mut self,
+        call: CallId,
+        request: CloneSessionRequestReader<'_>,
+        file_attached: bool,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(consumer) = self.consumers.get_mut(&call.client) else { return cx.reject(call) };
+        if let Some(earlier) = consumer.clone_call.replace(call) {
+            cx.reject(earlier);
+            self.abandon_clones_for(call.client, cx);
+        }
+        if let Err(error) = self.begin_clone(call, request, file_attached, cx) {
+            self.reply_clone(call, Err(error), cx);
+        }
+    }
+
+    fn begin_clone(
+        &mut self,
+        call: CallId,
+        request: CloneSessionRequestReader<'_>,
+        file_attached: bool,
+        cx: &mut Context<'_>,
+    ) -> Result<(), String> {
+        let consumer = self.consumers.get(&call.client).ok_or("the consumer is gone")?;
+        let uid = consumer.uid;
+        if consumer.session.is_some() {
+            return Err("this consumer has a session already".to_owned());
+        }
+        let (source, is_bugreport) = self.source_of(&request, uid)?;
+        self.check_clone_limits(uid)?;
+        let session = self.sessions.get(&source).ok_or("the session is gone")?;
+        if session.opening.is_some() || session.clone.as_ref().is_some_and(|clone| clone.reply.is_some()) {
+            return Err("the session is not complete yet".to_owned());
+        }
+        let streams = session.file.is_some();
+        if streams && !file_attached {
+            return Err("the session streams into a file: a file descriptor is needed to copy it to".to_owned());
+        }
+        self.clear_before_clone(source)?;
+
+        self.last.clone += 1;
+        let id = CloneId(self.last.clone);
+        let file = streams.then(|| {
+            self.last.file += 1;
+            FileId(self.last.file)
+        });
+        if let Some(file) = file {
+            cx.push(Output::AdoptFile { file, call });
+        }
+        let Some(session) = self.sessions.get_mut(&source) else { return Ok(()) };
+        session.record(Event::FlushStarted, true, cx.now);
+        let groups = [BufferGroup::Moved, BufferGroup::Copied];
+        let pending = PendingClone {
+            source,
+            call,
+            uid,
+            skips_filter: is_bugreport || request.skip_trace_filter().unwrap_or(false),
+            trigger: clone_trigger(&request),
+            file,
+            started_ns: cx.now.boottime_ns,
+            waits_for: groups.to_vec(),
+            is_flushed: true,
+            buffers: session.buffers.iter().map(|_| None).collect(),
+        };
+        self.pending_clones.insert(id, pending);
+
+        let for_bugreport = is_bugreport || request.for_bugreport().unwrap_or(false);
+        for group in groups {
+            // The first one may have failed for want of memory.
+            if !self.pending_clones.contains_key(&id) {
+                break;
+            }
+            let Some(session) = self.sessions.get(&source) else { break };
+            let is_of_group = |(index, _): &(usize, &BufferId)| BufferGroup::of(session, *index) == group;
+            let buffers: Vec<BufferId> =
+                session.buffers.iter().enumerate().filter(is_of_group).map(|(_, &buffer)| buffer).collect();
+            let reason = FlushReason::Clone { for_bugreport };
+            let then = AfterFlush::Clone(id, group);
+            self.flush_instances(source, 0, reason, then, |instance| buffers.contains(&instance.buffer), cx);
+        }
+        Ok(())
+    }
+
+    /// Which session is to be cloned, and whether it was picked for a bug report.
+    fn source_of(&self, request: &CloneSessionRequestReader<'_>, uid: i32) -> Result<(SessionId, bool), String> {
+        let is_allowed = |session: &&Session| uid == 0 || session.consumer_uid == uid;
+        let id = request.session_id().unwrap_or(0);
+        if id == BUGREPORT_SESSION {
+            let score = |session: &&Session| session.config.bugreport_score.unwrap_or(0);
+            let is_candidate = |session: &&Session| session.state == State::Started && score(session) > 0;
+            // Of equal scores the oldest session.
+            let best = self.sessions.values().filter(is_candidate).filter(is_allowed).rev().max_by_key(score);
+            let best = best.ok_or("there is no session with a bugreport_score to clone")?;
+            return Ok((best.id, true));
+        }
+        let name = request.unique_session_name().unwrap_or_default();
+        let source = if id != 0 {
+            self.sessions.get(&SessionId(id))
+        } else {
+            let is_named = |session: &&Session| session.state != State::Cloned && session.unique_name() == name;
+            self.sessions.values().find(is_named).filter(|_| !name.is_empty())
+        };
+        let source = source.ok_or("there is no such session to clone")?;
+        if !is_allowed(&source) {
+            return Err("the session belongs to another user".to_owned());
+        }
+        Ok((source.id, false))
+    }
+
+    fn check_clone_limits(&self, uid: i32) -> Result<(), String> {
+        let made = self.sessions.values().filter(|session| session.state == State::Cloned);
+        let owners =
+            || made.clone().map(|session| session.consumer_uid).chain(self.pending_clones.values().map(|p| p.uid));
+        let of_uid = owners().filter(|&owner| owner == uid).count();
+        if of_uid >= MAX_CLONES_PER_UID && uid != 0 {
+            return Err(format!("uid {uid} has {of_uid} clones, at most {MAX_CLONES_PER_UID} are possible"));
+        }
+        if owners().count() >= MAX_CLONES {
+            return Err(format!("there are {MAX_CLONES} clones, no more are possible"));
+        }
+        Ok(())
+    }
+
+    /// Empties the buffers whose old content is not wanted in clones: all of them, or none.
+    fn clear_before_clone(&mut self, source: SessionId) -> Result<(), String> {
+        let Some(session) = self.sessions.get(&source) else { return Ok(()) };
+        let is_cleared =
+            |index: usize| session.config.buffers.get(index).is_some_and(|b| b.clear_before_clone == Some(true));
+        let mut old = Vec::new();
+        for (index, id) in session.buffers.iter().enumerate().filter(|&(index, _)| is_cleared(index)) {
+            let Some(buffer) = self.buffers.get_mut(id).filter(|buffer| !buffer.is_empty()) else { continue };
+            match buffer.try_take() {
+                Some(full) => old.push((*id, full)),
+                None => {
+                    self.buffers.extend(old);
+                    return Err(format!("there is no memory for an empty buffer {index}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The data sources of a group have flushed, or failed to.
+    pub(crate) fn take_group(&mut self, id: CloneId, group: BufferGroup, is_flushed: bool, cx: &mut Context<'_>) {
+        let Some(pending) = self.pending_clones.get_mut(&id) else { return };
+        pending.is_flushed &= is_flushed;
+        pending.waits_for.retain(|&waiting| waiting != group);
+        let is_last = pending.waits_for.is_empty();
+        let is_taken = match pending.file {
+            None => self.take_buffers(id, |other| other == group, cx),
+            Some(_) => !is_last || self.take_buffers(id, |_| true, cx),
+        };
+        if !is_taken {
+            self.abandon_clone(id, Some("there is no memory for a copy of the buffers"), cx);
+        } else if is_last {
+            self.finish_clone(id, cx);
+        }
+    }
+
+    /// Copies or moves buffers of the source; false if there is no memory.
+    fn take_buffers(&mut self, id: CloneId, is_wanted: impl Fn(BufferGroup) -> bool, cx: &mut Context<'_>) -> bool {
+        let Self { pending_clones, sessions, buffers, .. } = self;
+        let Some(pending) = pending_clones.get_mut(&id) else { return true };
+        let Some(source) = sessions.get(&pending.source) else { return true };
+        for (index, (buffer, slot)) in source.buffers.iter().zip(&mut pending.buffers).enumerate() {
+            let group = BufferGroup::of(source, index);
+            let Some(buffer) = buffers.get_mut(buffer).filter(|_| is_wanted(group)) else { continue };
+            let taken = match group {
+                BufferGroup::Moved => buffer.try_take(),
+                BufferGroup::Copied => buffer.try_clone(),
+            };
+            let Some(buffer) = taken else { return false };
+            *slot = Some(Taken { buffer, at_ns: cx.now.boottime_ns });
+        }
+        true
+    }
+
+    fn finish_clone(&mut self, id: CloneId, cx: &mut Context<'_>) {
+        let Some(pending) = self.pending_clones.get(&id) else { return };
+        if self.consumers.get(&pending.call.client).is_none_or(|consumer| consumer.session.is_some()) {
+            return self.abandon_clone(id, Some("this consumer has a session already"), cx);
+        }
+        let Some(pending) = self.pending_clones.remove(&id) else { return };
+        let copy =
+            pending.file.map(|to| (self.sessions.get(&pending.source).and_then(|source| source.file.as_ref()), to));
+        let copy = copy.map(|(from, to)| (from.map(|from| from.id), to));
+        let Some(id) = self.make_clone(pending, cx) else { return };
+        match copy {
+            None => self.clone_is_complete(id, None, cx),
+            Some((Some(from), to)) => {
+                self.files.insert(to, id);
+                // Goes on when the copy is there.
+                cx.push(Output::CopyFile { from, to });
+            }
+            Some((None, to)) => {
+                // The source ended while its data sources flushed; its file is out of reach.
+                self.files.insert(to, id);
+                self.file_copied(to, Err("the session ended".to_owned()), cx);
+            }
+        }
+    }
+
+    /// Makes the session.
+    fn make_clone(&mut self, pending: PendingClone, cx: &mut Context<'_>) -> Option<SessionId> {
+        let mut events = vec![(pending.started_ns, Event::CloneStarted)];
+        let mut buffers = Vec::with_capacity(pending.buffers.len());
+        for (index, taken) in (0u32..).zip(pending.buffers) {
+            let Taken { mut buffer, at_ns } = taken?;
+            buffer.make_read_only();
+            buffers.push(self.insert_buffer(buffer)?);
+            events.push((at_ns, Event::BufferCloned(index)));
+        }
+        let uuid_msb = self.random.uuid().0;
+        self.last.session += 1;
+        let id = SessionId(self.last.session);
+        let source = self.sessions.get_mut(&pending.source)?;
+
+        let mut news = source.news.for_clone();
+        news.events.append(&mut events);
+        let bytes_written = source.file.as_ref().map_or(0, |file| file.bytes_written);
+        let file =
+            pending.file.map(|id| OutputFile { id, is_opening: true, bytes_written, is_writing: false, pass: None });
+        let session = Session {
+            id,
+            consumer: Some(pending.call.client),
+            consumer_uid: pending.uid,
+            detach_key: None,
+            config: source.config.clone(),
+            config_bytes: source.config_bytes.clone(),
+            source_configs: Vec::new(),
+            patterns: Vec::new(),
+            uuid: (uuid_msb, source.uuid.1),
+            state: State::Cloned,
+            state_since_ns: cx.now.boottime_ns,
+            buffers,
+            instances: Vec::new(),
+            flush_strategy: FlushStrategy::Never,
+            flushes: Default::default(),
+            streams_to_file: file.is_some(),
+            // In the same file the sequences go on, in one of its own they begin.
+            sequence_ids: if file.is_some() { source.sequence_ids.clone() } else { source.sequence_ids.restarted() },
+            file,
+            trace_filter: source.trace_filter.clone().filter(|_| !pending.skips_filter),
+            codec: source.codec,
+            end_error: None,
+            all_started_reported: true,
+            triggers: Triggers::of_clone(&mut source.triggers),
+            boost: None,
+            opening: None,
+            clone: Some(CloneFacts { trigger: pending.trigger, reply: Some(pending.call) }),
+            news,
+            invalid_packets: source.invalid_packets,
+            flushes_requested: source.flushes_requested,
+            flushes_succeeded: source.flushes_succeeded,
+            flushes_failed: source.flushes_failed,
+            final_flush_outcome: Some(match pending.is_flushed {
+                true => FinalFlushOutcome::FINAL_FLUSH_SUCCEEDED,
+                false => FinalFlushOutcome::FINAL_FLUSH_FAILED,
+            }),
+        };
+        self.sessions.insert(id, session);
+        let (uid, source) = (pending.uid, pending.source.0);
+        let unfiltered = if pending.skips_filter { ", not filtered" } else { "" };
+        cx.info(format!("session {} of uid {uid} is a clone of session {source}{unfiltered}", id.0));
+        self.enter(id, State::Cloned, cx);
+        self.sessions.get_mut(&id)?.record(Event::TracingDisabled, true, cx.now);
+        self.consumers.get_mut(&pending.call.client)?.session = Some(id);
+        Some(id)
+    }
+
+    /// The owner copied the file of the source, or could not.
+    pub(crate) fn file_copied(&mut self, file: FileId, result: Result<(), String>, cx: &mut Context<'_>) {
+        let session = self.files.get(&file).and_then(|id| self.sessions.get_mut(id));
+        let Some(session) = session else {
+            // The clone went meanwhile.
+            return cx.push(Output::CloseFile(file));
+        };
+        let id = session.id;
+        match result {
+            Ok(()) => {
+                if let Some(file) = &mut session.file {
+                    file.is_opening = false;
+                }
+                self.write_file(id, true, cx);
+            }
+            Err(error) => {
+                session.file = None;
+                self.files.remove(&file);
+                cx.push(Output::CloseFile(file));
+                self.clone_is_complete(id, Some(format!("the trace file cannot be copied: {error}")), cx);
+            }
+        }
+    }
+
+    /// Answers the call that made the clone: it can be read, or is in the file. An error ends it.
+    pub(crate) fn clone_is_complete(&mut self, id: SessionId, error: Option<String>, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(call) = session.clone.as_mut().and_then(|clone| clone.reply.take()) else { return };
+        let made = Made { uuid: session.uuid, is_in_file: session.streams_to_file };
+        match error {
+            None => self.reply_clone(call, Ok(made), cx),
+            Some(error) => {
+                self.reply_clone(call, Err(error), cx);
+                self.free(id, None, cx);
+            }
+        }
+    }
+
+    /// A consumer called again, or is gone: what is being made for it is not wanted any more.
+    pub(crate) fn abandon_clones_for(&mut self, client: ClientId, cx: &mut Context<'_>) {
+        self.abandon_clones(|pending| pending.call.client == client, None, cx);
+    }
+
+    /// A session goes: nothing more can be taken from it, nor given by it.
+    pub(crate) fn abandon_clones_of(&mut self, session: SessionId, cx: &mut Context<'_>) {
+        self.abandon_clones(|pending| pending.source == session, Some("the session ended"), cx);
+        let reply = self.sessions.get_mut(&session).and_then(|session| session.clone.as_mut()?.reply.take());
+        if let Some(call) = reply {
+            self.reply_clone(call, Err("the clone was freed before its file was complete".to_owned()), cx);
+        }
+    }
+
+    fn abandon_clones(&mut self, is_it: impl Fn(&PendingClone) -> bool, error: Option<&str>, cx: &mut Context<'_>) {
+        let clones: Vec<CloneId> =
+            self.pending_clones.iter().filter(|(_, pending)| is_it(pending)).map(|(&id, _)| id).collect();
+        for clone in clones {
+            self.abandon_clone(clone, error, cx);
+        }
+    }
+
+    /// Gives up a clone. What was moved out of the source goes back, unless new data came in its place meanwhile.
+    fn abandon_clone(&mut self, id: CloneId, error: Option<&str>, cx: &mut Context<'_>) {
+        let Some(pending) = self.pending_clones.remove(&id) else { return };
+        if let Some(source) = self.sessions.get(&pending.source) {
+            for (index, (buffer, taken)) in source.buffers.iter().zip(pending.buffers).enumerate() {
+                let (Some(taken), BufferGroup::Moved) = (taken, BufferGroup::of(source, index)) else { continue };
+                if let Some(emptied) = self.buffers.get_mut(buffer).filter(|buffer| buffer.is_empty()) {
+                    *emptied = taken.buffer;
+                } else if !taken.buffer.is_empty() {
+                    cx.error(format!(
+                        "session {}: what a failed clone took out of buffer {index} is lost",
+                        source.id.0
+                    ));
+                }
+            }
+        }
+        if let Some(file) = pending.file {
+            cx.push(Output::CloseFile(file));
+        }
+        if let Some(error) = error {
+            self.reply_clone(pending.call, Err(error.to_owned()), cx);
+        }
+    }
+
+    fn reply_clone(&mut self, call: CallId, result: Result<Made, String>, cx: &mut Context<'_>) {
+        let Some(consumer) = self.consumers.get_mut(&call.client) else { return };
+        // A later call took its place, and this one was rejected.
+        if consumer.clone_call != Some(call) {
+            return;
+        }
+        consumer.clone_call = None;
+        let response = match result {
+            Ok(made) => CloneSessionResponse {
+                success: Some(true),
+                uuid_msb: Some(made.uuid.0),
+                uuid_lsb: Some(made.uuid.1),
+                was_write_into_file: Some(made.is_in_file),
+                ..Default::default()
+            },
+            Err(error) => {
+                cx.warn(format!("a session is not cloned: {error}"));
+                CloneSessionResponse { success: Some(false), error: Some(error.into()), ..Default::default() }
+            }
+        };
+        cx.reply(call, response.encode());
+    }
+}
+
+/// What the consumer learns of its clone.
+struct Made {
+    uuid: (i64, i64),
+    is_in_file: bool,
+}
+
+/// The trigger for which a consumer makes a clone.
+fn clone_trigger(request: &CloneSessionRequestReader<'_>) -> Option<Received> {
+    let name = request.clone_trigger_name().filter(|name| !name.is_empty())?;
+    Some(Received {
+        boottime_ns: request.clone_trigger_boot_time_ns().unwrap_or(0),
+        name: name.to_vec(),
+        producer_name: request.clone_trigger_producer_name().unwrap_or_default().to_vec(),
+        producer_uid: request.clone_trigger_trusted_producer_uid().unwrap_or(0),
+        stop_delay_ms: request.clone_trigger_delay_ms().unwrap_or(0),
+    })
+}
+
+impl News {
+    /// What the first read of a clone has to say: everything again, and what the source was not yet asked for.
+    fn for_clone(&self) -> Self {
+        Self { sync_marker: false, stats: true, first_read_done: false, told: Default::default(), ..self.clone() }
+    }
+}

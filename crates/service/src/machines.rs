@@ -1,0 +1,328 @@
+//! Other machines, as their relays describe them (`docs/spec/service.md §27`, `docs/spec/wire-protocol.md §16`).
+//!
+//! A relay tells what machine it runs on, and reads its clocks twice in a round (PING, UPDATE); the host reads its own each
+//! time. From the four readings a reader of the trace computes how far the clocks are apart. It takes any two neighbours
+//! that are less than 30 s apart for a round, so what is kept is whole rounds, at least that far from each other.
+//!
+//! What a machine told outlives its relay: the data in the buffers does, too, and is of no use without the clocks.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use esatto_protozero::Owned;
+use esatto_schema::sync_clock_request::Phase;
+use esatto_schema::{InitRelayRequestReader, SyncClockRequestReader, SystemInfo};
+
+use crate::api::{CallId, ClientId, Now, Peer, RelayCall};
+use crate::context::Context;
+use crate::packet_check::put_varint;
+use crate::service::Service;
+
+/// Machines that are remembered. A new one takes the place of the one that was silent longest and has no relay; while
+/// all have one, it is refused.
+const MAX_MACHINES: usize = 256;
+
+/// Rounds of clock readings kept per machine, the oldest dropped.
+const MAX_ROUNDS: usize = 5;
+
+/// Neighbouring readings closer than this are a round to readers of traces.
+const ROUND_DISTANCE_NS: u64 = 30_000_000_000;
+
+/// Clocks of one reading; a relay has seven.
+const MAX_CLOCKS: usize = 32;
+
+/// Bytes of a SystemInfo; that of an Android device has a few hundred.
+const MAX_SYSTEM_INFO_BYTES: usize = 16 * 1024;
+
+/// Longest name of a machine that is believed.
+const MAX_MACHINE_NAME_BYTES: usize = 1024;
+
+/// `BUILTIN_CLOCK_BOOTTIME`.
+const BOOTTIME: u32 = 6;
+
+/// `SystemInfo.machine_name`.
+const MACHINE_NAME_FIELD: u64 = 17;
+
+/// Every machine that has or had a relay.
+#[derive(Debug, Default)]
+pub(crate) struct Machines {
+    by_id: BTreeMap<u32, Machine>,
+    relays: HashMap<ClientId, Relay>,
+    last_use: u64,
+}
+
+/// One machine.
+#[derive(Debug, Default)]
+pub(crate) struct Machine {
+    /// The encoded SystemInfo, the newest.
+    pub(crate) system_info: Option<Vec<u8>>,
+    /// Oldest first.
+    rounds: VecDeque<Round>,
+    relays: usize,
+    last_use: u64,
+}
+
+/// What a session's trace has told already.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    system_infos: BTreeSet<u32>,
+    clocks: BTreeSet<u32>,
+}
+
+/// A connection to the relay port.
+#[derive(Debug)]
+struct Relay {
+    machine_id: u32,
+    machine_name: Vec<u8>,
+    /// The round that has begun.
+    ping: Option<Exchange>,
+    /// It counts among the relays of its machine.
+    is_counted: bool,
+}
+
+/// Two exchanges: there and back, twice.
+#[derive(Debug)]
+struct Round {
+    ping: Exchange,
+    update: Exchange,
+}
+
+/// Readings of the clocks on both sides of one call.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    /// Ids and times of the remote clocks.
+    pub(crate) client: Vec<(u32, u64)>,
+    pub(crate) host: Now,
+}
+
+impl Exchange {
+    fn client_boottime_ns(&self) -> Option<u64> {
+        self.client.iter().find(|&&(id, _)| id == BOOTTIME).map(|&(_, ns)| ns)
+    }
+}
+
+impl Machine {
+    /// The readings of all rounds, oldest first.
+    pub(crate) fn exchanges(&self) -> impl Iterator<Item = &Exchange> {
+        self.rounds.iter().flat_map(|round| [&round.ping, &round.update])
+    }
+
+    fn add_round(&mut self, round: Round) {
+        if let Some(last) = self.rounds.back() {
+            let (end, begin) = (last.update.client_boottime_ns(), round.ping.client_boottime_ns());
+            match end.zip(begin).map(|(end, begin)| begin.checked_sub(end)) {
+                Some(Some(distance_ns)) if distance_ns >= ROUND_DISTANCE_NS => {}
+                // A reader could not tell the two apart.
+                Some(Some(_)) => drop(self.rounds.pop_back()),
+                // Another boot, or clocks nobody can make sense of: what was measured before is worth nothing.
+                Some(None) | None => self.rounds.clear(),
+            }
+        }
+        if self.rounds.len() == MAX_ROUNDS {
+            self.rounds.pop_front();
+        }
+        self.rounds.push_back(round);
+    }
+}
+
+impl Machines {
+    /// Machines whose SystemInfo a trace has not told yet; it is about to.
+    pub(crate) fn system_infos_for<'m>(&'m self, told: &'m mut Told) -> impl Iterator<Item = (u32, &'m [u8])> {
+        self.forget_the_forgotten(told);
+        let machines = self.by_id.iter();
+        machines.filter_map(|(&id, machine)| {
+            let info = machine.system_info.as_deref()?;
+            told.system_infos.insert(id).then_some((id, info))
+        })
+    }
+
+    /// Machines whose clocks are known and that a trace has not told of yet; it is about to.
+    pub(crate) fn clocks_for<'m>(&'m self, told: &'m mut Told) -> impl Iterator<Item = (u32, &'m Machine)> {
+        self.forget_the_forgotten(told);
+        let machines = self.by_id.iter().filter(|(_, machine)| !machine.rounds.is_empty());
+        machines.filter_map(|(&id, machine)| told.clocks.insert(id).then_some((id, machine)))
+    }
+
+    /// Keeps the memory of a session as small as ours.
+    fn forget_the_forgotten(&self, told: &mut Told) {
+        told.system_infos.retain(|id| self.by_id.contains_key(id));
+        told.clocks.retain(|id| self.by_id.contains_key(id));
+    }
+
+    fn connect(&mut self, client: ClientId, peer: Peer) {
+        let relay = Relay { machine_id: peer.machine_id, machine_name: Vec::new(), ping: None, is_counted: false };
+        self.relays.insert(client, relay);
+    }
+
+    fn disconnect(&mut self, client: ClientId) {
+        let Some(relay) = self.relays.remove(&client).filter(|relay| relay.is_counted) else { return };
+        if let Some(machine) = self.by_id.get_mut(&relay.machine_id) {
+            machine.relays -= 1;
+        }
+    }
+
+    /// The relay that calls and its machine, which is remembered from now on. `None`: there are too many.
+    fn caller(&mut self, client: ClientId) -> Option<(&mut Relay, &mut Machine)> {
+        let relay = self.relays.get_mut(&client)?;
+        let id = relay.machine_id;
+        if !self.by_id.contains_key(&id) && self.by_id.len() >= MAX_MACHINES {
+            let silent = self.by_id.iter().filter(|(_, machine)| machine.relays == 0);
+            let oldest = silent.min_by_key(|(_, machine)| machine.last_use).map(|(&id, _)| id)?;
+            self.by_id.remove(&oldest);
+        }
+        let machine = self.by_id.entry(id).or_default();
+        if !core::mem::replace(&mut relay.is_counted, true) {
+            machine.relays += 1;
+        }
+        self.last_use += 1;
+        machine.last_use = self.last_use;
+        Some((relay, machine))
+    }
+}
+
+impl Service {
+    pub(crate) fn relay_connected(&mut self, client: ClientId, peer: Peer) {
+        self.machines.connect(client, peer);
+    }
+
+    pub(crate) fn relay_disconnected(&mut self, client: ClientId) {
+        self.machines.disconnect(client);
+    }
+
+    /// A relay claims a name for the machine behind a connection.
+    pub(crate) fn machine_named(&mut self, client: ClientId, name: &[u8], cx: &mut Context<'_>) {
+        if name.len() > MAX_MACHINE_NAME_BYTES {
+            return cx.warn(format!("a machine name of {} bytes is not believed", name.len()));
+        }
+        if let Some(connection) = self.connections.get_mut(&client).filter(|found| found.peer.machine_id != 0) {
+            connection.machine_name = name.to_vec();
+        }
+        if let Some(relay) = self.machines.relays.get_mut(&client) {
+            relay.machine_name = name.to_vec();
+        }
+    }
+
+    pub(crate) fn relay_call(&mut self, call: CallId, method: RelayCall<'_>, cx: &mut Context<'_>) {
+        let Some(relay) = self.machines.relays.get(&call.client) else { return cx.reject(call) };
+        let machine_id = relay.machine_id;
+        if machine_id == 0 {
+            if matches!(method, RelayCall::InitRelay(_)) {
+                cx.warn("a relay did not say which machine it is on: what it tells is not kept".to_owned());
+            }
+            return cx.reply_empty(call);
+        }
+        let Some((relay, machine)) = self.machines.caller(call.client) else {
+            cx.warn(format!("a relay is refused: {MAX_MACHINES} machines have one"));
+            return cx.reject(call);
+        };
+        // The answer first: what follows must not lengthen the way back that the relay measures.
+        cx.reply_empty(call);
+        match method {
+            RelayCall::InitRelay(request) => match system_info(request, &relay.machine_name) {
+                Some(info) => {
+                    cx.info(format!("a relay of machine {machine_id:#010x} {} connected", in_quotes(relay)));
+                    machine.system_info = Some(info);
+                }
+                None => cx.warn(format!("what machine {machine_id:#010x} tells about itself is not used")),
+            },
+            RelayCall::SyncClock(request) => {
+                let exchange = Exchange { client: clocks(request), host: *cx.now };
+                match (request.phase() == Some(Phase::UPDATE), relay.ping.take()) {
+                    (false, _) => relay.ping = Some(exchange),
+                    (true, Some(ping)) => machine.add_round(Round { ping, update: exchange }),
+                    // The end of a round that had no beginning.
+                    (true, None) => {}
+                }
+            }
+        }
+    }
+}
+
+/// The SystemInfo as it came, with the machine's name if that is missing. `None`: malformed or far too large.
+fn system_info(request: InitRelayRequestReader<'_>, machine_name: &[u8]) -> Option<Vec<u8>> {
+    let reader = request.system_info()?;
+    let info = reader.as_bytes();
+    if info.len() > MAX_SYSTEM_INFO_BYTES || SystemInfo::decode(info).is_err() {
+        return None;
+    }
+    let mut info = info.to_vec();
+    if reader.machine_name().is_none() && !machine_name.is_empty() {
+        put_varint(&mut info, MACHINE_NAME_FIELD << 3 | 2);
+        put_varint(&mut info, machine_name.len() as u64);
+        info.extend_from_slice(machine_name);
+    }
+    Some(info)
+}
+
+fn clocks(request: SyncClockRequestReader<'_>) -> Vec<(u32, u64)> {
+    let clocks = request.clocks().take(MAX_CLOCKS);
+    clocks.map(|clock| (clock.clock_id().unwrap_or(0), clock.timestamp().unwrap_or(0))).collect()
+}
+
+fn in_quotes(relay: &Relay) -> String {
+    format!("{:?}", String::from_utf8_lossy(&relay.machine_name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(client_boottime_ns: u64) -> Round {
+        let exchange = |ns| Exchange { client: vec![(BOOTTIME, ns)], host: Now { boottime_ns: 7, ..Now::default() } };
+        Round { ping: exchange(client_boottime_ns), update: exchange(client_boottime_ns + 1_000_000) }
+    }
+
+    fn begins(machine: &Machine) -> Vec<u64> {
+        machine.rounds.iter().filter_map(|round| round.ping.client_boottime_ns()).collect()
+    }
+
+    #[test]
+    fn rounds_are_kept_apart_and_few() {
+        let mut machine = Machine::default();
+        let seconds = |n: u64| n * 1_000_000_000;
+        machine.add_round(round(seconds(100)));
+        machine.add_round(round(seconds(105)));
+        assert_eq!(begins(&machine), [seconds(105)], "a round soon after another replaces it");
+        for n in 0..7 {
+            machine.add_round(round(seconds(200 + 31 * n)));
+        }
+        assert_eq!(machine.rounds.len(), MAX_ROUNDS);
+        assert_eq!(begins(&machine)[0], seconds(262));
+        machine.add_round(round(seconds(3)));
+        assert_eq!(begins(&machine), [seconds(3)], "the machine was booted anew");
+    }
+
+    #[test]
+    fn a_machine_without_a_clock_to_tell_rounds_apart_has_one() {
+        let mut machine = Machine::default();
+        for _ in 0..3 {
+            let exchange = || Exchange { client: Vec::new(), host: Now::default() };
+            machine.add_round(Round { ping: exchange(), update: exchange() });
+        }
+        assert_eq!(machine.rounds.len(), 1);
+    }
+
+    #[test]
+    fn machines_without_relays_are_forgotten_in_the_end() {
+        let mut machines = Machines::default();
+        let mut told = Told::default();
+        let peer = |machine_id| Peer { uid: 0, pid: None, machine_id };
+        for id in 1..=1000 {
+            machines.connect(ClientId(id.into()), peer(id));
+            let (_, machine) = machines.caller(ClientId(id.into())).expect("room");
+            machine.system_info = Some(Vec::new());
+            machines.disconnect(ClientId(id.into()));
+            assert_eq!(machines.system_infos_for(&mut told).count(), 1);
+        }
+        assert_eq!((machines.by_id.len(), told.system_infos.len()), (MAX_MACHINES, MAX_MACHINES));
+        assert!(machines.by_id.contains_key(&1000) && !machines.by_id.contains_key(&744));
+
+        for id in 2001..=2000 + MAX_MACHINES as u32 {
+            machines.connect(ClientId(id.into()), peer(id));
+            assert!(machines.caller(ClientId(id.into())).is_some());
+        }
+        machines.connect(ClientId(9), peer(9));
+        assert!(machines.caller(ClientId(9)).is_none(), "all machines have a relay");
+        machines.disconnect(ClientId(2001));
+        assert!(machines.caller(ClientId(9)).is_some());
+    }
+}

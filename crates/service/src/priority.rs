@@ -1,0 +1,117 @@
+//! The priority of the service's process while sessions want it raised (`docs/spec/service.md §26`).
+
+use std::collections::BTreeMap;
+
+use esatto_schema::priority_boost_config::BoostPolicy;
+use esatto_schema::{PriorityBoostConfig, TraceConfig};
+
+use crate::api::{Output, PriorityBoost};
+use crate::context::Context;
+use crate::ids::SessionId;
+use crate::service::Service;
+
+const MAX_OTHER: u32 = 20;
+const FIFO: core::ops::RangeInclusive<u32> = 1..=99;
+
+/// A change of priority that the owner was asked for; never reused.
+pub(crate) type ChangeId = u64;
+
+/// What the owner was asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Priorities {
+    /// By the latest change.
+    asked: Option<PriorityBoost>,
+    last: ChangeId,
+    /// Changes not answered yet, and the sessions that open then.
+    waiting: BTreeMap<ChangeId, Vec<SessionId>>,
+}
+
+/// What a config asks for.
+///
+/// # Errors
+///
+/// A text for the consumer: it is out of range.
+pub(crate) fn boost_of(config: &TraceConfig) -> Result<Option<PriorityBoost>, String> {
+    let Some(PriorityBoostConfig { policy, priority, .. }) = config.priority_boost else { return Ok(None) };
+    let (policy, priority) = (policy.unwrap_or_default(), priority.unwrap_or(0));
+    let byte = u8::try_from(priority).unwrap_or(u8::MAX);
+    match policy {
+        BoostPolicy::POLICY_SCHED_OTHER if priority <= MAX_OTHER => Ok(Some(PriorityBoost::Other(byte))),
+        BoostPolicy::POLICY_SCHED_OTHER => {
+            Err(format!("priority_boost.priority is {priority}, with POLICY_SCHED_OTHER it is at most {MAX_OTHER}"))
+        }
+        BoostPolicy::POLICY_SCHED_FIFO if FIFO.contains(&priority) => Ok(Some(PriorityBoost::Fifo(byte))),
+        BoostPolicy::POLICY_SCHED_FIFO => {
+            Err(format!("priority_boost.priority is {priority}, with POLICY_SCHED_FIFO it is between 1 and 99"))
+        }
+        BoostPolicy(policy) => Err(format!("priority_boost.policy is {policy}, which is not supported")),
+    }
+}
+
+impl Service {
+    /// Asks for the strongest boost of all sessions, if that was not done yet. With a session, that opens when it is there.
+    pub(crate) fn update_priority(&mut self, opens: Option<SessionId>, cx: &mut Context<'_>) {
+        let boost = self.sessions.values().filter_map(|session| session.boost).max();
+        if boost != self.priorities.asked {
+            self.priorities.asked = boost;
+            self.priorities.last += 1;
+            let change = self.priorities.last;
+            self.priorities.waiting.insert(change, Vec::new());
+            cx.push(Output::SetPriority { change, boost });
+        }
+        let change = self.priorities.last;
+        let (Some(id), Some(waiting)) = (opens, self.priorities.waiting.get_mut(&change)) else { return };
+        if let Some(opening) = self.sessions.get_mut(&id).and_then(|session| session.opening.as_mut()) {
+            opening.priority = Some(change);
+            waiting.push(id);
+        }
+    }
+
+    /// The owner changed the priority, or could not.
+    pub(crate) fn priority_set(&mut self, change: ChangeId, result: Result<(), String>, cx: &mut Context<'_>) {
+        let Some(waiting) = self.priorities.waiting.remove(&change) else { return };
+        if let Err(error) = &result {
+            cx.warn(format!("the priority cannot be changed: {error}"));
+        }
+        for id in waiting {
+            match &result {
+                Ok(()) => {
+                    if let Some(opening) = self.sessions.get_mut(&id).and_then(|session| session.opening.as_mut()) {
+                        opening.priority = None;
+                    }
+                    self.open(id, cx);
+                }
+                Err(error) => self.give_up(id, format!("priority_boost is not possible: {error}"), cx),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn boost(policy: i32, priority: u32) -> Result<Option<PriorityBoost>, String> {
+        let priority_boost =
+            PriorityBoostConfig { policy: Some(BoostPolicy(policy)), priority: Some(priority), ..Default::default() };
+        boost_of(&TraceConfig { priority_boost: Some(priority_boost), ..Default::default() })
+    }
+
+    #[test]
+    fn boosts_have_ranges() {
+        assert_eq!(boost_of(&TraceConfig::default()), Ok(None));
+        assert_eq!(boost(1, 0), Ok(Some(PriorityBoost::Other(0))));
+        assert_eq!(boost(1, 20), Ok(Some(PriorityBoost::Other(20))));
+        assert_eq!(boost(2, 1), Ok(Some(PriorityBoost::Fifo(1))));
+        assert_eq!(boost(2, 99), Ok(Some(PriorityBoost::Fifo(99))));
+        for (policy, priority) in [(1, 21), (1, 256), (2, 0), (2, 100), (2, 257), (0, 1), (3, 1)] {
+            assert!(boost(policy, priority).is_err(), "{policy} {priority}");
+        }
+    }
+
+    #[test]
+    fn real_time_is_above_nice() {
+        assert!(PriorityBoost::Fifo(1) > PriorityBoost::Other(20));
+        assert!(PriorityBoost::Other(2) > PriorityBoost::Other(1));
+    }
+}

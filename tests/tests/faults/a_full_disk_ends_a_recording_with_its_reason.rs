@@ -1,0 +1,109 @@
+//! The disk is full: the session ends, the consumer is told why, and what is in the file is whole. Perfetto's own service ends the
+//! session in silence, with half a packet at the end of the file.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use esatto_tests::workload::Workload;
+use esatto_tests::{Lab, Peer, Side, Skip, skip, wait_until, wire};
+
+/// About a megabyte.
+const WORKLOAD: Workload = Workload { threads: 2, rounds: 2000, pause_us: 100 };
+const DISK_BYTES: u64 = 128 * 1024;
+
+/// A file system of its own, until the end of the test.
+struct TinyDisk(PathBuf);
+
+impl TinyDisk {
+    fn mount(at: PathBuf) -> Result<Self, Skip> {
+        std::fs::create_dir(&at).expect("a new folder");
+        let options = format!("size={DISK_BYTES}");
+        let mut mount = Command::new("mount");
+        let output = mount.args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&at).output();
+        match output {
+            Ok(output) if output.status.success() => Ok(Self(at)),
+            Ok(output) => Err(Skip(format!("no mount: {}", String::from_utf8_lossy(&output.stderr).trim()))),
+            Err(error) => Err(Skip(format!("no mount: {error}"))),
+        }
+    }
+}
+
+impl Drop for TinyDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+fn config(path: &str) -> String {
+    format!(
+        r#"
+buffers {{ size_kb: 16384 }}
+write_into_file: true
+file_write_period_ms: 100
+flush_period_ms: 100
+{path}
+data_sources {{ config {{
+  name: "track_event"
+  track_event_config {{ enabled_categories: "rendering" }}
+}} }}
+"#
+    )
+}
+
+#[test]
+fn of_a_path() {
+    skip(|| {
+        let lab = Lab::new();
+        let disk = TinyDisk::mount(lab.path("disk"))?;
+        let trace = disk.0.join("trace");
+        let service = lab.service(Side::Ours);
+        // A consumer that only waits for the end.
+        let mut consumer = wire::Peer::consumer(&lab);
+        let text = config(&format!("output_path: \"{}\"", trace.display()));
+        let pool = prost_reflect::DescriptorPool::decode(esatto_schema::FILE_DESCRIPTOR_SET).expect("our own schema");
+        let message = pool.get_message_by_name("perfetto.protos.TraceConfig").expect("a message of it");
+        let config = esatto_text_format::parse(&message, text).expect("a config");
+        let request = wire::Proto::new().bytes(1, config);
+        let (call, frame) = consumer.call_frame("EnableTracing", &request);
+        consumer.send(&frame);
+        let mut application = lab.application(Side::Ours, WORKLOAD);
+        let reply = consumer.reply_to(call);
+        let error = String::from_utf8_lossy(wire::last(&reply.body, 3).expect("an error text")).into_owned();
+        let expected = format!("the trace file {} cannot be written: No space left on device", trace.display());
+        assert!(error.starts_with(&expected), "{error}");
+        assert!(service.log().contains(&expected), "{}", service.log());
+        assert_whole(&trace);
+        application.wait_ok();
+        Ok(())
+    });
+}
+
+#[test]
+fn of_a_descriptor_that_theirs_brought() {
+    skip(|| {
+        Peer::Official.require()?;
+        let lab = Lab::new();
+        let disk = TinyDisk::mount(lab.path("disk"))?;
+        let _service = lab.service(Side::Ours);
+        let mut recording = lab.record(Side::Theirs, "disk/trace", &config(""));
+        let mut application = lab.application(Side::Ours, WORKLOAD);
+        wait_until("the recording ends", || (!recording.program.is_running()).then_some(()));
+        let log = recording.program.log();
+        assert!(log.contains("the trace file cannot be written: No space left on device"), "{log}");
+        assert_whole(&disk.0.join("trace"));
+        application.wait_ok();
+        Ok(())
+    });
+}
+
+/// The file takes up most of the disk, and nothing is in it but packets.
+fn assert_whole(trace: &Path) {
+    let bytes = std::fs::read(trace).expect("a trace");
+    assert!(bytes.len() as u64 > DISK_BYTES / 2 && bytes.len() as u64 <= DISK_BYTES, "{} bytes", bytes.len());
+    let mut end = 0;
+    for packet in wire::all(&bytes, 1) {
+        assert!(!wire::fields(packet).is_empty());
+        end = packet.as_ptr() as usize - bytes.as_ptr() as usize + packet.len();
+    }
+    assert_eq!(end, bytes.len(), "it ends with a packet");
+}

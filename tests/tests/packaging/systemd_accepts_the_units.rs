@@ -1,0 +1,71 @@
+//! systemd reads them without a complaint and finds little that the service could do.
+
+use crate::unit::{Unit, folder, output, systemd};
+use esatto_tests::{Lab, esatto_bin, skip};
+use std::os::unix::fs::MetadataExt;
+
+/// Tenths of what systemd calls the exposure, from 0 to 10; a service without any restriction has 9.6.
+const MOST_EXPOSURE: &str = "10";
+
+#[test]
+fn as_they_are() {
+    skip(|| {
+        let mut verify = systemd("systemd-analyze")?;
+        verify.args(["verify", "--man=no"]);
+        let lab = Lab::new();
+        for unit in ["traced.service", "traced-producer.socket", "traced-consumer.socket"] {
+            let text = std::fs::read_to_string(folder().join(unit)).expect("the unit is there");
+            // It looks whether the program is there, which it is not before it is installed.
+            let here = text.replace("/usr/bin/traced", esatto_bin().to_str().expect("a path"));
+            verify.arg(lab.write(unit, here));
+        }
+        let complaints = output(&mut verify);
+        assert_eq!(complaints, "");
+        Ok(())
+    });
+}
+
+#[test]
+fn and_finds_them_safe() {
+    skip(|| {
+        let mut security = systemd("systemd-analyze")?;
+        security.args(["security", "--offline=true", "--no-pager", "--threshold", MOST_EXPOSURE]);
+        let verdict = output(security.arg(folder().join("traced.service")));
+        assert!(verdict.contains("Overall exposure level for traced.service"), "{verdict}");
+        Ok(())
+    });
+}
+
+#[test]
+fn and_makes_the_user_and_the_folder_that_they_need() {
+    skip(|| {
+        let (mut users, mut folders) = (systemd("systemd-sysusers")?, systemd("systemd-tmpfiles")?);
+        let lab = Lab::new();
+        let root = format!("--root={}", lab.path("").display());
+        std::fs::create_dir(lab.path("etc")).expect("the folder is new");
+        output(users.arg(&root).arg(folder().join("perfetto.sysusers")));
+        let service = Unit::read("traced.service");
+        for (file, name) in [("etc/passwd", service.value("User")), ("etc/group", service.value("Group"))] {
+            let text = std::fs::read_to_string(lab.path(file)).expect("it was made");
+            assert!(text.lines().any(|line| line.starts_with(&format!("{name}:"))), "{name} in {text}");
+        }
+        output(folders.arg(&root).arg("--create").arg(folder().join("perfetto.tmpfiles")));
+        let meta = std::fs::metadata(lab.path("run/perfetto")).expect("it was made");
+        assert_eq!(meta.mode() & 0o7777, 0o755);
+        Ok(())
+    });
+}
+
+/// Where clients look, and who may connect (`docs/spec/wire-protocol.md` §1).
+#[test]
+fn and_the_sockets_are_the_documented_ones() {
+    for (unit, role, mode) in
+        [("traced-producer.socket", "producer", "0666"), ("traced-consumer.socket", "consumer", "0660")]
+    {
+        let unit = Unit::read(unit);
+        assert_eq!(unit.value("ListenStream"), format!("/run/perfetto/traced-{role}.sock"));
+        assert_eq!(unit.value("FileDescriptorName"), role);
+        assert_eq!(unit.value("SocketMode"), mode);
+        assert_eq!((unit.value("SocketUser"), unit.value("SocketGroup")), ("perfetto", "perfetto"));
+    }
+}
