@@ -21,7 +21,7 @@ pub struct Consumer {
     uid: i32,
     /// The pending EnableTracing.
     enable: Option<u64>,
-    attach: Option<u64>,
+    attach: Option<(u64, String)>,
     detach: Option<(u64, String)>,
     read: Option<u64>,
     /// A session is there, as far as it knows.
@@ -68,8 +68,10 @@ impl Consumer {
         if self.enable == Some(reply.request) {
             self.enable = None;
             self.has_ended = true;
-        } else if self.attach == Some(reply.request) {
-            self.attach = None;
+        } else if self.attach.as_ref().is_some_and(|(request, _)| *request == reply.request) {
+            let key = self.attach.take().map(|(_, key)| key).filter(|_| !reply.success);
+            // Somebody else may have it, or be about to give it back.
+            world.detached.extend(key.filter(|key| world.model.has_detached(key)).map(|key| (self.uid, key)));
             self.has_session |= reply.success;
             self.has_ended = false;
             if reply.success {
@@ -77,11 +79,10 @@ impl Consumer {
                 self.enable = Some(world.call(self.client, Method::EnableTracing.id(), &request.0, false));
             }
         } else if self.detach.as_ref().is_some_and(|(request, _)| *request == reply.request) {
-            let key = self.detach.take().map(|(_, key)| key);
+            self.detach = None;
             if reply.success {
                 self.has_session = false;
                 self.enable = None;
-                world.detached.extend(key.map(|key| (self.uid, key)));
             }
         } else if self.read == Some(reply.request) && !reply.has_more {
             self.read = None;
@@ -206,7 +207,8 @@ impl Consumer {
         let (_, key) = world.detached.swap_remove(at);
         self.asked_to_stop = false;
         self.final_reads = 0;
-        self.attach = Some(self.call(world, Method::Attach, &Pb::default().bytes(1, key.as_bytes()).0));
+        let request = self.call(world, Method::Attach, &Pb::default().bytes(1, key.as_bytes()).0);
+        self.attach = Some((request, key));
     }
 
     fn observe(&mut self, world: &mut World) {
@@ -269,7 +271,8 @@ fn config(world: &mut World, client: usize) -> (TraceConfig, Option<Attached>) {
         }
         let target = rng.below(buffers) as u32;
         let name = format!("source-{source}");
-        let source = DataSourceConfig { name: Some(name.as_str().into()), target_buffer: Some(target), ..Default::default() };
+        let source =
+            DataSourceConfig { name: Some(name.as_str().into()), target_buffer: Some(target), ..Default::default() };
         let producer_name_filter =
             if rng.percent(10) { vec![format!("producer-{}", rng.below(40)).as_str().into()] } else { Vec::new() };
         config.data_sources.push(DataSource {

@@ -66,7 +66,9 @@ pub fn check(mut bytes: &[u8]) -> Result<Name, String> {
 }
 
 fn seed(name: Name) -> u32 {
-    name.producer.wrapping_mul(0x9e37_79b9) ^ u32::from(name.writer).wrapping_mul(0x85eb_ca6b) ^ name.number.rotate_left(16)
+    name.producer.wrapping_mul(0x9e37_79b9)
+        ^ u32::from(name.writer).wrapping_mul(0x85eb_ca6b)
+        ^ name.number.rotate_left(16)
 }
 
 fn next(state: &mut u32) -> u8 {

@@ -30,10 +30,12 @@ impl Hostile {
         let memory_kind = if is_emulated { MemoryKind::Emulated } else { MemoryKind::Shared };
         let peer = Peer { uid: -7, pid: Some(-9), machine_id: if is_emulated { u32::MAX } else { 0 } };
         let client = world.connect(peer, memory_kind, false, true);
-        let hello = Pb::default().int(1, 4096).int(2, 8 * 4096).bytes(3, b"\xff\x00 hostile").int(4, world.rng.below(3));
+        let hello =
+            Pb::default().int(1, 4096).int(2, 8 * 4096).bytes(3, b"\xff\x00 hostile").int(4, world.rng.below(3));
         world.call(client, Method::InitializeConnection.id(), &hello.0, false);
         let commands = world.call(client, Method::GetAsyncCommand.id(), &[], false);
-        let hostile = Self { client, commands, memory: None, targets: vec![1, 2, 3], instances: vec![1, 2], next_chunk: 0 };
+        let hostile =
+            Self { client, commands, memory: None, targets: vec![1, 2, 3], instances: vec![1, 2], next_chunk: 0 };
         world.actors[client] = Some(Actor::Hostile(Box::new(hostile)));
         if world.profile.hostile_joins {
             for source in 0..world.profile.sources {
@@ -102,7 +104,8 @@ impl Hostile {
             }
             15 => {
                 // A method or a service that is not there, or arguments that are no message.
-                let (method, args): (u32, &[u8]) = world.rng.pick(&[(0, &[][..]), (99, &[]), (4, &[0xff]), (2, &[0x0a, 200])]);
+                let (method, args): (u32, &[u8]) =
+                    world.rng.pick(&[(0, &[][..]), (99, &[]), (4, &[0xff]), (2, &[0x0a, 200])]);
                 world.call(client, method, args, false);
             }
             16 => {
@@ -115,8 +118,13 @@ impl Hostile {
             18 => self.commands = world.call(client, Method::GetAsyncCommand.id(), &[], false),
             19 => drop(world.call(client, Method::InitializeConnection.id(), &[], false)),
             20 => {
-                let name = if world.profile.hostile_joins { format!("source-{}", world.rng.below(3)) } else { "nasty".to_owned() };
-                let descriptor = Pb::default().bytes(1, name.as_bytes()).int(7, world.rng.below(3)).int(9, world.rng.below(2));
+                let name = if world.profile.hostile_joins {
+                    format!("source-{}", world.rng.below(3))
+                } else {
+                    "nasty".to_owned()
+                };
+                let descriptor =
+                    Pb::default().bytes(1, name.as_bytes()).int(7, world.rng.below(3)).int(9, world.rng.below(2));
                 let method = world.rng.pick(&[Method::RegisterDataSource, Method::UpdateDataSource]);
                 world.call(client, method.id(), &Pb::default().bytes(1, &descriptor.0).0, true);
             }

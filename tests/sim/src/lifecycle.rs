@@ -10,7 +10,7 @@ use esatto_schema::{
 };
 use esatto_service::{CallId, ConsumerCall, FileId, Input, ProducerCall, Reply, SharedBuffer};
 
-use crate::model::{BufferModel, FlushModel, Hello, Identity, Instance, ProducerModel, SessionModel};
+use crate::model::{BufferModel, Hello, Identity, Instance, ProducerModel, SessionModel};
 use crate::owner::index_of;
 use crate::profile::MS;
 use crate::reference::Reference;
@@ -143,19 +143,32 @@ impl World {
                 self.model.is_observing = true;
                 use esatto_schema::observable_events::Type;
                 let wants = request.events_to_observe().any(|event| event == Type::TYPE_ALL_DATA_SOURCES_STARTED);
-                if wants { self.model.observers.insert(index) } else { self.model.observers.remove(&index) };
+                if wants {
+                    self.model.observers.insert(index)
+                } else {
+                    self.model.observers.remove(&index)
+                };
             }
             _ => {}
         }
+        let detach_key = match &parsed {
+            ConsumerCall::Detach(request) => {
+                Some(String::from_utf8_lossy(request.key().unwrap_or_default()).into_owned())
+            }
+            _ => None,
+        };
         self.handle(Input::ConsumerCall { call, method: parsed, file_attached });
         self.settle();
         self.model.is_observing = false;
         match method {
             Method::Detach => {
-                let is_gone = self.service.session_views().iter().all(|view| view.consumer.map(index_of) != Some(index));
+                let is_gone =
+                    self.service.session_views().iter().all(|view| view.consumer.map(index_of) != Some(index));
                 if let Some(session) = session.filter(|_| is_gone).and_then(|id| self.model.sessions.get_mut(&id)) {
                     session.consumer = None;
+                    session.detach_key.clone_from(&detach_key);
                     self.model.excused.extend(session.enable_call.take());
+                    self.detached.extend(detach_key.map(|key| (self.clients[index].peer.uid, key)));
                 }
             }
             Method::Attach => {
@@ -163,6 +176,8 @@ impl World {
                     if view.consumer.map(index_of) == Some(index) {
                         if let Some(session) = self.model.sessions.get_mut(&view.id) {
                             session.consumer = Some(index);
+                            // It may have been said to the consumer before; who wants to hear it again asks.
+                            session.all_started_told = true;
                         }
                     }
                 }
@@ -183,7 +198,12 @@ impl World {
     pub(crate) fn producer_hung_up(&mut self, index: usize) {
         self.acknowledged(index, u64::MAX);
         self.handle(Input::ProducerDisconnected(self.clients[index].id));
-        if self.model.producers.get(&index).is_some_and(|producer| producer.is_scraped && producer.has_memory && !producer.is_emulated) {
+        if self
+            .model
+            .producers
+            .get(&index)
+            .is_some_and(|producer| producer.is_scraped && producer.has_memory && !producer.is_emulated)
+        {
             assert!(
                 self.notes.contains(&esatto_service::probe::Note::Scrape(None)),
                 "what a crashed producer left is not copied"
@@ -191,6 +211,7 @@ impl World {
         }
         self.settle();
         self.model.producers.remove(&index);
+        self.model.creating.remove(&index);
         for session in self.model.sessions.values_mut() {
             session.instances.retain(|_, instance| instance.producer != index);
         }
@@ -210,7 +231,14 @@ impl World {
         if let Some(producer) = self.model.producers.get_mut(&index) {
             producer.has_memory |= buffer.is_some();
         }
+        if buffer.is_none() {
+            // It is disconnected; what waited for its memory is never sent.
+            self.model.broken.insert(index);
+        }
+        self.model.is_late = true;
         self.feed(Input::SharedBufferCreated { client: self.clients[index].id, buffer });
+        self.model.is_late = false;
+        self.model.creating.remove(&index);
     }
 
     pub(crate) fn file_opened(&mut self, file: FileId, result: Result<(), String>) {
@@ -297,6 +325,7 @@ impl World {
                 file_failed: false,
                 is_clone: false,
                 triggers_read: 0,
+                detach_key: None,
             };
             self.model.sessions.insert(view.id, session);
         }
@@ -407,6 +436,9 @@ impl World {
     fn model_command(&mut self, index: usize, body: &[u8]) {
         let command = GetAsyncCommandResponseReader::new(body);
         let now_ns = self.now_ns;
+        if self.model.broken.contains(&index) {
+            return;
+        }
         if let Some(setup) = command.setup_data_source() {
             let config = setup.config().expect("a set-up has a config");
             let id = setup.new_instance_id().unwrap_or(0);
@@ -428,6 +460,7 @@ impl World {
             let instance = Instance {
                 producer: index,
                 name,
+                since_ns: now_ns,
                 was_started: false,
                 start_acked: false,
                 stop_sent_ns: None,
@@ -451,7 +484,12 @@ impl World {
             assert_eq!(instance.producer, index, "isolation: a stop for somebody else");
             assert!(instance.stop_sent_ns.replace(now_ns).is_none(), "an instance is stopped twice");
         } else if let Some(flush) = command.flush() {
-            self.model_flush_command(index, flush.request_id().unwrap_or(0), flush.flags().unwrap_or(0), flush.data_source_ids());
+            self.model_flush_command(
+                index,
+                flush.request_id().unwrap_or(0),
+                flush.flags().unwrap_or(0),
+                flush.data_source_ids(),
+            );
         } else if let Some(clear) = command.clear_incremental_state() {
             for id in clear.data_source_ids() {
                 let Some(session) = self.model.session_with_or_ghost(id) else { return };
@@ -461,7 +499,12 @@ impl World {
     }
 
     fn model_flush_command(&mut self, index: usize, id: u64, flags: u64, mut instances: impl Iterator<Item = u64>) {
-        let Some(first) = instances.next() else { return };
+        let Some(first) = instances.next() else {
+            // A producer that copies its own chunks is asked for no instance; the others tell of which session it is.
+            let flush = self.model.flushes.entry(id).or_default();
+            flush.waiting.insert(index);
+            return;
+        };
         let session_id = self.model.sessions.iter().find(|(_, session)| session.instances.contains_key(&first));
         let Some((&session_id, _)) = session_id else {
             assert!(self.model.ghosts.contains(&first), "a flush without a set-up");
@@ -478,12 +521,13 @@ impl World {
             None => (None, own_ms),
         };
         let ends_ns = self.now_ns + u64::from(timeout_ms) * MS;
-        let flush = self.model.flushes.entry(id).or_insert_with(|| FlushModel {
-            session: session_id,
-            waiting: BTreeSet::new(),
-            call,
-            ends_ns,
-        });
+        // Commands wait while a producer's memory is made, so nobody outside knows whom such a flush waits for.
+        let is_certain = self.model.creating.is_empty();
+        if !is_certain && self.model.is_late && !self.model.flushes.contains_key(&id) {
+            return;
+        }
+        let flush = self.model.flushes.entry(id).or_default();
+        (flush.session, flush.call, flush.ends_ns) = (session_id, call, if is_certain { ends_ns } else { 0 });
         flush.waiting.insert(index);
     }
 
@@ -498,7 +542,10 @@ impl World {
         let Some((id, session)) = found else { return };
         session.enable_call = None;
         session.has_ended = true;
-        assert!(!session.file_failed || !error.is_empty(), "the end of session {id} does not tell that its file failed");
+        assert!(
+            !session.file_failed || !error.is_empty(),
+            "the end of session {id} does not tell that its file failed"
+        );
         if !is_there.contains(id) {
             return;
         }
@@ -543,22 +590,28 @@ impl World {
         let observers = &self.model.observers;
         for (id, session) in &self.model.sessions {
             let Some(started_ns) = session.started_ns else { continue };
-            if session.may_end || session.has_ended || session.is_clone {
+            let is_stopping = session.instances.values().any(|instance| instance.stop_sent_ns.is_some());
+            if session.may_end || session.has_ended || session.is_clone || is_stopping {
                 continue;
             }
             let duration_ms = u64::from(session.config.duration_ms.unwrap_or(0));
-            if session.config.trigger_config.is_some() || duration_ms != 0 && now_ns >= session.created_ns + duration_ms * MS {
+            if session.config.trigger_config.is_some()
+                || duration_ms != 0 && now_ns >= session.created_ns + duration_ms * MS
+            {
                 continue;
             }
             let honest = |instance: &Instance| match &actors[instance.producer] {
                 Some(Actor::Honest(producer)) => Some((producer.notifies_start, producer.no_flush)),
                 _ => None,
             };
-            let overdue = |last_ns: u64, period_ms: u64| now_ns > last_ns.max(started_ns) + 2 * period_ms * MS + late_ns;
+            let is_steady =
+                |instance: &&Instance| instance.was_started && honest(instance).is_some_and(|(_, no_flush)| !no_flush);
+            let steady_ns = session.instances.values().filter(is_steady).map(|instance| instance.since_ns).min();
+            let started_ns = started_ns.max(steady_ns.unwrap_or(0));
+            let overdue =
+                |last_ns: u64, period_ms: u64| now_ns > last_ns.max(started_ns) + 2 * period_ms * MS + late_ns;
             let config = &session.config;
-            let has_steady = session.instances.values().any(|instance| {
-                instance.was_started && honest(instance).is_some_and(|(_, no_flush)| !no_flush)
-            });
+            let has_steady = steady_ns.is_some();
             if let Some(period_ms) = flush_period_ms(config).filter(|_| has_steady) {
                 assert!(!overdue(session.last_flush_ns, period_ms), "timers: session {id} is flushed no more");
             }
@@ -566,18 +619,22 @@ impl World {
             if let Some(period_ms) = clears.filter(|&ms| ms != 0 && has_steady) {
                 assert!(!overdue(session.last_clear_ns, period_ms.into()), "timers: session {id} is cleared no more");
             }
-            let is_writing = session.file.and_then(|file| files.get(&file)).is_some_and(|file| !file.waiting.is_empty());
+            let is_writing =
+                session.file.and_then(|file| files.get(&file)).is_some_and(|file| !file.waiting.is_empty());
             if session.file.is_some() && !is_writing {
                 let period_ms = u64::from(config.file_write_period_ms.unwrap_or(5000).max(100));
                 let flush_ms = u64::from(config.flush_timeout_ms.unwrap_or(5000));
-                assert!(!overdue(session.last_write_ns, period_ms + flush_ms + 1000), "timers: session {id} is written no more");
+                assert!(
+                    !overdue(session.last_write_ns, period_ms + flush_ms + 1000),
+                    "timers: session {id} is written no more"
+                );
             }
             let all_started = session.instances.values().all(|instance| {
                 instance.was_started && honest(instance).is_some_and(|(notifies, _)| !notifies || instance.start_acked)
             });
             let is_observed = session.consumer.is_some_and(|consumer| observers.contains(&consumer));
             assert!(
-                !all_started || !is_observed || session.all_started_told,
+                !all_started || !is_observed || session.all_started_told || !self.model.creating.is_empty(),
                 "session {id}: nobody is told that all data sources are started"
             );
         }
@@ -625,6 +682,11 @@ fn flush_period_ms(config: &TraceConfig) -> Option<u64> {
 }
 
 impl crate::model::Model {
+    /// Whether a session waits under this key.
+    pub(crate) fn has_detached(&self, key: &str) -> bool {
+        self.sessions.values().any(|session| session.consumer.is_none() && session.detach_key.as_deref() == Some(key))
+    }
+
     /// The session that belongs to a consumer.
     pub(crate) fn session_of(&self, consumer: usize) -> Option<u64> {
         self.sessions.iter().find(|(_, session)| session.consumer == Some(consumer)).map(|(&id, _)| id)

@@ -135,7 +135,10 @@ impl SharedBuffer for SimBuffer {
             let must = before.filter(|(state, _)| *state == ChunkState::Complete).map(|(_, chunk)| chunk);
             assert_eq!(taken, must, "shared memory: page {page} chunk {chunk} is not taken as it lies there");
             let after = self.look(page, chunk).map(|(state, _)| state);
-            assert!(taken.is_none() || matches!(after, None | Some(ChunkState::Free)), "shared memory: a chunk is not freed");
+            assert!(
+                taken.is_none() || matches!(after, None | Some(ChunkState::Free)),
+                "shared memory: a chunk is not freed"
+            );
         } else if let Some(taken) = &taken {
             self.assert_possible(taken);
         }
@@ -179,7 +182,11 @@ impl SimBuffer {
         let page = PageSize::new(self.page_size).expect("checked before");
         let sizes = esatto_shm::abi::PageLayout::ALL.map(|layout| layout.chunk_size(page) - 8);
         let len = taken.payload.len();
-        assert!(len == 0 || sizes.contains(&len), "shared memory: a chunk of {len} bytes in pages of {}", self.page_size);
+        assert!(
+            len == 0 || sizes.contains(&len),
+            "shared memory: a chunk of {len} bytes in pages of {}",
+            self.page_size
+        );
     }
 }
 

@@ -8,7 +8,7 @@ use esatto_service::{CallId, FileId, Output};
 
 use crate::memory::Seen;
 use crate::reference::{Incoming, Key, Reference};
-use crate::world::{CallKind, World};
+use crate::world::{CallKind, World, trace};
 
 /// A producer as the service must see it.
 #[derive(Debug, Default)]
@@ -45,6 +45,7 @@ pub struct BufferModel {
 pub struct Instance {
     pub(crate) producer: usize,
     pub(crate) name: Vec<u8>,
+    pub(crate) since_ns: u64,
     pub(crate) was_started: bool,
     pub(crate) start_acked: bool,
     pub(crate) stop_sent_ns: Option<u64>,
@@ -80,10 +81,11 @@ pub struct SessionModel {
     /// The session is a clone: nothing is written into it any more.
     pub(crate) is_clone: bool,
     pub(crate) triggers_read: u64,
+    pub(crate) detach_key: Option<String>,
 }
 
-/// A flush under way.
-#[derive(Debug)]
+/// A flush under way; of session 0 if it is not known of which.
+#[derive(Debug, Default)]
 pub struct FlushModel {
     pub(crate) session: u64,
     pub(crate) waiting: BTreeSet<usize>,
@@ -118,6 +120,12 @@ pub struct Model {
     pub(crate) observers: BTreeSet<usize>,
     /// Instances whose session went, or that were taken back; commands for them may still be on their way.
     pub(crate) ghosts: BTreeSet<u64>,
+    /// Producers whose memory is being made.
+    pub(crate) creating: BTreeSet<usize>,
+    /// This step sends what waited for memory.
+    pub(crate) is_late: bool,
+    /// Producers that got no memory.
+    pub(crate) broken: BTreeSet<usize>,
     /// This step is a call of ObserveEvents.
     pub(crate) is_observing: bool,
 }
@@ -197,16 +205,14 @@ impl World {
                     assert_eq!(*client, index as u64, "a chunk of somebody else is taken");
                     taken.clone()
                 }
-                (true, Some(data)) if data.len() <= 65535 => {
-                    by_value(data, !entry.chunk_incomplete().unwrap_or(false))
-                }
+                (true, Some(data)) if data.len() <= 65535 => by_value(data, !entry.chunk_incomplete().unwrap_or(false)),
                 _ => None,
             };
             let Some(chunk) = chunk else { continue };
             let target = u16::try_from(entry.target_buffer().unwrap_or(0)).unwrap_or(0);
-            if !self.model.copy(index, id, target, &chunk, true) {
-                self.model.discarded_chunks += 1;
-            }
+            let is_taken = self.model.copy(index, id, target, &chunk, true);
+            trace!(self, "commit ({id}, {}) {} to {target}: {is_taken}", chunk.writer, show(&chunk));
+            self.model.discarded_chunks += u64::from(!is_taken);
         }
         for entry in request.chunks_to_patch() {
             let count = entry.patches().count();
@@ -226,6 +232,11 @@ impl World {
             let malformed = count - patches.len();
             self.model.discarded_patches += malformed as u64;
             let more = entry.has_more_patches().unwrap_or(false) || malformed != 0;
+            trace!(
+                self,
+                "patch ({id}, {writer}) #{} in {target}: {patches:?} more {more}",
+                entry.chunk_id().unwrap_or(0)
+            );
             buffer.reference.patch((id, writer as u16), entry.chunk_id().unwrap_or(0), &patches, more);
         }
         if let Some(flush) = request.flush_request_id().filter(|&id| id != 0) {
@@ -266,7 +277,8 @@ impl World {
         });
         if is_wanted {
             let id = producer.id;
-            self.model.copy(index, id, target, chunk, false);
+            let is_taken = self.model.copy(index, id, target, chunk, false);
+            trace!(self, "scrape ({id}, {}) {} to {target}: {is_taken}", chunk.writer, show(chunk));
         }
     }
 
@@ -319,6 +331,12 @@ impl Model {
         buffer.reference.copy(id, chunk);
         true
     }
+}
+
+/// A chunk in the event log.
+fn show(chunk: &Incoming) -> String {
+    let half = if chunk.complete { "" } else { "?" };
+    format!("#{}{half} [{} packets, flags {}, {} bytes]", chunk.chunk_id, chunk.count, chunk.flags, chunk.payload.len())
 }
 
 fn by_value(data: &[u8], complete: bool) -> Option<Incoming> {

@@ -216,9 +216,15 @@ impl World {
             }
             Output::CreateSharedBuffer { client, size_bytes, page_size_bytes } => {
                 let index = client.0 as usize;
-                let memory = SharedMemory { region: Arc::new(PrivateRegion::new(size_bytes)), page_size: page_size_bytes };
-                assert_eq!(self.clients[index].memory_kind, MemoryKind::Shared, "memory is made for an emulated producer");
+                let memory =
+                    SharedMemory { region: Arc::new(PrivateRegion::new(size_bytes)), page_size: page_size_bytes };
+                assert_eq!(
+                    self.clients[index].memory_kind,
+                    MemoryKind::Shared,
+                    "memory is made for an emulated producer"
+                );
                 self.clients[index].memory = Some(memory);
+                self.model.creating.insert(index);
                 let delay_ns = self.rng.below(5 * MS);
                 self.after(delay_ns, Event::Memory(index));
             }
@@ -247,7 +253,11 @@ impl World {
                 }
             }
             Output::AdoptFile { file, call } => {
-                assert!(self.calls.get(&call).is_some_and(|pending| pending.kind == CallKind::Enable || pending.kind == CallKind::Clone));
+                assert!(
+                    self.calls
+                        .get(&call)
+                        .is_some_and(|pending| pending.kind == CallKind::Enable || pending.kind == CallKind::Clone)
+                );
                 self.new_file(file);
             }
             Output::CreateFile { file, path: _ } => {

@@ -34,12 +34,7 @@ pub fn varint(out: &mut Vec<u8>, mut value: u64) {
 
 /// The same number in four bytes.
 pub fn varint4(value: u32) -> [u8; 4] {
-    [
-        value as u8 | 0x80,
-        (value >> 7) as u8 | 0x80,
-        (value >> 14) as u8 | 0x80,
-        (value >> 21) as u8 & 0x7f,
-    ]
+    [value as u8 | 0x80, (value >> 7) as u8 | 0x80, (value >> 14) as u8 | 0x80, (value >> 21) as u8 & 0x7f]
 }
 
 /// Takes a varint off the front.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use esatto_schema::{GetAsyncCommandResponseReader, producer_port::Method};
 use esatto_service::{MemoryKind, Peer};
-use esatto_shm::abi::{ChunkFlags, ChunkHeader, ChunkState, PageLayout, PageSize, Packets};
+use esatto_shm::abi::{ChunkFlags, ChunkHeader, ChunkState, Packets, PageLayout, PageSize};
 use esatto_shm::state::BeingWritten;
 use esatto_shm::sync::Ordering;
 use esatto_shm::{Chunk, PrivateRegion, Smb};
@@ -252,8 +252,18 @@ impl Producer {
                 // Registered a second time under another name that nobody asks for, and taken back.
                 let name = format!("other-{}", self.client);
                 let descriptor = Pb::default().bytes(1, name.as_bytes());
-                world.call(self.client, Method::RegisterDataSource.id(), &Pb::default().bytes(1, &descriptor.0).0, true);
-                world.call(self.client, Method::UnregisterDataSource.id(), &Pb::default().bytes(1, name.as_bytes()).0, true);
+                world.call(
+                    self.client,
+                    Method::RegisterDataSource.id(),
+                    &Pb::default().bytes(1, &descriptor.0).0,
+                    true,
+                );
+                world.call(
+                    self.client,
+                    Method::UnregisterDataSource.id(),
+                    &Pb::default().bytes(1, name.as_bytes()).0,
+                    true,
+                );
             }
         }
     }
@@ -340,7 +350,8 @@ impl Producer {
             if lost != 0 && world.rng.one_in(lost) {
                 continue;
             }
-            let mut chunk = Pb::default().int(1, entry.page.into()).int(2, entry.chunk.into()).int(3, entry.target.into());
+            let mut chunk =
+                Pb::default().int(1, entry.page.into()).int(2, entry.chunk.into()).int(3, entry.target.into());
             if let Some(data) = &entry.data {
                 chunk = chunk.bytes(4, data);
             }
@@ -437,7 +448,8 @@ impl Producer {
                 piece[offset..offset + 4].fill(0);
                 let writer = &self.writers[at];
                 let chunk = writer.open.as_ref().expect("just opened").id;
-                let entry = PatchEntry { target: writer.target, writer: writer.id, chunk, offset: start + offset, data };
+                let entry =
+                    PatchEntry { target: writer.target, writer: writer.id, chunk, offset: start + offset, data };
                 self.pending.patches.push(entry);
             }
             self.put_fragment(at, &varint4(piece.len() as u32), &piece);

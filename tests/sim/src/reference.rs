@@ -281,7 +281,12 @@ impl Reference {
             }
             _ => {}
         }
-        let at = sequence.chunks.iter().position(|stored| !before(stored.id, new.id)).unwrap_or(sequence.chunks.len());
+        let at = match sequence.chunks.back() {
+            Some(last) if !before(last.id, new.id) => {
+                sequence.chunks.partition_point(|stored| before(stored.id, new.id))
+            }
+            _ => sequence.chunks.len(),
+        };
         if sequence.chunks.get(at).is_some_and(|stored| stored.id == new.id) {
             self.copy_again(key, at, new, broken);
             return;
@@ -291,8 +296,8 @@ impl Reference {
             return;
         }
         if let (Some(first), Some(last)) = (sequence.chunks.front(), sequence.chunks.back()) {
-            let first = if before(new.id, first.id) { new.id } else { first.id };
-            let last = if before(last.id, new.id) { new.id } else { last.id };
+            // Ids that are half of all apart have no order.
+            let (first, last) = if before(new.id, first.id) { (new.id, last.id) } else { (first.id, new.id) };
             if first != last && !before(first, last) {
                 self.stats.abi_violations += 1;
                 return;
@@ -390,7 +395,10 @@ impl Reference {
         self.stats.bytes_written += size as u64;
         new.offset = offset;
         let id = new.id;
-        let at = sequence.chunks.iter().position(|stored| before(id, stored.id)).unwrap_or(sequence.chunks.len());
+        let at = match sequence.chunks.back() {
+            Some(last) if !before(last.id, id) => sequence.chunks.partition_point(|stored| before(stored.id, id)),
+            _ => sequence.chunks.len(),
+        };
         self.stats.out_of_order += u64::from(at != sequence.chunks.len());
         self.empty -= usize::from(sequence.chunks.is_empty());
         sequence.chunks.insert(at, new);

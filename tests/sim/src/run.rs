@@ -3,8 +3,8 @@
 use crate::memory::take_seen;
 use crate::profile::MS;
 use crate::world::{Event, Phase, Tally, World, trace};
-use crate::{consumer::Consumer, alloc};
-use esatto_service::probe;
+use crate::{alloc, consumer::Consumer};
+use esatto_service::{Service, probe};
 
 /// Inputs of a seed, before the end.
 const INPUTS: u64 = 10_000;
@@ -14,6 +14,9 @@ const SESSIONS: u64 = 3;
 
 /// Sessions are over so long after everybody was asked to come to an end.
 const CLOSING_NS: u64 = 120_000 * MS;
+
+/// Everything that is on its way when the last client has left arrives within this time.
+const LEAVING_NS: u64 = 60_000 * MS;
 
 /// Bytes that a service without clients may hold: scratch space, tables that do not shrink, what it remembers of triggers.
 const LEFT_OVER: u64 = 512 << 10;
@@ -68,13 +71,20 @@ impl World {
         while self.service.holdings().sessions > 0 && self.next_event_ns().is_some_and(|at_ns| at_ns < until_ns) {
             self.step();
         }
+        for view in self.service.session_views() {
+            let actor = view.consumer.and_then(|client| self.actors[client.0 as usize].as_ref());
+            trace!(self, "left: {view:?} {actor:?}");
+        }
         self.phase = Phase::Leaving;
         for client in 0..self.clients.len() {
             if self.clients[client].is_alive {
                 if self.rng.percent(50) { self.crash(client) } else { self.leave(client) }
             }
         }
-        while self.step() {}
+        let until_ns = self.now_ns + LEAVING_NS + 10 * self.profile.late_ns;
+        while self.next_event_ns().is_some_and(|at_ns| at_ns < until_ns) {
+            self.step();
+        }
         self.assert_nothing_is_left();
     }
 
@@ -84,7 +94,10 @@ impl World {
         assert!(self.timers.is_empty(), "nothing leaks: timers {:?}", self.timers);
         assert!(self.calls.is_empty(), "every request is answered: {:?}", self.calls);
         self.files.values().for_each(crate::files::SimFile::assert_whole);
-        let held = alloc::held();
+        let before = alloc::held();
+        let config = self.service_config();
+        drop(core::mem::replace(&mut self.service, Service::new(config)));
+        let held = before - alloc::held();
         assert!(held <= LEFT_OVER, "nothing leaks: {held} bytes are held for nobody");
     }
 }

@@ -189,7 +189,12 @@ impl Pass<'_> {
         let lost = next.packet.loss | u32::from(is_first);
         let loss = if lost == 0 { 0 } else { lost | next.reported_loss };
         let must = Trailer { uid: identity.uid, sequence: id, pid: identity.pid, machine: identity.machine, loss };
-        assert_eq!(trailer, must, "trusted fields and loss marks: behind packet {} of {key:?}", show(&next.packet.bytes));
+        assert_eq!(
+            trailer,
+            must,
+            "trusted fields and loss marks: behind packet {} of {key:?}",
+            show(&next.packet.bytes)
+        );
         assert_eq!(bytes, must.encode(), "trusted fields: their bytes");
     }
 

@@ -224,14 +224,7 @@ impl World {
     pub fn new(seed: u64, is_traced: bool) -> Self {
         let mut rng = Rng::new(seed);
         let profile = Profile::draw(&mut rng);
-        let mut service_seed = [7; 32];
-        service_seed[..8].copy_from_slice(&rng.bits().to_le_bytes());
-        let config = ServiceConfig {
-            uid: SERVICE_UID,
-            version: "simulated".to_owned(),
-            system: SystemFacts::default(),
-            seed: service_seed,
-        };
+        let config = service_config(rng.bits());
         Self {
             rng,
             profile,
@@ -256,6 +249,10 @@ impl World {
             detached: Vec::new(),
             next_name: 0,
         }
+    }
+
+    pub(crate) fn service_config(&self) -> ServiceConfig {
+        service_config(0)
     }
 
     /// All clocks.
@@ -299,7 +296,8 @@ impl World {
             Event::Written(file) => self.file_was_written(FileId(file)),
             Event::Deadline(client, request) => {
                 let call = CallId { client: self.clients[client].id, request };
-                if let Some(pending) = self.calls.get(&call).filter(|_| self.clients[client].is_open) {
+                let is_excused = !self.clients[client].is_open || self.model.excused.contains(&call);
+                if let Some(pending) = self.calls.get(&call).filter(|_| !is_excused) {
                     panic!("every request is answered: {pending:?} of client {client} waits in vain");
                 }
             }
@@ -556,6 +554,12 @@ impl World {
         self.next_name += 1;
         self.next_name
     }
+}
+
+fn service_config(chance: u64) -> ServiceConfig {
+    let mut seed = [7; 32];
+    seed[..8].copy_from_slice(&chance.to_le_bytes());
+    ServiceConfig { uid: SERVICE_UID, version: "simulated".to_owned(), system: SystemFacts::default(), seed }
 }
 
 /// A reply as a client sees it.
