@@ -1,5 +1,7 @@
 //! Sessions start, stop and go (`docs/spec/service.md §9, §10`).
 
+use esatto_shm::planted;
+
 use crate::api::{Output, TimerClock};
 use crate::context::Context;
 use crate::ids::{InstanceId, ProducerId, SessionId};
@@ -104,6 +106,9 @@ impl Service {
         }
         session.all_started_reported = true;
         session.record(Event::AllDataSourcesStarted, true, cx.now);
+        if planted!("event-lost") {
+            return;
+        }
         self.notify_all_started(client);
     }
 
@@ -141,7 +146,9 @@ impl Service {
         }
         let timeout_ms = session.stop_timeout_ms();
         self.enter(session_id, State::WaitingForStop, cx);
-        self.set_timer(session_id, Purpose::StopTimeout, TimerClock::Monotonic, timeout_ms, cx);
+        if !planted!("stop-timeout-forgotten") {
+            self.set_timer(session_id, Purpose::StopTimeout, TimerClock::Monotonic, timeout_ms, cx);
+        }
     }
 
     fn stop_instance(&mut self, session_id: SessionId, index: usize, immediately: bool, cx: &mut Context<'_>) {
@@ -160,8 +167,10 @@ impl Service {
 
     /// A stop was acknowledged, or an instance vanished.
     pub(crate) fn finish_if_all_stopped(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let done =
-            |session: &&crate::session::Session| session.state == State::WaitingForStop && session.are_all_stopped();
+        let done = |session: &&crate::session::Session| {
+            let is_done = session.are_all_stopped() || planted!("stop-acks-miscounted");
+            session.state == State::WaitingForStop && is_done
+        };
         if self.sessions.get(&session_id).filter(done).is_some() {
             self.finish_stopping(session_id, cx);
         }
@@ -201,7 +210,7 @@ impl Service {
             self.enter(session_id, State::Disabled, cx);
         }
         let Some(session) = self.sessions.remove(&session_id) else { return };
-        for buffer in &session.buffers {
+        for buffer in &session.buffers[usize::from(planted!("buffer-leak") && session.buffers.len() > 1)..] {
             self.buffers.remove(buffer);
             for producer in self.producers.values_mut() {
                 producer.allowed_buffers.remove(buffer);
@@ -219,7 +228,7 @@ impl Service {
         }
         if let Some(consumer) = session.consumer.and_then(|client| self.consumers.get_mut(&client)) {
             consumer.session = None;
-            if let Some(call) = consumer.read_call.take() {
+            if let Some(call) = consumer.read_call.take().filter(|_| !planted!("read-unanswered")) {
                 cx.reply_empty(call);
             }
         }

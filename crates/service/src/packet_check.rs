@@ -1,5 +1,7 @@
 //! What a producer may not put into a packet, and what the service adds to it (`docs/spec/trace-buffer.md §13`).
 
+use esatto_shm::planted;
+
 use crate::buffer::Identity;
 
 /// Fields of TracePacket that only the service writes.
@@ -31,7 +33,7 @@ pub(crate) fn check<'a>(slices: impl Iterator<Item = &'a [u8]>) -> Option<Found>
         // The low 32 bits count.
         let field = (tag >> 3) as u32;
         // Field 0 is no protobuf: upstream lets it through, and its trace processor then refuses the whole trace.
-        if field == 0 || RESERVED_FIELDS.contains(&field) {
+        if field == 0 || RESERVED_FIELDS.contains(&field) && !(planted!("reserved-field-passed") && field > 31) {
             return None;
         }
         match tag & 7 {
@@ -63,7 +65,7 @@ pub(crate) fn check<'a>(slices: impl Iterator<Item = &'a [u8]>) -> Option<Found>
 pub(crate) fn stamp(trailer: &mut Vec<u8>, identity: &Identity, sequence_id: u32, loss: u32) {
     put(trailer, 3, i64::from(identity.uid) as u64);
     put(trailer, 10, sequence_id.into());
-    if let Some(pid) = identity.pid {
+    if let Some(pid) = identity.pid.filter(|_| identity.machine_id == 0 || !planted!("pid-lost")) {
         put(trailer, 79, i64::from(pid) as u64);
     }
     if identity.machine_id != 0 {

@@ -1,5 +1,7 @@
 //! Reading a session: what comes in which order (`docs/spec/service.md §15`).
 
+use esatto_shm::planted;
+
 use crate::api::{Attachment, Body, ClientId, Now, Output};
 use crate::context::Context;
 use crate::ids::SessionId;
@@ -72,7 +74,7 @@ impl Service {
             }
             Contents::More => {
                 note(PassEnd::More);
-                true
+                !planted!("has-more-lost")
             }
             Contents::Refused => {
                 note(PassEnd::Refused);

@@ -307,6 +307,7 @@ impl World {
                 config,
                 enable_call: Some(call),
                 created_ns: self.now_ns,
+                created_boottime_ns: self.now_ns + self.suspended_ns,
                 instances: BTreeMap::new(),
                 sequence_ids: BTreeMap::new(),
                 keys: BTreeMap::new(),
@@ -537,7 +538,7 @@ impl World {
         assert_eq!(response.disabled, Some(true));
         let error = response.error.map(|error| error.to_string()).unwrap_or_default();
         let is_there: BTreeSet<u64> = self.service.session_views().iter().map(|view| view.id).collect();
-        let now_ns = self.now_ns;
+        let (now_ns, boottime_ns) = (self.now_ns, self.now_ns + self.suspended_ns);
         let found = self.model.sessions.iter_mut().find(|(_, session)| session.enable_call == Some(call));
         let Some((id, session)) = found else { return };
         session.enable_call = None;
@@ -550,7 +551,11 @@ impl World {
             return;
         }
         let duration_ms = u64::from(session.config.duration_ms.unwrap_or(0));
-        let is_due = duration_ms != 0 && now_ns >= session.created_ns + duration_ms * MS;
+        let lasted_ns = match session.config.prefer_suspend_clock_for_duration {
+            Some(true) => boottime_ns - session.created_boottime_ns,
+            _ => now_ns - session.created_ns,
+        };
+        let is_due = duration_ms != 0 && lasted_ns >= duration_ms * MS;
         let is_full = session.config.max_file_size_bytes.is_some();
         let has_triggers = session.config.trigger_config.is_some();
         assert!(session.may_end || is_due || is_full || has_triggers, "session {id} ends before its time");
@@ -596,7 +601,9 @@ impl World {
             }
             let duration_ms = u64::from(session.config.duration_ms.unwrap_or(0));
             if session.config.trigger_config.is_some()
-                || duration_ms != 0 && now_ns >= session.created_ns + duration_ms * MS
+                || duration_ms != 0
+                    && (session.config.prefer_suspend_clock_for_duration == Some(true)
+                        || now_ns >= session.created_ns + duration_ms * MS)
             {
                 continue;
             }

@@ -60,6 +60,7 @@ pub struct SessionModel {
     pub(crate) config: TraceConfig,
     pub(crate) enable_call: Option<CallId>,
     pub(crate) created_ns: u64,
+    pub(crate) created_boottime_ns: u64,
     pub(crate) instances: BTreeMap<u64, Instance>,
     pub(crate) sequence_ids: BTreeMap<Key, u32>,
     pub(crate) keys: BTreeMap<u32, Key>,

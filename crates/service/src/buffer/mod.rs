@@ -38,6 +38,8 @@ mod tests;
 
 pub use sequence::{HISTOGRAM_BUCKETS, HISTOGRAM_LIMITS};
 
+use esatto_shm::planted;
+
 use crate::shared_buffer::ChunkHeader;
 use sequence::Sequences;
 
@@ -309,6 +311,8 @@ impl CentralBuffer {
         copy.write = self.write;
         copy.closed = self.closed;
         copy.read_only = true;
+        // Sequences remember in which pass they had to wait.
+        copy.pass = if planted!("clone-waits") { 0 } else { self.pass };
         copy.sequences = self.sequences.clone();
         copy.sequences.clear_histograms();
         copy.stats =
