@@ -1,7 +1,10 @@
 //! An application and a recording that must not notice what somebody else does to the service.
 
+use crate::raw::{self, RawChunk, RawConsumer, RawProducer};
 use crate::workload::{self, CONFIG_WITHOUT_DEBUG, Expected, Workload};
-use crate::{Lab, Peer, Program, Side, Skip};
+use crate::{Lab, Peer, Program, Side, Skip, wire};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// About a second.
 const WORKLOAD: Workload = Workload { threads: 2, rounds: 800, pause_us: 1000 };
@@ -42,6 +45,78 @@ pub fn attack(attack: impl FnOnce(&Lab, &mut Program) -> Logged) -> Result<(), S
     // It still knows who is there.
     assert_eq!(lab.state().sessions, 0);
     Ok(())
+}
+
+/// As [`attack`], with a bystander made of raw calls, whose every packet is compared: without a trace processor, and with a
+/// TCP port for producers elsewhere.
+///
+/// Afterwards the service has not panicked, and has no more descriptors open than before.
+///
+/// # Panics
+///
+/// One of these does not hold, or a packet of the bystander is missing, changed, marked or not in its place.
+pub fn watch(attack: impl FnOnce(&Lab, &mut Program, u16)) {
+    let lab = Lab::new();
+    let (mut service, port) = lab.service_with_tcp(Side::under_test());
+    let mut consumer = RawConsumer::connect(&lab);
+    consumer.enable(&raw::config(32 << 10, &["bystander"]));
+    let mut producer = RawProducer::connect(&lab, "bystander");
+    producer.offer("bystander");
+    let buffer = producer.await_start().buffer;
+    let before = service.descriptors();
+
+    let done = AtomicBool::new(false);
+    let written = std::thread::scope(|scope| {
+        let writing = scope.spawn(|| write_until(&done, &mut producer, buffer));
+        let set_when_dropped = Done(&done);
+        attack(&lab, &mut service, port);
+        assert!(service.is_running(), "the service died of it");
+        service.wait_for_descriptors(before);
+        drop(set_when_dropped);
+        writing.join().expect("the bystander goes on")
+    });
+
+    let flush = consumer.flush(0);
+    let id = producer.await_flush();
+    producer.acknowledge(id);
+    assert!(consumer.peer.reply_to(flush).success, "the bystander is flushed");
+    consumer.disable();
+    let packets = consumer.read();
+    let own: Vec<&Vec<u8>> = packets.iter().filter(|packet| wire::last(packet, 900).is_some()).collect();
+    assert_eq!(own.len() as u64, written, "packets of the bystander");
+    for (number, packet) in (0..).zip(own) {
+        assert_eq!(raw::text_of(packet), Some((number, "bystander".into())));
+        // Nobody knows what was before the first.
+        assert!(number == 0 || wire::int(packet, 42) == 0, "packet {number} says that others were lost");
+    }
+    assert!(service.is_running(), "the service died of it");
+    assert!(!service.log().contains("panicked"), "the service panicked");
+}
+
+/// Commits chunks of two packets until told to stop; the number of packets.
+fn write_until(done: &AtomicBool, producer: &mut RawProducer, buffer: u64) -> u64 {
+    let mut number = 0;
+    for chunk_id in 0.. {
+        // One more after the attack.
+        let last = done.load(Ordering::Relaxed);
+        let packets = [number, number + 1].map(|number| raw::packet(number, "bystander"));
+        producer.commit_chunk(buffer, &RawChunk::new(1, chunk_id, &packets));
+        number += 2;
+        if last {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    number
+}
+
+/// Lets the bystander end, also when the attack panics.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Whether an attack leaves a line in the service's log.

@@ -70,6 +70,25 @@ impl Lab {
         command
     }
 
+    /// Perfetto's own command with these arguments; it makes its temporary files in the folder, too.
+    #[must_use]
+    pub fn perfetto(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(peers::official("perfetto"));
+        command.env("TMPDIR", &self.folder).args(arguments);
+        command
+    }
+
+    /// Runs Perfetto's own command to its end, and returns its exit code and what it printed.
+    ///
+    /// # Panics
+    ///
+    /// It cannot be started, or dies of a signal.
+    pub fn run_perfetto(&self, arguments: &[&str]) -> (i32, String) {
+        let mut program = self.start("perfetto", &mut self.perfetto(arguments));
+        let status = program.wait();
+        (status.code().unwrap_or_else(|| panic!("perfetto {arguments:?}: {status}")), program.log())
+    }
+
     /// Starts `command`, named `name` in what a failing test prints.
     pub fn start(&self, name: &str, command: &mut Command) -> Program {
         let number = self.programs.fetch_add(1, Ordering::Relaxed);
@@ -78,6 +97,29 @@ impl Lab {
 
     /// Starts a tracing service and waits until both sockets take connections.
     pub fn service(&self, side: Side) -> Program {
+        self.service_with(side, |_| ())
+    }
+
+    /// As [`service`](Self::service), for producers elsewhere too: the port of this machine where they connect.
+    ///
+    /// # Panics
+    ///
+    /// There is no free port.
+    pub fn service_with_tcp(&self, side: Side) -> (Program, u16) {
+        // The kernel's choice cannot be asked for, so it is a port that was free a moment ago.
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .expect("a port")
+            .port();
+        let addresses = format!("{},127.0.0.1:{port}", self.producer_socket().display());
+        let set = |command: &mut Command| {
+            command.env("PERFETTO_PRODUCER_SOCK_NAME", addresses);
+        };
+        (self.service_with(side, set), port)
+    }
+
+    /// As [`service`](Self::service), with a change to its command.
+    pub fn service_with(&self, side: Side, change: impl FnOnce(&mut Command)) -> Program {
         let mut command = match side {
             Side::Ours => {
                 let mut command = self.command(esatto_bin());
@@ -86,6 +128,7 @@ impl Lab {
             }
             Side::Theirs => self.command(peers::official("traced")),
         };
+        change(&mut command);
         // Of a service before: its sockets would seem to be there already.
         for socket in [self.producer_socket(), self.consumer_socket()] {
             let _ = std::fs::remove_file(socket);

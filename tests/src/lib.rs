@@ -9,11 +9,13 @@
 
 #![forbid(unsafe_code)]
 
+pub mod by_hand;
 pub mod bystander;
 pub mod fuzz;
 mod lab;
 mod peers;
 mod program;
+pub mod raw;
 mod side;
 mod skip;
 pub mod tp;

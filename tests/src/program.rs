@@ -111,6 +111,18 @@ impl Program {
         std::fs::read_dir(format!("/proc/{}/fd", self.pid())).expect("it runs").count()
     }
 
+    /// How much memory it has in use, in KiB (VmRSS).
+    ///
+    /// # Panics
+    ///
+    /// It has ended.
+    #[must_use]
+    pub fn memory_kb(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it has memory");
+        line.trim().trim_end_matches(" kB").parse().expect("a number")
+    }
+
     /// Waits until it has no more than `count` descriptors open.
     ///
     /// # Panics

@@ -28,6 +28,15 @@ impl Proto {
         Self::default()
     }
 
+    /// Fields as [`fields`] found them.
+    #[must_use]
+    pub fn of<'a>(fields: impl Iterator<Item = (u32, Value<'a>)>) -> Self {
+        fields.fold(Self::new(), |message, (field, value)| match value {
+            Value::Int(value) => message.int(field, value),
+            Value::Bytes(bytes) => message.bytes(field, bytes),
+        })
+    }
+
     /// Adds a varint field.
     #[must_use]
     pub fn int(mut self, field: u32, value: u64) -> Self {
@@ -42,6 +51,14 @@ impl Proto {
         self.varint(u64::from(field) << 3 | 2);
         self.varint(value.as_ref().len() as u64);
         self.0.extend_from_slice(value.as_ref());
+        self
+    }
+
+    /// Adds bytes behind their length, without a field number.
+    #[must_use]
+    pub fn sized(mut self, value: &[u8]) -> Self {
+        self.varint(value.len() as u64);
+        self.0.extend_from_slice(value);
         self
     }
 
@@ -194,6 +211,23 @@ impl Peer {
     #[must_use]
     pub fn connect(socket: &Path) -> Self {
         let stream = UnixStream::connect(socket).unwrap_or_else(|error| panic!("{}: {error}", socket.display()));
+        stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
+        stream.set_write_timeout(Some(DEADLINE)).expect("a timeout");
+        Self { stream, received: Vec::new(), descriptors: Vec::new(), request_id: 0, methods: Vec::new() }
+    }
+
+    /// Connects to a TCP port of this machine and says nothing.
+    ///
+    /// # Panics
+    ///
+    /// Nobody listens.
+    #[must_use]
+    pub fn connect_tcp(port: u16) -> Self {
+        let stream =
+            std::net::TcpStream::connect(("127.0.0.1", port)).unwrap_or_else(|error| panic!("{port}: {error}"));
+        stream.set_nodelay(true).expect("an option");
+        // Reading, writing and time limits are the same for every kind of stream socket.
+        let stream = UnixStream::from(OwnedFd::from(stream));
         stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
         stream.set_write_timeout(Some(DEADLINE)).expect("a timeout");
         Self { stream, received: Vec::new(), descriptors: Vec::new(), request_id: 0, methods: Vec::new() }

@@ -53,6 +53,11 @@ impl Service {
         process::cpu_time(self.process.id())
     }
 
+    /// The same with that of threads that ended, less exactly.
+    pub(super) fn cpu_time_of_all(&self) -> Result<Duration, String> {
+        process::cpu_time_of_all(self.process.id())
+    }
+
     /// Its memory now.
     pub(super) fn memory(&self) -> Result<process::Memory, String> {
         process::memory(self.process.id())

@@ -5,6 +5,7 @@
 mod lab;
 mod plain_copy;
 mod process;
+mod read;
 mod write;
 
 use crate::cargo;
@@ -19,7 +20,7 @@ const PEER: &str = "traced v56";
 /// A file of rows. It gets ours first, then the peer if it is there.
 type Part = fn(&Options, &[Kind]) -> Result<Vec<Row>, String>;
 
-const PARTS: &[(&str, Part)] = &[("write", write::rows)];
+const PARTS: &[(&str, Part)] = &[("write", write::rows), ("read", read::rows)];
 
 pub(crate) fn run(options: &Options) -> Result<Vec<Row>, String> {
     if let Some(unknown) = options.parts.iter().find(|part| !PARTS.iter().any(|(name, _)| name == part)) {

@@ -23,6 +23,9 @@ pub(crate) enum Command {
     // It has its own.
     #[command(disable_help_flag = true)]
     Traced(Traced),
+    /// Let the producers of this machine talk to the tracing service of another one
+    #[command(disable_help_flag = true)]
+    Relay(Relay),
     /// Tell what is in a trace
     Info(Info),
     /// One process of the demo
@@ -74,6 +77,13 @@ pub(crate) struct Record {
 #[derive(Debug, Args)]
 pub(crate) struct Traced {
     /// As of the program traced: see `esatto traced --help`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
+    pub(crate) args: Vec<std::ffi::OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Relay {
+    /// As of the program traced_relay: see `esatto relay --help`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
     pub(crate) args: Vec<std::ffi::OsString>,
 }
@@ -133,6 +143,9 @@ mod tests {
         let cli = Cli::parse_from(["esatto", "traced"].into_iter().chain(all));
         let Command::Traced(traced) = cli.command else { panic!("not traced") };
         assert_eq!(traced.args, all);
+        let cli = Cli::parse_from(["esatto", "relay"].into_iter().chain(all));
+        let Command::Relay(relay) = cli.command else { panic!("not relay") };
+        assert_eq!(relay.args, all);
     }
 
     #[test]

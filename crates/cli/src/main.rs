@@ -4,6 +4,7 @@
 //! demo ──┬─ recorder ─ output    enable, drain, flush, stop, read; a trace file
 //! record ┘     └─ private        a service of our own on private sockets, for the demo and commands
 //! traced ── esatto-daemon on the standard sockets
+//! relay ─── esatto-daemon's relay to the service of another machine
 //! info ──── esatto-trace
 //! ```
 
@@ -11,6 +12,7 @@
 
 mod args;
 mod config;
+mod daemons;
 mod demo;
 mod failure;
 mod info;
@@ -20,7 +22,6 @@ mod progress;
 mod record;
 mod recorder;
 mod signals;
-mod traced;
 
 use std::process::ExitCode;
 
@@ -30,14 +31,15 @@ use crate::args::{Cli, Command};
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os();
-    if let Some(program) = args.next().and_then(|name| traced::program_named(&name)) {
+    if let Some(program) = args.next().and_then(|name| daemons::program_named(&name)) {
         return program(args.collect());
     }
     let result = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::DemoStage(args) => demo::run_stage(&args),
         Command::Record(args) => record::run(&args),
-        Command::Traced(args) => traced::run(args),
+        Command::Traced(args) => Ok(esatto_daemon::traced(args.args)),
+        Command::Relay(args) => Ok(esatto_daemon::traced_relay(args.args)),
         Command::Info(args) => info::run(&args),
     };
     result.unwrap_or_else(|failure| {

@@ -1,7 +1,7 @@
 //! Does what the service wants done.
 
 use esatto_ipc::Error as IpcError;
-use esatto_service::{Attachment, ClientId, Input, LogLevel, MemoryKind, Output, SharedBuffer, TimerClock};
+use esatto_service::{Attachment, Body, ClientId, Input, LogLevel, MemoryKind, Output, SharedBuffer, TimerClock};
 
 use crate::clocks;
 use crate::event_loop::{EventLoop, TimerKey};
@@ -26,6 +26,9 @@ impl EventLoop {
                     Ok(()) => self.mark_dirty(id),
                     Err(e) => self.close_later(id, &e),
                 }
+                if let (Body::Encoded(bytes), true) = (reply.body, reply.has_more) {
+                    self.outputs.recycle(bytes);
+                }
             }
             Output::Reject(call) => {
                 if let Some(client) = self.clients.get_mut(&call.client) {
@@ -38,7 +41,7 @@ impl EventLoop {
             }
             Output::CloseClient { client, reason } => {
                 if let Some(client) = self.clients.get(&client) {
-                    log::warn!("{} {} is disconnected: {reason}", client.role.name(), client.id.0);
+                    log::warn!("{} is disconnected: {reason}", client.name());
                     client.connection.stream().shutdown();
                 }
             }
@@ -102,7 +105,7 @@ impl EventLoop {
     /// Ends a connection whose outputs are just being carried out: the loop sees the end like any other.
     fn close_later(&mut self, id: ClientId, error: &IpcError) {
         if let Some(client) = self.clients.get(&id) {
-            log::warn!("{} {} is disconnected: {error}", client.role.name(), id.0);
+            log::warn!("{} is disconnected: {error}", client.name());
             client.connection.stream().shutdown();
         }
     }

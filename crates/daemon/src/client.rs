@@ -12,6 +12,7 @@ use esatto_service::{
 use esatto_shm::MappedRegion;
 use rustix::event::epoll::EventFlags;
 
+use crate::census::Owner;
 use crate::clocks;
 use crate::event_loop::AttachedFile;
 use crate::memory;
@@ -47,6 +48,9 @@ pub(crate) struct Client {
     pub(crate) awaits_ready: bool,
     /// What the loop waits for on its socket.
     pub(crate) interest: EventFlags,
+    pub(crate) owner: Owner,
+    /// What the census knows of bytes that wait for it.
+    pub(crate) queued_counted: usize,
     /// It is on the loop's list of connections to look after.
     pub(crate) is_dirty: bool,
     consumed: u64,
@@ -63,7 +67,9 @@ pub(crate) struct CallContext<'a> {
 
 impl Client {
     pub(crate) fn new(id: ClientId, role: Role, stream: Stream, ports: Arc<[Port]>) -> Self {
-        let host = Host::new(ports, Peer::of(&stream));
+        let peer = Peer::of(&stream);
+        let owner = Owner::of(&peer);
+        let host = Host::new(ports, peer);
         let limits = match role {
             Role::Producer => PRODUCER_LIMITS,
             Role::Consumer => CONSUMER_LIMITS,
@@ -79,9 +85,18 @@ impl Client {
             shared: None,
             awaits_ready: false,
             interest: EventFlags::empty(),
+            owner,
+            queued_counted: 0,
             is_dirty: false,
             consumed: 0,
         }
+    }
+
+    /// For log lines: what it is and who is behind it.
+    pub(crate) fn name(&self) -> impl core::fmt::Display + use<> {
+        let (role, id, owner) = (self.role.name(), self.id.0, self.owner);
+        let pid = self.host.peer().pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
+        format!("{role} {id} ({owner}{pid})")
     }
 
     /// Handles the next frame that has arrived; false if there is none.

@@ -16,6 +16,11 @@ pub(crate) fn now() -> Now {
     Now { boottime_ns, realtime_coarse_ns, monotonic_coarse_ns, realtime_ns, monotonic_ns, monotonic_raw_ns, tsc: None }
 }
 
+/// The clock of timers.
+pub(crate) fn monotonic_ns() -> u64 {
+    ns(ClockId::Monotonic)
+}
+
 fn ns(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     // A realtime clock before 1970 counts as 1970.

@@ -9,6 +9,7 @@ use esatto_ipc::{Address, Listener, Port};
 use esatto_service::Service;
 
 use crate::activation::Inherited;
+use crate::census::Census;
 use crate::error::Error;
 use crate::event_loop::{Door, EventLoop};
 use crate::facts;
@@ -70,7 +71,8 @@ impl Daemon {
         let doors = core::mem::take(&mut doors.0);
         let producers = doors.iter().filter(|door| door.role == Role::Producer);
         let producers = producers.map(|door| door.listener.address().clone()).collect();
-        let event_loop = EventLoop::new(service, doors, Arc::clone(&wake), Arc::clone(&counters))?;
+        let census = Census::new(facts::max_descriptors(), facts::uid(), options.max_queued_bytes);
+        let event_loop = EventLoop::new(service, doors, census, Arc::clone(&wake), Arc::clone(&counters))?;
         Ok(Self { event_loop, wake, counters, producers, consumer: options.consumer })
     }
 
@@ -100,7 +102,7 @@ impl Daemon {
 
     /// Ends the daemon from another thread or a signal handler's thread.
     pub fn stopper(&self) -> Stopper {
-        Stopper(Arc::clone(&self.wake))
+        Stopper::new(&self.wake)
     }
 
     /// Serves on a thread of its own, until the handle is stopped or dropped.
@@ -126,6 +128,10 @@ impl Daemon {
 pub struct Stopper(Arc<Wake>);
 
 impl Stopper {
+    pub(crate) fn new(wake: &Arc<Wake>) -> Self {
+        Self(Arc::clone(wake))
+    }
+
     /// Asks for the end; does not wait for it.
     pub fn stop(&self) {
         self.0.stop();

@@ -29,6 +29,9 @@ pub enum Error {
     /// A relay endpoint is wanted where no producer can connect.
     #[error("{0} is not among the producer addresses, so it cannot be a relay endpoint")]
     NoSuchProducerAddress(Address),
+    /// A relay would forward to itself.
+    #[error("a relay that listens on {0} cannot forward to it")]
+    RelayToItself(Address),
     /// Group or mode of a socket file could not be changed.
     #[error("cannot set group and mode of {path}: {source}")]
     Permissions {

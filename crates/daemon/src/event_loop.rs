@@ -11,6 +11,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 
+use crate::census::Census;
 use crate::client::{CallContext, Client};
 use crate::clocks;
 use crate::error::Error;
@@ -21,11 +22,12 @@ use crate::priority::Priority;
 use crate::stats::Counters;
 use crate::timers::Timers;
 use crate::wake::Wake;
+use crate::watchdog::Watchdog;
 
-/// More connections than this are closed at once, so that one program cannot use up all descriptors.
-const MAX_CONNECTIONS: usize = 8192;
 /// Connections accepted per wake-up of a listener.
 const ACCEPTS_PER_WAKE_UP: usize = 64;
+/// Calls of one connection handled before it is the turn of others. They may be as cheap as a number or move megabytes.
+const CALLS_PER_TURN: usize = 64;
 /// Events taken from the kernel at a time.
 const EVENTS_PER_WAKE_UP: usize = 128;
 /// How long a listener rests when no connection can be accepted, for want of descriptors most likely.
@@ -78,6 +80,7 @@ pub(crate) struct EventLoop {
     pub(crate) outputs: Outputs,
     doors: Vec<Door>,
     pub(crate) clients: HashMap<ClientId, Client>,
+    census: Census,
     /// Clients whose queues or interests may have changed.
     dirty: VecDeque<ClientId>,
     next_client: u64,
@@ -92,6 +95,7 @@ pub(crate) struct EventLoop {
     wake: Arc<Wake>,
     pub(crate) counters: Arc<Counters>,
     manager: Manager,
+    watchdog: Watchdog,
     /// Whoever writes here wants the end.
     stop: Option<OwnedFd>,
 }
@@ -100,6 +104,7 @@ impl EventLoop {
     pub(crate) fn new(
         service: Service,
         doors: Vec<Door>,
+        census: Census,
         wake: Arc<Wake>,
         counters: Arc<Counters>,
     ) -> Result<Self, Error> {
@@ -122,6 +127,7 @@ impl EventLoop {
             outputs: Outputs::new(),
             doors,
             clients: HashMap::new(),
+            census,
             dirty: VecDeque::new(),
             next_client: FIRST_CLIENT,
             monotonic: Timers::new(),
@@ -134,6 +140,7 @@ impl EventLoop {
             wake,
             counters,
             manager: Manager::default(),
+            watchdog: Watchdog::default(),
             stop: None,
         })
     }
@@ -156,20 +163,31 @@ impl EventLoop {
     pub(crate) fn run(mut self) -> Result<(), Error> {
         let mut events = Vec::with_capacity(EVENTS_PER_WAKE_UP);
         while !self.wake.should_stop() {
-            self.expire_timers();
-            self.look_after_clients();
             self.wait(&mut events)?;
+            let begin = monotonic();
             for event in events.drain(..) {
                 self.dispatch(event);
             }
+            self.expire_timers();
+            self.look_after_clients();
+            self.watch(begin);
         }
         self.end();
         Ok(())
     }
 
+    /// Whether all is as it should be, after a turn that began then.
+    fn watch(&mut self, begin: Duration) {
+        let now = monotonic();
+        self.watchdog.turned(begin, now);
+        if self.watchdog.is_due(now) {
+            self.watchdog.look(now, self.service.buffer_bytes().saturating_add(self.census.max_queued_bytes() as u64));
+        }
+    }
+
     fn wait(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
         self.set_boot_timer();
-        let now_ns = clocks::now().monotonic_ns;
+        let now_ns = clocks::monotonic_ns();
         let timeout = if self.dirty.is_empty() {
             self.monotonic.next_ns().map(|at_ns| timespec(at_ns.saturating_sub(now_ns)))
         } else {
@@ -240,19 +258,22 @@ impl EventLoop {
         loop {
             let Some(client) = self.clients.get_mut(&id) else { return };
             // Nobody writes any more, so this comes to an end: at most what the kernel holds for us.
+            if client.connection.has_work() {
+                self.handle_frames(id);
+                continue;
+            }
             let before = client.connection.decoder().buffered();
             let result = client.connection.on_readable();
             let nothing_new = client.connection.decoder().buffered() == before;
-            self.handle_frames(id);
-            if result.is_err() || nothing_new {
+            if result.is_err() || (nothing_new && !client.connection.has_work()) {
                 return self.close(id, result.err().as_ref());
             }
         }
     }
 
-    /// Handles the frames of a client that have arrived: at most what fits in its receive buffer.
+    /// Handles frames of a client that have arrived, and leaves the rest for its next turn.
     fn handle_frames(&mut self, id: ClientId) {
-        loop {
+        for _ in 0..CALLS_PER_TURN {
             let Some(client) = self.clients.get_mut(&id) else { return };
             let mut context = CallContext {
                 service: &mut self.service,
@@ -283,6 +304,8 @@ impl EventLoop {
                 self.write_failed(id, &e);
                 continue;
             }
+            self.census.count_queued(client.owner, client.queued_counted, client.connection.queued());
+            client.queued_counted = client.connection.queued();
             if client.is_ready() {
                 client.awaits_ready = false;
                 self.feed(Input::Ready(id));
@@ -299,6 +322,7 @@ impl EventLoop {
                 self.close(id, None);
                 continue;
             }
+            client.connection.rest();
             let wanted = client.wanted_interest();
             if wanted != client.interest {
                 client.interest = wanted;
@@ -307,6 +331,18 @@ impl EventLoop {
                     self.close(id, Some(&IpcError::from(e)));
                 }
             }
+        }
+        self.drop_hoarders();
+    }
+
+    /// Gives up connections on which most waits, of the one for whom most waits, until not too much does.
+    fn drop_hoarders(&mut self) {
+        while let Some(owner) = self.census.overdrawn() {
+            let of_owner = self.clients.values().filter(|client| client.owner == owner);
+            let Some(largest) = of_owner.max_by_key(|client| client.queued_counted) else { return };
+            let (id, queued, limit) = (largest.id, largest.queued_counted, self.census.max_queued_bytes());
+            log::warn!("more than {limit} bytes wait for clients, most of them for {owner}");
+            self.close(id, Some(&IpcError::PeerNotReading { queued, limit }));
         }
     }
 
@@ -327,7 +363,10 @@ impl EventLoop {
     fn feed_file_event(&mut self, event: FileEvent) {
         match event {
             FileEvent::Opened(file, result) => self.feed(Input::FileOpened { file, result }),
-            FileEvent::Written(file, result) => self.feed(Input::FileWritten { file, result }),
+            FileEvent::Written(file, result, bytes) => {
+                self.outputs.recycle(bytes);
+                self.feed(Input::FileWritten { file, result });
+            }
             FileEvent::Copied(file, result) => self.feed(Input::FileCopied { file, result }),
             FileEvent::Closed(_) => {}
         }
@@ -371,21 +410,22 @@ impl EventLoop {
         for _ in 0..ACCEPTS_PER_WAKE_UP {
             let Some(door) = self.doors.get(index) else { return };
             match door.listener.accept() {
-                Ok(Some(stream)) if self.clients.len() >= MAX_CONNECTIONS => {
-                    self.counters.connections_refused.add_one();
-                    log::warn!("{MAX_CONNECTIONS} connections are open, another {} is refused", door.role.name());
-                    drop(stream);
-                }
                 Ok(Some(stream)) => {
                     let client = Client::new(ClientId(self.next_client), door.role, stream, Arc::clone(&door.ports));
                     self.next_client += 1;
-                    self.welcome(client);
+                    match self.census.admit(client.owner) {
+                        Ok(()) => self.welcome(client),
+                        Err(full) => {
+                            self.counters.connections_refused.add_one();
+                            log::warn!("{} is refused: {full}", client.name());
+                        }
+                    }
                 }
                 Ok(None) => return,
                 Err(e) => {
                     log::error!("cannot accept connections on {}: {e}; trying again soon", door.listener.address());
                     self.watch_door(index, EventFlags::empty());
-                    let at_ns = clocks::now().monotonic_ns.saturating_add(ACCEPT_PAUSE_NS);
+                    let at_ns = clocks::monotonic_ns().saturating_add(ACCEPT_PAUSE_NS);
                     self.monotonic.set(TimerKey::Accept(index), at_ns);
                     return;
                 }
@@ -398,14 +438,15 @@ impl EventLoop {
         client.interest = EventFlags::IN;
         if let Err(e) = epoll::add(&self.epoll, &client.connection, EventData::new_u64(id.0), client.interest) {
             self.counters.connections_refused.add_one();
-            log::error!("cannot watch a new connection: {e}");
+            self.census.leave(client.owner, 0);
+            log::error!("{} is refused: cannot watch its socket: {e}", client.name());
             return;
         }
         match role {
             Role::Producer => self.counters.producers_accepted.add_one(),
             Role::Consumer => self.counters.consumers_accepted.add_one(),
         }
-        log::debug!("{} {} connected", role.name(), id.0);
+        log::debug!("{} connected", client.name());
         self.clients.insert(id, client);
         self.status_changed();
     }
@@ -423,7 +464,7 @@ impl EventLoop {
     pub(crate) fn close(&mut self, id: ClientId, error: Option<&IpcError>) {
         let Some(client) = self.clients.remove(&id) else { return };
         match error {
-            None => log::debug!("{} {} disconnected", client.role.name(), id.0),
+            None => log::debug!("{} disconnected", client.name()),
             Some(e) => {
                 match e {
                     IpcError::PeerNotReading { .. } => self.counters.stalled_peers.add_one(),
@@ -432,9 +473,10 @@ impl EventLoop {
                     }
                     _ => {}
                 }
-                log::warn!("{} {} is disconnected: {e}", client.role.name(), id.0);
+                log::warn!("{} is disconnected: {e}", client.name());
             }
         }
+        self.census.leave(client.owner, client.queued_counted);
         self.status_changed();
         let farewells = client.farewells();
         // The socket is closed, and thereby out of the epoll set, before the service hears of it.
@@ -449,13 +491,13 @@ impl EventLoop {
         let Some(interval) = self.manager.alive_every() else { return };
         self.manager.alive();
         let interval_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
-        self.monotonic.set(TimerKey::Alive, clocks::now().monotonic_ns.saturating_add(interval_ns));
+        self.monotonic.set(TimerKey::Alive, clocks::monotonic_ns().saturating_add(interval_ns));
     }
 
     /// Lets the service manager know soon, and not for each of many.
     fn status_changed(&mut self) {
         if self.manager.listens() && !self.monotonic.is_set(TimerKey::Status) {
-            self.monotonic.set(TimerKey::Status, clocks::now().monotonic_ns.saturating_add(STATUS_DELAY_NS));
+            self.monotonic.set(TimerKey::Status, clocks::monotonic_ns().saturating_add(STATUS_DELAY_NS));
         }
     }
 
@@ -480,6 +522,10 @@ impl EventLoop {
             self.feed_file_event(event);
         }
     }
+}
+
+fn monotonic() -> Duration {
+    Duration::from_nanos(clocks::monotonic_ns())
 }
 
 fn timespec(ns: u64) -> Timespec {

@@ -16,12 +16,18 @@ pub(crate) fn service_config(version: &str) -> Result<ServiceConfig, Error> {
     let got = rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty());
     // Up to 256 bytes come whole or not at all.
     got.map_err(Error::system("get random bytes"))?;
-    Ok(ServiceConfig {
-        uid: rustix::process::geteuid().as_raw() as i32,
-        version: version.to_owned(),
-        system: system_facts(),
-        seed,
-    })
+    Ok(ServiceConfig { uid: uid(), version: version.to_owned(), system: system_facts(), seed })
+}
+
+/// Whom this process runs as.
+pub(crate) fn uid() -> i32 {
+    rustix::process::geteuid().as_raw() as i32
+}
+
+/// How many descriptors this process may have.
+pub(crate) fn max_descriptors() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
 pub(crate) fn system_facts() -> SystemFacts {

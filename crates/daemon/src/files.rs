@@ -2,7 +2,10 @@
 //!
 //! A file can be slow (a network disk) or never finish a write at all (a pipe that nobody reads), and the event
 //! loop must not wait for it. So each file has a thread of its own, which does the writes in order and reports through
-//! a channel; the service never has more than one write per file under way.
+//! a channel. A daemon whose sessions stream into no file has no such thread.
+//!
+//! What waits for a file is bounded: the service has at most two writes per file under way, about 1 MiB each, while its
+//! session lives. The number of files is bounded too ([`MAX_FILES`]).
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -22,11 +25,16 @@ use crate::packet_file::write_packets;
 use crate::stats::Counters;
 use crate::wake::Wake;
 
+/// Files at the same time, those included whose sessions are over but whose last write does not end: a consumer can bring
+/// any number of pipes that nobody reads, each of which keeps a thread.
+const MAX_FILES: usize = 64;
+
 /// What a file's thread has to tell.
 #[derive(Debug)]
 pub(crate) enum FileEvent {
     Opened(FileId, Result<(), String>),
-    Written(FileId, Result<(), String>),
+    /// With the bytes, whose memory can be used again.
+    Written(FileId, Result<(), String>, Vec<u8>),
     /// To this file.
     Copied(FileId, Result<(), String>),
     Closed(FileId),
@@ -104,7 +112,12 @@ impl Files {
             work(id, opened, &todo, &report);
             report.send(FileEvent::Closed(id));
         };
-        match thread::Builder::new().name(format!("trace-file-{}", id.0)).spawn(body) {
+        let started = if self.open.len() + self.closing < MAX_FILES {
+            thread::Builder::new().name(format!("trace-file-{}", id.0)).spawn(body)
+        } else {
+            Err(io::Error::other(format!("{MAX_FILES} trace files are open already")))
+        };
+        match started {
             Ok(_) => {
                 self.open.insert(id, jobs);
             }
@@ -121,7 +134,7 @@ impl Files {
     pub(crate) fn write(&mut self, id: FileId, bytes: Vec<u8>) {
         let sent = self.open.get(&id).map(|jobs| jobs.send(Job::Write(bytes)));
         if !matches!(sent, Some(Ok(()))) {
-            self.report.send(FileEvent::Written(id, Err("the file is not open".to_owned())));
+            self.report.send(FileEvent::Written(id, Err("the file is not open".to_owned()), Vec::new()));
         }
     }
 
@@ -189,14 +202,15 @@ fn work(id: FileId, opened: io::Result<File>, todo: &Receiver<Job>, report: &Rep
         match job {
             Job::Write(bytes) => {
                 let result = match &mut file {
-                    Some(file) => write_packets(file, &bytes),
+                    Some(file) if !is_damaged => write_packets(file, &bytes),
+                    Some(_) => Err(io::Error::other("what comes before could not be written")),
                     None => Err(io::Error::other("the file is not open")),
                 };
                 match result {
                     Ok(()) => report.counters.file_bytes_written.add(bytes.len() as u64),
                     Err(_) => is_damaged = true,
                 }
-                report.send(FileEvent::Written(id, result_text(&result)));
+                report.send(FileEvent::Written(id, result_text(&result), bytes));
             }
             Job::Lend(to, target) => {
                 let lent = match &file {
@@ -287,7 +301,7 @@ mod tests {
         while let Some(event) = files.wait_event(deadline) {
             seen.push(match event {
                 FileEvent::Opened(_, result) => format!("opened {}", result.is_ok()),
-                FileEvent::Written(_, result) => format!("written {}", result.is_ok()),
+                FileEvent::Written(_, result, _) => format!("written {}", result.is_ok()),
                 FileEvent::Copied(_, result) => format!("copied {}", result.is_ok()),
                 FileEvent::Closed(_) => "closed".to_owned(),
             });
@@ -352,6 +366,29 @@ mod tests {
         files.close(FileId(2));
         let seen = events_until_closed(&mut files);
         assert!(seen.contains(&"copied false".to_owned()), "{seen:?}");
+    }
+
+    #[test]
+    fn pipes_that_nobody_reads_do_not_pile_up() {
+        let mut files = files();
+        let pipes: Vec<_> = (0..=MAX_FILES as u64).map(|id| (FileId(id), rustix::pipe::pipe().unwrap())).collect();
+        let mut unread = Vec::new();
+        for (id, (read_end, write_end)) in pipes {
+            unread.push(read_end);
+            files.adopt(id, write_end);
+            files.write(id, vec![0; 1 << 20]);
+            files.close(id);
+        }
+        // Only of the last one is anything heard: it was not even begun.
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let Some(FileEvent::Written(FileId(id), Err(_), _)) = files.wait_event(deadline) else { panic!("not refused") };
+        assert_eq!(id, MAX_FILES as u64);
+        // Nobody will read them: the writes fail, and there is room again.
+        drop(unread);
+        let ends = events_until_closed(&mut files);
+        assert_eq!(ends.iter().filter(|end| *end == "closed").count(), MAX_FILES);
+        files.adopt(FileId(1000), File::open("/dev/null").unwrap().into());
+        assert_eq!(files.open.len(), 1);
     }
 
     #[test]

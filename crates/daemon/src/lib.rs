@@ -30,6 +30,7 @@
 mod activation;
 mod background;
 mod carry_out;
+mod census;
 mod client;
 mod clocks;
 mod command_line;
@@ -46,15 +47,18 @@ mod permissions;
 mod ports;
 mod priority;
 mod program;
+mod relay;
 mod stats;
 mod stderr_log;
 mod timers;
 mod wake;
+mod watchdog;
 
 pub use daemon::{Daemon, DaemonHandle, Stopper};
 pub use error::Error;
 pub use options::{Options, RelayEndpoints};
 pub use permissions::{Access, PermissionsError, SocketPermissions};
 pub use program::traced;
+pub use relay::{Relay, RelayHandle, RelayOptions, traced_relay};
 pub use stats::Stats;
 pub use stderr_log::init as log_to_stderr;

@@ -16,9 +16,15 @@ pub struct Options {
     pub permissions: Option<SocketPermissions>,
     /// Which producer sockets relays of other machines may connect to.
     pub relay_endpoints: RelayEndpoints,
+    /// Bytes that may wait for all clients together, because they do not read. If it becomes more, the user on whose connections
+    /// most waits loses the fullest of them.
+    pub max_queued_bytes: usize,
     /// Text for `tracing_service_version` in traces and in the service state.
     pub version: String,
 }
+
+/// One client that is served as it should be has a few hundred KiB.
+const MAX_QUEUED_BYTES: usize = 256 << 20;
 
 impl Options {
     /// A daemon with one producer socket and the umask's access rights.
@@ -28,6 +34,7 @@ impl Options {
             consumer,
             permissions: None,
             relay_endpoints: RelayEndpoints::Off,
+            max_queued_bytes: MAX_QUEUED_BYTES,
             version: default_version(),
         }
     }
@@ -43,6 +50,7 @@ impl Options {
             consumer: Address::consumer_default()?,
             permissions: None,
             relay_endpoints: RelayEndpoints::Off,
+            max_queued_bytes: MAX_QUEUED_BYTES,
             version: default_version(),
         })
     }
@@ -87,6 +95,6 @@ impl RelayEndpoints {
     }
 }
 
-fn default_version() -> String {
+pub(crate) fn default_version() -> String {
     concat!("Esatto v", env!("CARGO_PKG_VERSION")).to_owned()
 }

@@ -33,6 +33,9 @@ pub enum PermissionsError {
     /// Not four parts.
     #[error("{0:?} is not of the form PGROUP:PMODE:CGROUP:CMODE, as in perfetto:0666:perfetto:0660")]
     Form(String),
+    /// Not two parts.
+    #[error("{0:?} is not of the form GROUP:MODE, as in perfetto:0666")]
+    FormOfOne(String),
     /// A group neither known by name nor a number.
     #[error("there is no group {0:?}")]
     Group(String),
@@ -56,6 +59,19 @@ impl FromStr for SocketPermissions {
             producer: Access { gid: gid_of(pgroup)?, mode: mode_of(pmode)? },
             consumer: Access { gid: gid_of(cgroup)?, mode: mode_of(cmode)? },
         })
+    }
+}
+
+impl FromStr for Access {
+    type Err = PermissionsError;
+
+    fn from_str(text: &str) -> Result<Self, PermissionsError> {
+        match text.split_once(':') {
+            Some((group, mode)) if !group.is_empty() && !mode.is_empty() && !mode.contains(':') => {
+                Ok(Self { gid: gid_of(group)?, mode: mode_of(mode)? })
+            }
+            _ => Err(PermissionsError::FormOfOne(text.to_owned())),
+        }
     }
 }
 
@@ -97,6 +113,7 @@ mod tests {
         let parsed: SocketPermissions = "root:0666:12:0660".parse().unwrap();
         assert_eq!(parsed.producer, Access { gid: 0, mode: 0o666 });
         assert_eq!(parsed.consumer, Access { gid: 12, mode: 0o660 });
+        assert_eq!("root:0640".parse(), Ok(Access { gid: 0, mode: 0o640 }));
     }
 
     #[test]
@@ -104,6 +121,9 @@ mod tests {
         let error = |text: &str| text.parse::<SocketPermissions>().unwrap_err();
         assert!(matches!(error("root:0666"), PermissionsError::Form(_)));
         assert!(matches!(error("root:0666::0660"), PermissionsError::Form(_)));
+        for one in ["root", ":0660", "root:", "root:0660:x"] {
+            assert_eq!(one.parse::<Access>(), Err(PermissionsError::FormOfOne(one.to_owned())));
+        }
         assert_eq!(error("nosuchgroup:0666:0:0660"), PermissionsError::Group("nosuchgroup".to_owned()));
         for mode in ["666", "06666", "0668", "+666"] {
             assert_eq!(error(&format!("0:{mode}:0:0660")), PermissionsError::Mode(mode.to_owned()));

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write as _;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
@@ -60,10 +61,6 @@ pub fn traced(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn run(args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
     let wish = Wish::parse(args).map_err(|line| format!("{line} (see traced --help)"))?;
-    let print = |text: &str| match std::io::stdout().write_all(text.as_bytes()) {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(e) => Err(format!("cannot write to stdout: {e}")),
-    };
     match wish {
         Wish::Help => print(HELP),
         Wish::Version => print(concat!("Esatto v", env!("CARGO_PKG_VERSION"), "\n")),
@@ -74,6 +71,14 @@ fn run(args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
             serve(&settings).map_err(|e| e.to_string())?;
             Ok(ExitCode::SUCCESS)
         }
+    }
+}
+
+/// What a program was asked to say.
+pub(crate) fn print(text: &str) -> Result<ExitCode, String> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(e) => Err(format!("cannot write to stdout: {e}")),
     }
 }
 
@@ -142,11 +147,7 @@ impl Wish {
 }
 
 fn serve(settings: &Settings) -> Result<(), Error> {
-    stderr_log::init(match settings.verbosity {
-        0 => LevelFilter::Info,
-        1 => LevelFilter::Debug,
-        _ => LevelFilter::Trace,
-    });
+    start_log(settings.verbosity);
     let manager = Manager::from_environment();
     raise_descriptor_limit();
     let mut options = Options::from_environment()?;
@@ -158,20 +159,29 @@ fn serve(settings: &Settings) -> Result<(), Error> {
     }
     let inherited = Inherited::from_environment(&mut options)?;
     let mut daemon = Daemon::open(options, inherited)?;
-    stop_on_signals(&mut daemon)?;
+    daemon.stop_when_readable(stop_signal()?)?;
     let addresses = daemon.addresses().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     log::info!("Started traced, listening on {addresses}");
     manager.ready(&format!("Listening on {addresses}"));
     daemon.report_to(manager);
-    notify_readiness();
+    notify_readiness("TRACED_NOTIFY_FD");
     background::detach();
     daemon.run()?;
     log::info!("Stopped");
     Ok(())
 }
 
+/// Logs what has happened so far to stderr, with more of it the higher the verbosity.
+pub(crate) fn start_log(verbosity: u8) {
+    stderr_log::init(match verbosity {
+        0 => LevelFilter::Info,
+        1 => LevelFilter::Debug,
+        _ => LevelFilter::Trace,
+    });
+}
+
 /// A connection takes two or three descriptors, and the usual limit is made for programs that use `select`.
-fn raise_descriptor_limit() {
+pub(crate) fn raise_descriptor_limit() {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     if let Err(e) = rustix::process::setrlimit(Resource::Nofile, raised) {
@@ -179,23 +189,23 @@ fn raise_descriptor_limit() {
     }
 }
 
-/// Lets SIGTERM and SIGINT end the daemon. A handler may do next to nothing, so it writes into a socket that the loop watches.
-fn stop_on_signals(daemon: &mut Daemon) -> Result<(), Error> {
+/// Becomes readable with SIGTERM and SIGINT. A handler may do next to nothing, so it writes into a socket that the loop watches.
+pub(crate) fn stop_signal() -> Result<OwnedFd, Error> {
     let failed = || Error::system("handle signals");
     let (read_end, write_end) = UnixStream::pair().map_err(failed())?;
     for signal in [SIGTERM, SIGINT] {
         let pipe = write_end.try_clone().map_err(failed())?;
         signal_hook::low_level::pipe::register(signal, pipe).map_err(failed())?;
     }
-    daemon.stop_when_readable(read_end.into())
+    Ok(read_end.into())
 }
 
 /// Tells whoever started us that clients can connect.
-fn notify_readiness() {
-    let Some(text) = std::env::var_os("TRACED_NOTIFY_FD") else { return };
+pub(crate) fn notify_readiness(variable: &str) {
+    let Some(text) = std::env::var_os(variable) else { return };
     let number = text.to_str().and_then(|text| text.parse().ok()).unwrap_or(-1);
     if let Err(e) = sys::inherited(number).and_then(|fd| File::from(fd).write_all(b"1")) {
-        log::warn!("cannot write to TRACED_NOTIFY_FD {}: {e}", text.to_string_lossy());
+        log::warn!("cannot write to {variable} {}: {e}", text.to_string_lossy());
     }
 }
 

@@ -1,43 +1,61 @@
 //! A plain logger to stderr for the daemons.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
-use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 
-/// Lines per second that are written; what a hostile peer does should not fill a disk. Debugging is not limited.
-const LINES_PER_SECOND: u32 = 100;
+/// Lines of one level that may come at once, and how many more each second. Anybody can make a daemon write lines, and what a
+/// hostile peer does should not fill a disk; so each level has a budget of its own. Debugging is not limited.
+const BURST_LINES: f64 = 200.0;
+const LINES_PER_SECOND: f64 = 5.0;
+/// Longer ones are cut: names in them come from peers.
+const MAX_LINE_BYTES: usize = 1000;
 
+#[derive(Debug)]
 struct StderrLog {
-    budget: Mutex<Budget>,
+    /// Of errors, warnings and the rest.
+    budgets: Mutex<[Budget; 3]>,
 }
 
-static LOG: StderrLog = StderrLog { budget: Mutex::new(Budget { second: 0, lines: 0 }) };
+static LOG: StderrLog = StderrLog { budgets: Mutex::new([Budget::FULL; 3]) };
 
-/// Lines that wanted to be written in this second.
+/// The journal reads stderr, knows the time of each line, and wants to be told how bad it is.
+static TO_JOURNAL: OnceLock<bool> = OnceLock::new();
+
+/// Lines that may still be written.
+#[derive(Clone, Copy, Debug)]
 struct Budget {
-    second: u64,
-    lines: u32,
+    lines: f64,
+    at: Option<Duration>,
+    left_out: u32,
 }
 
 impl Budget {
-    /// Whether a line may be written, and how many were left out in the second before.
-    fn spend(&mut self, second: u64) -> (bool, u32) {
-        let mut left_out = 0;
-        if second != self.second {
-            left_out = self.lines.saturating_sub(LINES_PER_SECOND);
-            *self = Self { second, lines: 0 };
+    const FULL: Self = Self { lines: BURST_LINES, at: None, left_out: 0 };
+
+    /// Whether a line may be written now, and how many were left out before it.
+    fn spend(&mut self, now: Duration) -> Option<u32> {
+        let passed = now.saturating_sub(self.at.replace(now).unwrap_or(now));
+        self.lines = (self.lines + passed.as_secs_f64() * LINES_PER_SECOND).min(BURST_LINES);
+        if self.lines < 1.0 {
+            self.left_out = self.left_out.saturating_add(1);
+            return None;
         }
-        self.lines = self.lines.saturating_add(1);
-        (self.lines <= LINES_PER_SECOND, left_out)
+        self.lines -= 1.0;
+        Some(core::mem::take(&mut self.left_out))
     }
 }
 
 /// Sends log lines of `level` and worse to stderr; the first caller in a process decides.
 ///
-/// A line is `12:34:56.789 W text`, in UTC, with the level's letter.
+/// A line is `12:34:56.789 W text`, in UTC, with the level's letter. If stderr is read by systemd's journal it is
+/// `<4>text`. Control characters in it are escaped. Of a flood of lines some are left out, and their number is told.
 pub fn init(level: LevelFilter) {
+    TO_JOURNAL.get_or_init(|| std::env::var("JOURNAL_STREAM").is_ok_and(|stream| is_stderr(&stream)));
     if log::set_logger(&LOG).is_ok() {
         log::set_max_level(level);
     }
@@ -53,32 +71,69 @@ impl Log for StderrLog {
             return;
         }
         let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        if record.level() <= Level::Info {
-            let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
-            let (allowed, left_out) = budget.spend(since_epoch.as_secs());
-            drop(budget);
-            if left_out > 0 {
-                let _ = std::io::stderr().write_all(format!("({left_out} lines were left out)\n").as_bytes());
-            }
-            if !allowed {
-                return;
+        let level = record.level();
+        let budget = match level {
+            Level::Error => Some(0),
+            Level::Warn => Some(1),
+            Level::Info => Some(2),
+            Level::Debug | Level::Trace => None,
+        };
+        if let Some(index) = budget {
+            let spent = self.budgets.lock().unwrap_or_else(PoisonError::into_inner)[index].spend(since_epoch);
+            match spent {
+                None => return,
+                Some(0) => {}
+                Some(left_out) => write(level, since_epoch, &format!("({left_out} lines like the next were left out)")),
             }
         }
-        let (day_s, ms) = (since_epoch.as_secs() % 86_400, since_epoch.subsec_millis());
-        let (hour, minute, second) = (day_s / 3600, day_s / 60 % 60, day_s % 60);
-        let letter = match record.level() {
-            Level::Error => 'E',
-            Level::Warn => 'W',
-            Level::Info => 'I',
-            Level::Debug => 'D',
-            Level::Trace => 'T',
-        };
-        // One write per line, so lines of several threads do not mix; nobody can be told of a closed stderr.
-        let line = format!("{hour:02}:{minute:02}:{second:02}.{ms:03} {letter} {}\n", record.args());
-        let _ = std::io::stderr().write_all(line.as_bytes());
+        write(level, since_epoch, &record.args().to_string());
     }
 
     fn flush(&self) {}
+}
+
+/// One write per line, so lines of several threads do not mix; nobody can be told of a closed stderr.
+fn write(level: Level, since_epoch: Duration, text: &str) {
+    let to_journal = TO_JOURNAL.get().is_some_and(|&to_journal| to_journal);
+    let _ = std::io::stderr().write_all(line(level, since_epoch, text, to_journal).as_bytes());
+}
+
+fn line(level: Level, since_epoch: Duration, text: &str, to_journal: bool) -> String {
+    let mut line = if to_journal {
+        // As in sd-daemon(3).
+        let priority = match level {
+            Level::Error => 3,
+            Level::Warn => 4,
+            Level::Info => 6,
+            Level::Debug | Level::Trace => 7,
+        };
+        format!("<{priority}>")
+    } else {
+        let (day_s, ms) = (since_epoch.as_secs() % 86_400, since_epoch.subsec_millis());
+        let (hour, minute, second) = (day_s / 3600, day_s / 60 % 60, day_s % 60);
+        let letter = level.as_str().chars().next().unwrap_or(' ');
+        format!("{hour:02}:{minute:02}:{second:02}.{ms:03} {letter} ")
+    };
+    for c in text.chars() {
+        if line.len() >= MAX_LINE_BYTES {
+            line.push('…');
+            break;
+        }
+        if c.is_control() {
+            // A string takes whatever it is given.
+            let _ = write!(line, "{}", c.escape_default());
+        } else {
+            line.push(c);
+        }
+    }
+    line.push('\n');
+    line
+}
+
+/// Whether `DEVICE:INODE` is where stderr goes.
+fn is_stderr(stream: &str) -> bool {
+    let stderr = std::fs::metadata("/proc/self/fd/2");
+    stderr.is_ok_and(|meta| stream == format!("{}:{}", meta.dev(), meta.ino()))
 }
 
 #[cfg(test)]
@@ -87,10 +142,33 @@ mod tests {
 
     #[test]
     fn a_flood_of_lines_is_cut_and_counted() {
-        let mut budget = Budget { second: 0, lines: 0 };
-        let written = (0..1000).filter(|_| budget.spend(7).0).count();
-        assert_eq!(written, LINES_PER_SECOND as usize);
-        assert_eq!(budget.spend(8), (true, 900));
-        assert_eq!(budget.spend(8), (true, 0));
+        let mut budget = Budget::FULL;
+        let at = |ms: u64| Duration::from_millis(1_000_000 + ms);
+        let written = (0..1000).filter(|_| budget.spend(at(0)).is_some()).count();
+        assert_eq!(written, 200);
+        assert_eq!(budget.spend(at(100)), None);
+        assert_eq!(budget.spend(at(201)), Some(801));
+        assert_eq!(budget.spend(at(300)), None);
+        // The clock may be set back.
+        assert_eq!(budget.spend(at(0)), None);
+        // After a rest, as much as at first and no more.
+        let written = (0..1000).filter(|_| budget.spend(at(10_000_000)).is_some()).count();
+        assert_eq!(written, 200);
+    }
+
+    #[test]
+    fn nobody_can_make_a_line_look_like_two() {
+        let since_epoch = Duration::from_millis(86_400_000 + 45_296_789);
+        assert_eq!(line(Level::Warn, since_epoch, "a\nb\u{1b}[2J", false), "12:34:56.789 W a\\nb\\u{1b}[2J\n");
+        assert_eq!(line(Level::Warn, since_epoch, "grün", true), "<4>grün\n");
+        let long = line(Level::Info, since_epoch, &"ü".repeat(100_000), true);
+        assert!(long.ends_with("…\n") && long.len() < 1010, "{}", long.len());
+    }
+
+    #[test]
+    fn the_journal_is_known_by_its_stream() {
+        let meta = std::fs::metadata("/proc/self/fd/2").unwrap();
+        assert!(is_stderr(&format!("{}:{}", meta.dev(), meta.ino())));
+        assert!(!is_stderr("1:1") && !is_stderr(""));
     }
 }

@@ -233,6 +233,36 @@ impl Address {
     }
 }
 
+impl Address {
+    /// The same address with a number in place of the name of a host, so that connecting to it need not look up the name. Blocks
+    /// if there is a name.
+    ///
+    /// # Errors
+    ///
+    /// As [`resolve`](Self::resolve).
+    pub fn to_numeric(&self) -> Result<Self, AddressError> {
+        match self {
+            Self::Inet { port, .. } => Ok(Self::Inet { host: self.resolve()?.ip().to_string(), port: *port }),
+            Self::Inet6 { port, .. } => match self.resolve()? {
+                SocketAddr::V6(to) if to.scope_id() != 0 => {
+                    Ok(Self::Inet6 { host: format!("{}%{}", to.ip(), to.scope_id()), port: *port })
+                }
+                to => Ok(Self::Inet6 { host: to.ip().to_string(), port: *port }),
+            },
+            Self::Path(_) | Self::Abstract(_) | Self::Vsock { .. } => Ok(self.clone()),
+        }
+    }
+
+    /// Whether connecting needs no name to be looked up.
+    pub fn is_numeric(&self) -> bool {
+        match self {
+            Self::Inet { host, .. } => host.parse::<std::net::Ipv4Addr>().is_ok(),
+            Self::Inet6 { host, .. } => host.parse::<std::net::Ipv6Addr>().is_ok(),
+            Self::Path(_) | Self::Abstract(_) | Self::Vsock { .. } => true,
+        }
+    }
+}
+
 impl FromStr for Address {
     type Err = AddressError;
     fn from_str(s: &str) -> Result<Self, AddressError> {
@@ -401,6 +431,18 @@ mod tests {
         let (p, c) = default_set(false);
         assert_eq!(p.to_string(), "/tmp/perfetto-producer");
         assert_eq!(c.to_string(), "/tmp/perfetto-consumer");
+    }
+
+    #[test]
+    fn numbers_need_no_resolver() {
+        for (text, numeric) in [("127.0.0.1:5", true), ("[::1]:5", true), ("localhost:5", false), ("vsock://2:5", true)]
+        {
+            let address = Address::parse(text).unwrap();
+            assert_eq!(address.is_numeric(), numeric, "{text}");
+            if numeric {
+                assert_eq!(address.to_numeric(), Ok(address));
+            }
+        }
     }
 
     #[test]

@@ -155,6 +155,11 @@ impl Connection {
         !self.is_paused() && self.decoder.has_frame()
     }
 
+    /// Gives back what a burst has left behind, if nothing waits to be handled: many connections sleep most of the time.
+    pub fn rest(&mut self) {
+        self.decoder.release();
+    }
+
     /// Whether the peer closed its end. Frames it sent before may still be there.
     pub fn is_closed(&self) -> bool {
         self.closed

@@ -38,4 +38,4 @@ pub use error::Error;
 pub use frame::{Frame, FrameBody, FrameDecoder};
 pub use host::{Host, HostEvent, Invoke, Port};
 pub use peer::Peer;
-pub use sys::{Listener, Stream};
+pub use sys::{Connecting, Listener, Stream};

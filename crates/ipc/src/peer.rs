@@ -64,8 +64,12 @@ impl Peer {
 
 /// Machine id of a hint: the low half of its 64-bit FNV-1a hash, never 0.
 pub fn machine_id(hint: &[u8]) -> u32 {
+    (fnv1a(hint) as u32).max(1)
+}
+
+/// The 64-bit FNV-1a hash.
+pub fn fnv1a(bytes: &[u8]) -> u64 {
     const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
-    let hash = hint.iter().fold(OFFSET_BASIS, |h, &b| (h ^ u64::from(b)).wrapping_mul(PRIME));
-    (hash as u32).max(1)
+    bytes.iter().fold(OFFSET_BASIS, |h, &b| (h ^ u64::from(b)).wrapping_mul(PRIME))
 }

@@ -6,6 +6,7 @@
 
 #![allow(unsafe_code)]
 
+mod connecting;
 mod inherited;
 mod listener;
 mod vsock;
@@ -26,6 +27,7 @@ use rustix::net::{
 use crate::address::{Address, Family};
 use crate::error::Error;
 
+pub use self::connecting::Connecting;
 pub use self::inherited::inherited;
 pub use self::listener::Listener;
 
@@ -211,6 +213,12 @@ impl Stream {
             },
             Family::Vsock => vsock::cid_and_port(&any).map(|(cid, _)| format!("vsock://{cid}")),
         }
+    }
+
+    /// Closes the direction to the peer, which sees the end of the stream behind everything sent before.
+    pub fn shutdown_write(&self) {
+        // The only failure is that the connection is gone already.
+        let _ = net::shutdown(&self.fd, net::Shutdown::Write);
     }
 
     /// Closes both directions; the peer sees the end of the stream, wake-ups follow on both sides.

@@ -70,6 +70,21 @@ pub struct Now {
     pub tsc: Option<u64>,
 }
 
+impl Now {
+    /// Ids (`BuiltinClock`) and times, in the order of clock snapshots.
+    pub fn builtin_clocks(&self) -> impl Iterator<Item = (u32, u64)> + use<> {
+        let clocks = [
+            (6, self.boottime_ns),
+            (2, self.realtime_coarse_ns),
+            (4, self.monotonic_coarse_ns),
+            (1, self.realtime_ns),
+            (3, self.monotonic_ns),
+            (5, self.monotonic_raw_ns),
+        ];
+        clocks.into_iter().chain(self.tsc.map(|tsc| (9, tsc)))
+    }
+}
+
 /// The axis on which a timer's deadline lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerClock {
@@ -540,7 +555,14 @@ pub enum LogLevel {
 #[derive(Debug, Default)]
 pub struct Outputs {
     queue: VecDeque<Output>,
+    /// Memory of outputs that were carried out.
+    buffers: Vec<Vec<u8>>,
 }
+
+/// Buffers that are kept for the next outputs, while a trace is read.
+const MAX_BUFFERS: usize = 3;
+/// Capacity of a buffer that is worth keeping, and of one that would be too much.
+const KEPT_BUFFER_BYTES: core::ops::RangeInclusive<usize> = 32 << 10..=2 << 20;
 
 impl Outputs {
     /// An empty queue.
@@ -561,6 +583,28 @@ impl Outputs {
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
+    }
+
+    /// Takes back the bytes of an [`Output::WriteFile`] or of a [`Body`] that are not needed any more, so that the next one
+    /// need not find memory of its own. Nobody has to do this.
+    pub fn recycle(&mut self, mut bytes: Vec<u8>) {
+        if self.buffers.len() < MAX_BUFFERS && KEPT_BUFFER_BYTES.contains(&bytes.capacity()) {
+            bytes.clear();
+            self.buffers.push(bytes);
+        }
+    }
+
+    /// An empty buffer with room for so many bytes.
+    pub(crate) fn buffer(&mut self, bytes: usize) -> Vec<u8> {
+        match self.buffers.iter().position(|buffer| buffer.capacity() >= bytes) {
+            Some(found) => self.buffers.swap_remove(found),
+            None => Vec::with_capacity(bytes),
+        }
+    }
+
+    /// Nothing is read any more for now.
+    pub(crate) fn forget_buffers(&mut self) {
+        self.buffers = Vec::new();
     }
 
     pub(crate) fn push(&mut self, output: Output) {

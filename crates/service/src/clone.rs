@@ -312,8 +312,7 @@ impl Service {
         let mut news = source.news.for_clone();
         news.events.append(&mut events);
         let bytes_written = source.file.as_ref().map_or(0, |file| file.bytes_written);
-        let file =
-            pending.file.map(|id| OutputFile { id, is_opening: true, bytes_written, is_writing: false, pass: None });
+        let file = pending.file.map(|id| OutputFile { id, is_opening: true, bytes_written, writes: 0, pass: None });
         let session = Session {
             id,
             consumer: Some(pending.call.client),
@@ -326,6 +325,7 @@ impl Service {
             uuid: (uuid_msb, source.uuid.1),
             state: State::Cloned,
             state_since_ns: cx.now.boottime_ns,
+            started_realtime_ns: source.started_realtime_ns,
             buffers,
             instances: Vec::new(),
             flush_strategy: FlushStrategy::Never,
@@ -337,7 +337,7 @@ impl Service {
             trace_filter: source.trace_filter.clone().filter(|_| !pending.skips_filter),
             codec: source.codec,
             end_error: None,
-            all_started_reported: true,
+            all_started_reported: false,
             triggers: Triggers::of_clone(&mut source.triggers),
             boost: None,
             opening: None,
@@ -463,7 +463,14 @@ impl Service {
             },
             Err(error) => {
                 cx.warn(format!("a session is not cloned: {error}"));
-                CloneSessionResponse { success: Some(false), error: Some(error.into()), ..Default::default() }
+                CloneSessionResponse {
+                    success: Some(false),
+                    error: Some(error.into()),
+                    uuid_msb: Some(0),
+                    uuid_lsb: Some(0),
+                    was_write_into_file: Some(false),
+                    ..Default::default()
+                }
             }
         };
         cx.reply(call, response.encode());

@@ -1,6 +1,6 @@
 //! Chunks come in: by commits and by scraping (`docs/spec/service.md §14`, `docs/spec/shared-memory.md §16, §18`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use esatto_schema::CommitDataRequestReader;
 use esatto_schema::commit_data_request::{ChunkToPatchReader, ChunksToMoveReader};
@@ -9,7 +9,7 @@ use esatto_shm::planted;
 use crate::api::CallId;
 use crate::buffer::{CentralBuffer, Chunk, Patch};
 use crate::context::Context;
-use crate::ids::{BufferId, ProducerId, SessionId, WriterId, writer_from_wire};
+use crate::ids::{BufferId, MAX_PATCHED_WRITER, ProducerId, SessionId, WriterId, writer_from_wire};
 use crate::probe::{self, Note};
 use crate::producer::{Memory, Producer};
 use crate::service::{Discarded, Service};
@@ -46,6 +46,20 @@ impl Service {
         cx.reply_empty(call);
     }
 
+    /// A producer names the buffer of a writer. An id that it has given back before is a new writer's now
+    /// (`docs/spec/trace-buffer.md §7`).
+    pub(crate) fn register_writer(&mut self, producer: ProducerId, writer: WriterId, buffer: BufferId) {
+        let Some(found) = self.producers.get_mut(&producer) else { return };
+        found.writers.insert(writer, buffer);
+        if found.retired_writers.remove(&writer) {
+            for id in &found.allowed_buffers {
+                if let Some(buffer) = self.buffers.get_mut(id) {
+                    buffer.renew_writer(producer, writer);
+                }
+            }
+        }
+    }
+
     /// Copies uncommitted chunks into the buffers of a session.
     pub(crate) fn scrape_session(&mut self, session: SessionId) {
         let Self { producers, buffers, scratch, sessions, .. } = self;
@@ -73,37 +87,55 @@ fn move_chunk(
     scratch: &mut Vec<u8>,
     discarded: &mut Discarded,
 ) {
-    let (header, payload, complete): (ChunkHeader, &[u8], bool) = match (&mut producer.memory, chunk.data()) {
+    let (id, identity) = (producer.id, producer.identity());
+    let Producer { memory, writers, allowed_buffers, .. } = producer;
+    let mut targets = Targets { writers, allowed_buffers, buffers, discarded };
+    let target = chunk.target_buffer().unwrap_or(0);
+    match (memory, chunk.data()) {
         // Chunks by value are for those who cannot share memory.
         (Memory::Shared(memory), None) => {
             let (page, index) = (chunk.page().unwrap_or(0), chunk.chunk().unwrap_or(0));
-            match memory.take_chunk(page, index, scratch) {
-                Some(header) => (header, scratch, true),
-                None => return,
+            memory.take_chunk_with(page, index, &mut |header, payload| {
+                if let Some(buffer) = targets.find(target, header.writer_id) {
+                    buffer.copy_from(id, identity, header, payload, scratch);
+                }
+            });
+        }
+        (Memory::Emulated, Some(data)) if data.len() <= MAX_CHUNK_BYTES => {
+            let Some((header, payload)) = ChunkHeader::split_from(data) else { return };
+            if let Some(buffer) = targets.find(target, header.writer_id) {
+                let complete = !chunk.chunk_incomplete().unwrap_or(false);
+                buffer.copy(&Chunk { producer: id, identity, header, complete, payload });
             }
         }
-        (Memory::Emulated, Some(data)) if data.len() <= MAX_CHUNK_BYTES => match ChunkHeader::split_from(data) {
-            Some((header, payload)) => (header, payload, !chunk.chunk_incomplete().unwrap_or(false)),
-            None => return,
-        },
-        _ => return,
-    };
-    let target = BufferId::from_wire(chunk.target_buffer().unwrap_or(0));
-    let buffer = target.and_then(|id| target_of(producer, id, header.writer_id).and_then(|()| buffers.get_mut(&id)));
-    match buffer {
-        Some(buffer) => {
-            buffer.copy(&Chunk { producer: producer.id, identity: producer.identity(), header, complete, payload });
-        }
-        None => discarded.chunks += 1 + u64::from(planted!("discarded-counted-twice")),
+        _ => {}
     }
 }
 
-/// Whether this writer of this producer may write to this buffer.
-fn target_of(producer: &Producer, buffer: BufferId, writer: u16) -> Option<()> {
-    let writer = writer_from_wire(writer.into())?;
-    let is_allowed = (producer.allowed_buffers.contains(&buffer) || planted!("foreign-buffer"))
-        && producer.writers.get(&writer).is_none_or(|&registered| registered == buffer);
-    is_allowed.then_some(())
+/// Where a producer may write to.
+struct Targets<'a> {
+    writers: &'a BTreeMap<WriterId, BufferId>,
+    allowed_buffers: &'a BTreeSet<BufferId>,
+    buffers: &'a mut BTreeMap<BufferId, CentralBuffer>,
+    discarded: &'a mut Discarded,
+}
+
+impl Targets<'_> {
+    /// The buffer that a writer's chunk is for; without one the chunk is counted as discarded.
+    fn find(&mut self, target: u32, writer: u16) -> Option<&mut CentralBuffer> {
+        let Self { writers, allowed_buffers, buffers, discarded } = self;
+        let writer = writer_from_wire(writer.into());
+        let is_allowed = |target: &BufferId| {
+            let registered = writer.map(|writer| writers.get(&writer));
+            (allowed_buffers.contains(target) || planted!("foreign-buffer"))
+                && registered.is_some_and(|registered| registered.is_none_or(|registered| registered == target))
+        };
+        let buffer = BufferId::from_wire(target).filter(is_allowed).and_then(|target| buffers.get_mut(&target));
+        if buffer.is_none() {
+            discarded.chunks += 1 + u64::from(planted!("discarded-counted-twice"));
+        }
+        buffer
+    }
 }
 
 fn patch_chunk(
@@ -113,7 +145,7 @@ fn patch_chunk(
     discarded: &mut Discarded,
 ) {
     let count = chunk.patches().count();
-    let writer = writer_from_wire(chunk.writer_id().unwrap_or(0));
+    let writer = writer_from_wire(chunk.writer_id().unwrap_or(0)).filter(|writer| *writer <= MAX_PATCHED_WRITER);
     let buffer = BufferId::from_wire(chunk.target_buffer().unwrap_or(0)).and_then(|id| buffers.get_mut(&id));
     let (Some(WriterId(writer)), Some(buffer)) = (writer, buffer) else {
         discarded.patches += count as u64;
@@ -140,7 +172,7 @@ fn scrape(
     scratch: &mut Vec<u8>,
     is_wanted: impl Fn(BufferId) -> bool,
 ) {
-    if !producer.wants_scraping {
+    if !producer.wants_scraping || !producer.allowed_buffers.iter().any(|&buffer| is_wanted(buffer)) {
         return;
     }
     let (id, identity) = (producer.id, producer.identity());

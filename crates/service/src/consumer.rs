@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::ids::SessionId;
 use crate::packet_check::put_varint;
 use crate::service::Service;
-use crate::session::{AfterFlush, FlushReason, InstanceState, State};
+use crate::session::{AfterFlush, FlushReason, InstanceState};
 use crate::triggers::Received;
 
 /// Instance state changes that wait to be sent together.
@@ -94,7 +94,7 @@ impl Service {
                 self.continue_read(call.client, cx);
             }
             ConsumerCall::Flush(request) => {
-                // Upstream gives no answer without a session; there is no reason to keep anyone waiting.
+                // Upstream never answers without a session; there is no reason to keep anyone waiting.
                 let Some(session) = session else { return cx.reject(call) };
                 let reason = FlushReason::Consumer(request.flags().unwrap_or(0));
                 let timeout_ms = request.timeout_ms().unwrap_or(0);
@@ -152,13 +152,16 @@ impl Service {
     /// Answers the EnableTracing call of a session's consumer, if it waits, or the call that made a clone.
     pub(crate) fn notify_disabled(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        let error = session.end_error.take();
         if session.clone.is_some() {
+            let error = session.end_error.take();
             return self.clone_is_complete(id, error, cx);
         }
         let consumer = session.consumer.and_then(|client| self.consumers.get_mut(&client));
         if let Some(call) = consumer.and_then(|consumer| consumer.enable_call.take()) {
-            reply_disabled(call, error, cx);
+            reply_disabled(call, session.end_error.take(), cx);
+        } else if session.consumer.is_none() && session.detach_key.is_some() && session.end_error.is_none() {
+            // What a detached session recorded is in its file, or lost. Only an error waits for somebody to be told.
+            self.free(id, None, cx);
         }
     }
 
@@ -307,9 +310,11 @@ impl Service {
         let mut response = vec![1 << 3 | 2];
         put_varint(&mut response, session.config_bytes.len() as u64);
         response.extend_from_slice(&session.config_bytes);
-        let session = session.id;
+        let are_started = session.all_started_reported;
         cx.reply(call, response);
-        self.report_all_started(session, cx);
+        if are_started {
+            self.notify_all_started(call.client);
+        }
     }
 
     /// Registers for the end of the session attached before.
@@ -318,14 +323,15 @@ impl Service {
         if let Some(earlier) = consumer.enable_call.replace(call) {
             cx.reject(earlier);
         }
-        let session = consumer.session.and_then(|session| self.sessions.get(&session));
+        let session = consumer.session.and_then(|session| self.sessions.get_mut(&session));
         // Upstream never answers when the end was before; there is no reason to keep anyone waiting.
-        if session
-            .is_some_and(|session| matches!(session.state, State::Disabled | State::Cloned) && session.file.is_none())
-        {
-            consumer.enable_call = None;
-            reply_disabled(call, None, cx);
-        }
+        let error = match session {
+            None => Some("this consumer has no session".to_owned()),
+            Some(session) if session.is_over() => session.end_error.take(),
+            Some(_) => return,
+        };
+        consumer.enable_call = None;
+        reply_disabled(call, error, cx);
     }
 }
 

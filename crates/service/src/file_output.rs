@@ -1,7 +1,7 @@
 //! Streaming a session into a file (`docs/spec/service.md §18`).
 //!
-//! A pass writes everything that is in the buffers, in batches: the next one is made when the owner has written the last
-//! one, so that no more than a batch waits in memory. Only when a session is freed is everything handed over at once.
+//! A pass writes everything that is in the buffers, in batches: a next one is made when the owner has written one, so that
+//! no more than two wait in memory. Only when a session is freed is everything handed over at once.
 
 use esatto_schema::trace_config::FFlushMode;
 use esatto_shm::planted;
@@ -15,6 +15,12 @@ use crate::sinks::FileSink;
 
 /// Bytes collected before a batch is handed to the owner.
 const BATCH_BYTES: usize = 1024 * 1024;
+
+/// A batch may be longer by so much without its memory being moved: the last packet, what is in front of each, and what the service adds.
+const SLACK_BYTES: usize = 512 * 1024;
+
+/// Batches that the owner has at a time: one is filled while one is written.
+const MAX_WRITES: usize = 2;
 
 impl Service {
     /// The write period is over.
@@ -41,9 +47,7 @@ impl Service {
         if is_final {
             session.news.stats = true;
         }
-        if !file.is_writing {
-            self.write_batch(session_id, cx);
-        }
+        self.write_batches(session_id, cx);
     }
 
     /// The owner wrote a batch, or could not.
@@ -58,8 +62,7 @@ impl Service {
         };
         let session_id = session.id;
         let file = session.file.insert(file);
-        file.is_writing = false;
-        let pass = file.pass;
+        file.writes = file.writes.saturating_sub(1);
         if let Err(error) = result {
             let path = session.config.output_path.as_ref().map(|path| format!(" {path}")).unwrap_or_default();
             let error = format!("the trace file{path} cannot be written: {error}");
@@ -69,10 +72,20 @@ impl Service {
             }
             return self.end_file(session_id, cx);
         }
-        match pass {
-            Some(pass) if pass.has_more => self.write_batch(session_id, cx),
-            Some(_) => self.finish_pass(session_id, cx),
-            None => {}
+        self.write_batches(session_id, cx);
+    }
+
+    /// Keeps the owner busy, and ends the pass when everything is written.
+    fn write_batches(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        loop {
+            let file = self.sessions.get(&session_id).and_then(|session| session.file.as_ref());
+            let Some((file, pass)) = file.and_then(|file| Some((file, file.pass?))) else { return };
+            match file.writes {
+                0 if !pass.has_more => return self.finish_pass(session_id, cx),
+                MAX_WRITES.. => return,
+                _ if pass.has_more => self.write_batch(session_id, cx),
+                _ => return,
+            }
         }
     }
 
@@ -82,7 +95,10 @@ impl Service {
         let Some(file) = &session.file else { return };
         let id = file.id;
         let max = session.config.max_file_size_bytes.filter(|&max| max != 0);
-        let mut sink = FileSink::new(max.map(|max| max.saturating_sub(file.bytes_written)));
+        let mut sink = FileSink::new(
+            cx.out.buffer(BATCH_BYTES + SLACK_BYTES),
+            max.map(|max| max.saturating_sub(file.bytes_written)),
+        );
         let has_more = self.read_pass(session_id, BATCH_BYTES, &mut sink, cx.now);
 
         let (bytes, is_full) = sink.into_bytes();
@@ -92,16 +108,12 @@ impl Service {
             pass.has_more = has_more && !is_full;
         }
         if !bytes.is_empty() {
-            file.is_writing = true;
+            file.writes += 1;
             cx.push(Output::WriteFile { file: id, bytes });
         }
-        let is_writing = file.is_writing;
         if is_full {
             cx.info(format!("session {}: the trace file has reached max_file_size_bytes", session_id.0));
             self.end_file(session_id, cx);
-        } else if !is_writing {
-            // There is more only behind a batch.
-            self.finish_pass(session_id, cx);
         }
     }
 
@@ -110,6 +122,7 @@ impl Service {
         let syncs = session.config.fflush_post_write == Some(FFlushMode::FFLUSH_ENABLED);
         let Some(file) = &mut session.file else { return };
         let pass = file.pass.take();
+        cx.out.forget_buffers();
         if pass.is_some_and(|pass| pass.is_final) {
             self.close_file(session_id, cx);
         } else if syncs {
@@ -152,7 +165,7 @@ impl Service {
                 session.file = None;
                 return self.notify_disabled(session_id, cx);
             }
-            file.is_writing = false;
+            file.writes = 0;
             match file.pass {
                 Some(pass) if pass.has_more => self.write_batch(session_id, cx),
                 Some(pass) if pass.is_final => self.close_file(session_id, cx),

@@ -21,12 +21,12 @@ impl BufferId {
     }
 }
 
-/// Largest id of a writer (15 bits).
-const MAX_WRITER_ID: u16 = 32767;
+/// Largest id that producers give a writer (15 bits). Chunks of larger ones are taken all the same, patches are not.
+pub(crate) const MAX_PATCHED_WRITER: WriterId = WriterId(32767);
 
 /// The writer that a peer names; never truncates.
 pub(crate) fn writer_from_wire(id: u32) -> Option<WriterId> {
-    u16::try_from(id).ok().filter(|id| (1..=MAX_WRITER_ID).contains(id)).map(WriterId)
+    u16::try_from(id).ok().filter(|&id| id != 0).map(WriterId)
 }
 
 /// The first number after `last` that is not taken; wraps, never 0. `None`: all are.
@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(BufferId::from_wire(65537), None);
         assert_eq!(BufferId::from_wire(0), None);
         assert_eq!(writer_from_wire(65537), None);
-        assert_eq!(writer_from_wire(32768), None);
-        assert_eq!(writer_from_wire(32767), Some(WriterId(32767)));
+        assert_eq!(writer_from_wire(0), None);
+        assert_eq!(writer_from_wire(65535), Some(WriterId(65535)));
     }
 }

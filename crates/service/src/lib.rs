@@ -43,6 +43,7 @@ mod session;
 pub mod shared_buffer;
 mod shm_adapter;
 mod sinks;
+mod stamp;
 mod trace_filter;
 mod triggers;
 
@@ -51,4 +52,4 @@ pub use api::{
     PriorityBoost, ProducerCall, RelayCall, Reply, ServiceConfig, SystemFacts, TimerClock, TimerId,
 };
 pub use service::Service;
-pub use shared_buffer::{ChunkHeader, ScrapedChunk, SharedBuffer, granted_sizes};
+pub use shared_buffer::{ChunkHeader, Payload, ScrapedChunk, SharedBuffer, granted_sizes};

@@ -25,6 +25,7 @@ impl Service {
         }
         self.enter(session_id, State::Started, cx);
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        session.started_realtime_ns = Some(cx.now.realtime_ns);
         if session.takes_snapshots() {
             session.news.initial_snapshot = Some(*cx.now);
         }
@@ -36,7 +37,6 @@ impl Service {
         };
         let file_period_ms = session.streams_to_file.then(|| session.file_write_period_ms());
         let flush_strategy = session.flush_strategy;
-        let has_consumer = session.consumer.is_some();
         let instances: Vec<InstanceId> = session.instances.iter().map(|instance| instance.id).collect();
 
         self.run_snapshot_task(session_id, cx);
@@ -55,9 +55,7 @@ impl Service {
             self.send_start(session_id, instance, cx);
         }
         self.report_all_started(session_id, cx);
-        if has_consumer {
-            self.set_timer(session_id, Purpose::SlowStart, TimerClock::Monotonic, SLOW_START_MS, cx);
-        }
+        self.set_timer(session_id, Purpose::SlowStart, TimerClock::Monotonic, SLOW_START_MS, cx);
     }
 
     /// Starts an instance that was set up while the session runs.
@@ -97,19 +95,17 @@ impl Service {
         self.set_periodic_timer(session_id, Purpose::Snapshot, clock, interval_ms, cx);
     }
 
-    /// If every instance is started: tells the trace and the consumer, once.
+    /// If the session runs and every instance is started: tells the trace and the consumer, once.
     pub(crate) fn report_all_started(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
-        let Some(client) = session.consumer else { return };
-        if session.all_started_reported || !session.are_all_started() {
+        if session.all_started_reported || session.state != State::Started || !session.are_all_started() {
             return;
         }
         session.all_started_reported = true;
         session.record(Event::AllDataSourcesStarted, true, cx.now);
-        if planted!("event-lost") {
-            return;
+        if let Some(client) = session.consumer.filter(|_| !planted!("event-lost")) {
+            self.notify_all_started(client);
         }
-        self.notify_all_started(client);
     }
 
     /// DisableTracing.
@@ -190,7 +186,8 @@ impl Service {
         self.enter(session_id, State::Disabled, cx);
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
         session.record(Event::TracingDisabled, true, cx.now);
-        cx.info(format!("session {} is disabled", session_id.0));
+        let reason = session.end_error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+        cx.info(format!("session {} is disabled{reason}", session_id.0));
         if session.file.is_some() {
             // The consumer is told when the file is complete.
             self.write_file(session_id, true, cx);
@@ -210,8 +207,12 @@ impl Service {
             self.enter(session_id, State::Disabled, cx);
         }
         let Some(session) = self.sessions.remove(&session_id) else { return };
+        let (mut recorded, mut overwritten) = (0, 0);
         for buffer in &session.buffers[usize::from(planted!("buffer-leak") && session.buffers.len() > 1)..] {
-            self.buffers.remove(buffer);
+            if let Some(buffer) = self.buffers.remove(buffer) {
+                recorded += buffer.stats().bytes_written;
+                overwritten += buffer.stats().bytes_overwritten;
+            }
             for producer in self.producers.values_mut() {
                 producer.allowed_buffers.remove(buffer);
                 producer.writers.retain(|_, target| target != buffer);
@@ -232,7 +233,10 @@ impl Service {
                 cx.reply_empty(call);
             }
         }
-        cx.info(format!("session {} is freed", session_id.0));
+        cx.info(format!(
+            "session {} is freed: {recorded} bytes were recorded, {overwritten} of them overwritten unread",
+            session_id.0
+        ));
         self.update_priority(None, cx);
     }
 

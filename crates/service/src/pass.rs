@@ -24,7 +24,7 @@ pub(crate) struct Pass<'a, S> {
 
 impl<'a, S: PacketSink> Pass<'a, S> {
     pub(crate) fn new(filter: Option<TraceFilter>, codec: Option<Codec>, sink: &'a mut S) -> Self {
-        Self { filter, collected: codec.map(|codec| (codec, FileSink::new(None))), sink, bytes: 0 }
+        Self { filter, collected: codec.map(|codec| (codec, FileSink::new(Vec::new(), None))), sink, bytes: 0 }
     }
 
     /// Bytes of the packets so far as they came in, whatever was left of them.

@@ -21,6 +21,8 @@ pub(crate) type ChangeId = u64;
 pub(crate) struct Priorities {
     /// By the latest change.
     asked: Option<PriorityBoost>,
+    /// Which failed: it is tried again when sessions come or go.
+    has_failed: bool,
     last: ChangeId,
     /// Changes not answered yet, and the sessions that open then.
     waiting: BTreeMap<ChangeId, Vec<SessionId>>,
@@ -52,8 +54,9 @@ impl Service {
     /// Asks for the strongest boost of all sessions, if that was not done yet. With a session, that opens when it is there.
     pub(crate) fn update_priority(&mut self, opens: Option<SessionId>, cx: &mut Context<'_>) {
         let boost = self.sessions.values().filter_map(|session| session.boost).max();
-        if boost != self.priorities.asked {
+        if boost != self.priorities.asked || self.priorities.has_failed {
             self.priorities.asked = boost;
+            self.priorities.has_failed = false;
             self.priorities.last += 1;
             let change = self.priorities.last;
             self.priorities.waiting.insert(change, Vec::new());
@@ -72,6 +75,7 @@ impl Service {
         let Some(waiting) = self.priorities.waiting.remove(&change) else { return };
         if let Err(error) = &result {
             cx.warn(format!("the priority cannot be changed: {error}"));
+            self.priorities.has_failed |= change == self.priorities.last;
         }
         for id in waiting {
             match &result {

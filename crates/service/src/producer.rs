@@ -1,6 +1,6 @@
 //! A connected producer (`docs/spec/service.md §2`).
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use esatto_shm::planted;
 
@@ -59,9 +59,11 @@ pub(crate) struct Producer {
     pub(crate) wants_scraping: bool,
     pub(crate) memory: Memory,
     /// Target buffer of each registered writer.
-    pub(crate) writers: HashMap<WriterId, BufferId>,
+    pub(crate) writers: BTreeMap<WriterId, BufferId>,
+    /// Writers it has unregistered and not registered again; at most as many as there are ids.
+    pub(crate) retired_writers: BTreeSet<WriterId>,
     /// Buffers it was ever told to write to and that still exist.
-    pub(crate) allowed_buffers: HashSet<BufferId>,
+    pub(crate) allowed_buffers: BTreeSet<BufferId>,
     /// Bytes of its registered descriptors.
     pub(crate) descriptor_bytes: usize,
     commands: Commands,
@@ -81,8 +83,9 @@ impl Producer {
             page_size_hint: 0,
             wants_scraping: false,
             memory: Memory::Unset,
-            writers: HashMap::new(),
-            allowed_buffers: HashSet::new(),
+            writers: BTreeMap::new(),
+            retired_writers: BTreeSet::new(),
+            allowed_buffers: BTreeSet::new(),
             descriptor_bytes: 0,
             commands: Commands::default(),
         }

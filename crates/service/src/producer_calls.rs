@@ -52,16 +52,16 @@ impl Service {
             ProducerCall::RegisterTraceWriter(request) => {
                 let writer = writer_from_wire(request.trace_writer_id().unwrap_or(0));
                 let buffer = BufferId::from_wire(request.target_buffer().unwrap_or(0));
-                if let (Some(writer), Some(buffer), Some(producer)) =
-                    (writer, buffer, self.producers.get_mut(&producer))
-                {
-                    producer.writers.insert(writer, buffer);
+                if let (Some(writer), Some(buffer)) = (writer, buffer) {
+                    self.register_writer(producer, writer, buffer);
                 }
             }
             ProducerCall::UnregisterTraceWriter(request) => {
                 let writer = writer_from_wire(request.trace_writer_id().unwrap_or(0));
                 if let (Some(writer), Some(producer)) = (writer, self.producers.get_mut(&producer)) {
-                    producer.writers.remove(&writer);
+                    if producer.writers.remove(&writer).is_some() {
+                        producer.retired_writers.insert(writer);
+                    }
                 }
             }
             ProducerCall::NotifyDataSourceStarted(request) => {
@@ -174,6 +174,11 @@ impl Service {
         }
         self.registry.retain(|registration| registration.producer != id);
         if let Some(producer) = self.producers.remove(&id) {
+            for buffer in &producer.allowed_buffers {
+                if let Some(buffer) = self.buffers.get_mut(buffer) {
+                    buffer.retire_producer(id);
+                }
+            }
             cx.info(format!("producer {} disconnected", producer.display_name()));
         }
         for session in self.sessions.values_mut() {

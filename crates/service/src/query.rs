@@ -179,7 +179,7 @@ fn tracing_session(session: &Session) -> TracingSession {
         buffer_size_kb: config.buffers.iter().map(|buffer| buffer.size_kb.unwrap_or(0)).collect(),
         duration_ms: Some(config.duration_ms.unwrap_or(0)),
         num_data_sources: Some(u32::try_from(session.instances.len()).unwrap_or(u32::MAX)),
-        start_realtime_ns: session.news.initial_snapshot.map(|now| now.realtime_ns as i64),
+        start_realtime_ns: session.started_realtime_ns.map(|ns| ns as i64),
         bugreport_score: config.bugreport_score,
         bugreport_filename: config.bugreport_filename.clone(),
         is_started: Some(session.state == State::Started),

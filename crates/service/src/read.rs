@@ -5,14 +5,18 @@ use esatto_shm::planted;
 use crate::api::{Attachment, Body, ClientId, Now, Output};
 use crate::context::Context;
 use crate::ids::SessionId;
-use crate::packet_check::{check, stamp};
+use crate::packet_check::check;
 use crate::pass::Pass;
 use crate::probe::{self, Note, PassEnd};
 use crate::service::Service;
 use crate::sinks::{PacketSink, ReplySink};
+use crate::stamp::Stamper;
 
-/// Bytes collected for a consumer before it gets them.
-const BATCH_BYTES: usize = 32 * 1024;
+/// Bytes collected for a consumer before it gets them. The contract has half of it; but all of a pass costs, not only its packets.
+const BATCH_BYTES: usize = 64 * 1024;
+
+/// What a batch may be longer without its memory being moved.
+const SLACK_BYTES: usize = 32 * 1024;
 
 impl Service {
     /// Sends the next batch of a pending ReadBuffers call.
@@ -24,7 +28,7 @@ impl Service {
             consumer.read_call = None;
             return cx.reply_empty(call);
         };
-        let mut sink = ReplySink::default();
+        let mut sink = ReplySink::new(cx.out.buffer(BATCH_BYTES + SLACK_BYTES));
         let has_more = self.read_pass(session, BATCH_BYTES, &mut sink, cx.now);
         let mut replies = sink.into_replies();
         let last = replies.pop();
@@ -39,6 +43,7 @@ impl Service {
             cx.push(Output::AwaitReady(client));
         } else if let Some(consumer) = self.consumers.get_mut(&client) {
             consumer.read_call = None;
+            cx.out.forget_buffers();
         }
     }
 
@@ -90,7 +95,7 @@ impl Service {
         pass: &mut Pass<'_, impl PacketSink>,
     ) -> Contents {
         let Some(session) = self.sessions.get_mut(&id) else { return Contents::Exhausted };
-        let mut trailer = Vec::with_capacity(64);
+        let mut stamper = Stamper::default();
         for (index, buffer) in session.buffers.iter().enumerate() {
             let Some(buffer) = self.buffers.get_mut(buffer) else { continue };
             buffer.begin_read();
@@ -99,16 +104,8 @@ impl Service {
                     session.invalid_packets += 1;
                     continue;
                 };
-                let machine_id = packet.identity.machine_id;
-                let sequence_id = session.sequence_ids.of(machine_id, packet.producer.0, packet.writer.0);
-                // Readers of old producers' packets know only this mark (`docs/spec/trace-buffer.md §19`).
-                let is_first = session.sequence_ids.is_first_packet(sequence_id) && !found.tells_first;
-                let loss = packet.loss | if is_first { crate::buffer::loss::PRESENT } else { 0 };
-                trailer.clear();
-                // The last occurrence wins: what the producer reports itself must not be lost.
-                let reported = if loss != 0 { loss | found.loss } else { 0 };
-                stamp(&mut trailer, &packet.identity, sequence_id, reported);
-                if !pass.put_buffered(index, packet.slices(), &trailer) {
+                let stamp = stamper.stamp(&packet, found, &mut session.sequence_ids);
+                if !pass.put_buffered(index, packet.slices(), stamp) {
                     return Contents::Refused;
                 }
                 if pass.bytes() >= threshold_bytes {

@@ -124,6 +124,11 @@ impl Service {
         }
     }
 
+    /// Bytes of all central buffers that sessions have asked for, filled or not.
+    pub fn buffer_bytes(&self) -> u64 {
+        self.buffers.values().map(|buffer| buffer.size_bytes() as u64).sum()
+    }
+
     /// Takes in something that happened; what is to be done about it is appended to `out`.
     pub fn handle(&mut self, now: &Now, input: Input<'_>, out: &mut Outputs) {
         let cx = &mut Context { now, out };

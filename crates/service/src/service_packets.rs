@@ -81,13 +81,14 @@ impl Service {
             });
         }
         let is_first_read = !core::mem::replace(&mut session.news.first_read_done, true);
-        if !session.builtin(|builtin| builtin.disable_trace_config) {
-            if is_first_read {
+        if is_first_read {
+            if !session.builtin(|builtin| builtin.disable_trace_config) {
                 emitter.put(|packet| packet.message().bytes(33, &session.config_bytes));
-                put_clone_trigger(session, &mut emitter);
             }
-            put_triggers(session, &mut emitter);
+            put_clone_trigger(session, &mut emitter);
         }
+        // Upstream hides triggers along with the config.
+        put_triggers(session, &mut emitter);
         if is_first_read {
             let (msb, lsb) = session.uuid;
             emitter.put(|packet| {
@@ -144,7 +145,7 @@ fn put_snapshots(session: &mut Session, emitter: &mut Emitter<'_, '_, impl Packe
     for snapshot in initial.into_iter().chain(session.news.snapshots.drain(..)) {
         emitter.put(|packet| {
             let mut clocks = packet.clock_snapshot();
-            put_clocks(&mut clocks, builtin_clocks(&snapshot));
+            put_clocks(&mut clocks, snapshot.builtin_clocks());
             clocks.primary_trace_clock(primary);
         });
     }
@@ -156,19 +157,6 @@ fn put_clocks(out: &mut ClockSnapshotWriter<'_>, clocks: impl IntoIterator<Item 
     }
 }
 
-/// The clocks of a snapshot, in their order.
-fn builtin_clocks(now: &Now) -> impl Iterator<Item = (u32, u64)> {
-    let clocks = [
-        (6, now.boottime_ns),
-        (2, now.realtime_coarse_ns),
-        (4, now.monotonic_coarse_ns),
-        (1, now.realtime_ns),
-        (3, now.monotonic_ns),
-        (5, now.monotonic_raw_ns),
-    ];
-    clocks.into_iter().chain(now.tsc.map(|tsc| (9, tsc)))
-}
-
 /// How the clocks of other machines relate to ours, once per machine.
 fn put_remote_clocks(session: &mut Session, machines: &Machines, emitter: &mut Emitter<'_, '_, impl PacketSink>) {
     for (id, machine) in machines.clocks_for(&mut session.news.told) {
@@ -177,7 +165,7 @@ fn put_remote_clocks(session: &mut Session, machines: &Machines, emitter: &mut E
             for exchange in machine.exchanges() {
                 let mut clocks = sync.synced_clocks();
                 put_clocks(&mut clocks.client_clocks(), exchange.client.iter().copied());
-                put_clocks(&mut clocks.host_clocks(), builtin_clocks(&exchange.host));
+                put_clocks(&mut clocks.host_clocks(), exchange.host.builtin_clocks());
             }
         });
     }

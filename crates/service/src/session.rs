@@ -173,8 +173,8 @@ pub(crate) struct OutputFile {
     /// The owner has not said yet whether it could be created.
     pub(crate) is_opening: bool,
     pub(crate) bytes_written: u64,
-    /// A batch whose result is not known yet.
-    pub(crate) is_writing: bool,
+    /// Batches whose result is not known yet.
+    pub(crate) writes: usize,
     /// The write pass under way.
     pub(crate) pass: Option<FilePass>,
 }
@@ -206,6 +206,8 @@ pub(crate) struct Session {
     pub(crate) state: State,
     /// BOOTTIME at which the state was entered.
     pub(crate) state_since_ns: u64,
+    /// REALTIME of the start.
+    pub(crate) started_realtime_ns: Option<u64>,
     pub(crate) buffers: Vec<BufferId>,
     pub(crate) instances: Vec<Instance>,
     pub(crate) flush_strategy: FlushStrategy,
@@ -219,6 +221,7 @@ pub(crate) struct Session {
     pub(crate) codec: Option<Codec>,
     /// The text of the "tracing disabled" that is owed to the consumer once the file is complete.
     pub(crate) end_error: Option<String>,
+    /// All instances were started at some time, and the trace says so.
     pub(crate) all_started_reported: bool,
     pub(crate) triggers: Triggers,
     /// What the service's process is to have while the session exists.
@@ -269,6 +272,11 @@ impl Session {
 
     pub(crate) fn unique_name(&self) -> &[u8] {
         self.config.unique_session_name.as_deref().unwrap_or_default()
+    }
+
+    /// Nothing more is recorded, and the file, if there is one, is complete.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.state, State::Disabled | State::Cloned) && self.opening.is_none() && self.file.is_none()
     }
 
     pub(crate) fn are_all_started(&self) -> bool {
@@ -387,16 +395,14 @@ fn has_drifted(last: &Now, now: &Now) -> bool {
 /// Packet sequence ids: 1 is the service, writers count from 2 as they are named first.
 #[derive(Clone, Debug)]
 pub(crate) struct SequenceIds {
-    /// By machine, producer and writer.
-    ids: HashMap<(u32, u16, u16), u32>,
+    /// By machine, producer and writer: the id, and whether a packet was read.
+    ids: HashMap<(u32, u16, u16), (u32, bool)>,
     last: u32,
-    /// Sequences whose first packet was read.
-    seen: std::collections::HashSet<u32>,
 }
 
 impl Default for SequenceIds {
     fn default() -> Self {
-        Self { ids: HashMap::new(), last: 1, seen: std::collections::HashSet::new() }
+        Self { ids: HashMap::new(), last: 1 }
     }
 }
 
@@ -404,35 +410,33 @@ impl SequenceIds {
     /// Forgets the sequences of producers that are gone, when there are very many of them. What is left of such a
     /// producer in a buffer becomes a sequence of its own.
     pub(crate) fn prune(&mut self, is_connected: impl Fn(ProducerId) -> bool) {
-        if self.ids.len() <= MAX_SEQUENCE_IDS {
-            return;
+        if self.ids.len() > MAX_SEQUENCE_IDS {
+            self.ids.retain(|&(_, producer, _), _| is_connected(ProducerId(producer)));
         }
-        let seen = &mut self.seen;
-        self.ids.retain(|&(_, producer, _), id| {
-            let is_kept = is_connected(ProducerId(producer));
-            if !is_kept {
-                seen.remove(id);
-            }
-            is_kept
-        });
     }
 
     pub(crate) fn of(&mut self, machine_id: u32, producer: u16, writer: u16) -> u32 {
+        self.entry(machine_id, producer, writer).0
+    }
+
+    /// The id of a packet that is read, and whether it is the first of its sequence.
+    pub(crate) fn of_packet(&mut self, machine_id: u32, producer: u16, writer: u16) -> (u32, bool) {
+        let (id, is_read) = self.entry(machine_id, producer, writer);
+        (*id, !core::mem::replace(is_read, true))
+    }
+
+    fn entry(&mut self, machine_id: u32, producer: u16, writer: u16) -> &mut (u32, bool) {
         let writer = if planted!("sequence-id-shared") { writer & !1 } else { writer };
-        *self.ids.entry((machine_id, producer, writer)).or_insert_with(|| {
+        self.ids.entry((machine_id, producer, writer)).or_insert_with(|| {
             self.last = self.last.checked_add(1).unwrap_or(2);
-            self.last
+            (self.last, false)
         })
     }
 
     /// The same numbers for a trace of its own, of which nothing was read yet.
     pub(crate) fn restarted(&self) -> Self {
-        Self { ids: self.ids.clone(), last: self.last, seen: std::collections::HashSet::new() }
-    }
-
-    /// True the first time it is asked for a sequence.
-    pub(crate) fn is_first_packet(&mut self, sequence_id: u32) -> bool {
-        self.seen.insert(sequence_id)
+        let ids = self.ids.iter().map(|(key, (id, _))| (*key, (*id, false))).collect();
+        Self { ids, last: self.last }
     }
 }
 
@@ -507,13 +511,12 @@ mod tests {
         let mut ids = SequenceIds::default();
         for producer in 1..=5 {
             for writer in 1..=32767 {
-                let id = ids.of(0, producer, writer);
-                assert!(ids.is_first_packet(id));
+                assert!(ids.of_packet(0, producer, writer).1);
             }
         }
         ids.prune(|producer| producer == ProducerId(5));
-        assert_eq!((ids.ids.len(), ids.seen.len()), (32767, 32767));
-        assert_eq!(ids.of(0, 5, 32767), 5 * 32767 + 1, "those that stay keep their numbers");
+        assert_eq!(ids.ids.len(), 32767);
+        assert_eq!(ids.of_packet(0, 5, 32767), (5 * 32767 + 1, false), "those that stay keep their numbers");
         assert_eq!(ids.of(0, 1, 1), 5 * 32767 + 2, "numbers are not used twice");
     }
 }

@@ -17,9 +17,48 @@ pub trait SharedBuffer: fmt::Debug + Send {
     /// chunk without its 8-byte header. `None`: no such page or chunk, or its state is not "complete".
     fn take_chunk(&mut self, page: u32, chunk: u32, payload: &mut Vec<u8>) -> Option<ChunkHeader>;
 
+    /// As [`take_chunk`](Self::take_chunk), but shows the payload where it is, to be copied to where it belongs.
+    ///
+    /// `take` is called at most once, before the chunk is freed; false: it was not, there is nothing to take.
+    /// By default the payload is a copy.
+    fn take_chunk_with(&mut self, page: u32, chunk: u32, take: &mut dyn FnMut(ChunkHeader, &dyn Payload)) -> bool {
+        let mut payload = Vec::new();
+        let header = self.take_chunk(page, chunk, &mut payload);
+        if let Some(header) = header {
+            take(header, &payload.as_slice());
+        }
+        header.is_some()
+    }
+
     /// Shows every chunk that is complete, or being written with at least two packets, and leaves it untouched
     /// (`docs/spec/shared-memory.md §16`). `payload` is scratch space.
     fn scrape(&mut self, payload: &mut Vec<u8>, each: &mut dyn FnMut(ScrapedChunk<'_>));
+}
+
+/// The payload of a chunk, maybe in memory that a stranger writes to: it is copied, at most once, and looked at in the copy.
+pub trait Payload {
+    /// Bytes of the payload, used or not.
+    fn size_bytes(&self) -> usize;
+
+    /// Copies all of it to the start of `out`, which is long enough.
+    fn copy_to(&self, out: &mut [u8]);
+
+    /// Appends a copy of all of it.
+    fn append_to(&self, out: &mut Vec<u8>);
+}
+
+impl Payload for &[u8] {
+    fn size_bytes(&self) -> usize {
+        self.len()
+    }
+
+    fn copy_to(&self, out: &mut [u8]) {
+        out[..self.len()].copy_from_slice(self);
+    }
+
+    fn append_to(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self);
+    }
 }
 
 /// Header of a chunk, as it was loaded (`docs/spec/shared-memory.md §5`); nothing in it is checked.

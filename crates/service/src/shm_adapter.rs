@@ -1,8 +1,8 @@
 //! `esatto_shm`'s view of a region, as the service wants it.
 
-use esatto_shm::{Region, ServiceRegion, Skip};
+use esatto_shm::{HeldPayload, Region, ServiceRegion, Skip};
 
-use crate::shared_buffer::{ChunkHeader, ScrapedChunk, SharedBuffer};
+use crate::shared_buffer::{ChunkHeader, Payload, ScrapedChunk, SharedBuffer};
 
 impl<R: Region + 'static> SharedBuffer for ServiceRegion<R> {
     fn size_bytes(&self) -> usize {
@@ -22,6 +22,18 @@ impl<R: Region + 'static> SharedBuffer for ServiceRegion<R> {
         }
     }
 
+    fn take_chunk_with(&mut self, page: u32, chunk: u32, take: &mut dyn FnMut(ChunkHeader, &dyn Payload)) -> bool {
+        match Self::take_chunk_with(self, page, chunk, |info, payload| take(header(info), &payload)) {
+            Ok(()) => true,
+            // Counted as discarded by whoever looks at the writer id.
+            Err(Skip::NoWriter) => {
+                take(ChunkHeader::default(), &[].as_slice());
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
     fn scrape(&mut self, payload: &mut Vec<u8>, each: &mut dyn FnMut(ScrapedChunk<'_>)) {
         Self::scrape(
             self,
@@ -29,6 +41,20 @@ impl<R: Region + 'static> SharedBuffer for ServiceRegion<R> {
             |_| true,
             |info, payload| each(ScrapedChunk { header: header(info), complete: info.complete, payload }),
         );
+    }
+}
+
+impl Payload for HeldPayload<'_> {
+    fn size_bytes(&self) -> usize {
+        self.size_bytes()
+    }
+
+    fn copy_to(&self, out: &mut [u8]) {
+        self.copy_to(&mut out[..self.size_bytes()]);
+    }
+
+    fn append_to(&self, out: &mut Vec<u8>) {
+        self.append_to(out);
     }
 }
 

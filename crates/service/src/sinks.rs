@@ -33,6 +33,11 @@ pub(crate) struct ReplySink {
 }
 
 impl ReplySink {
+    /// Puts the first reply into `buffer`, which is empty.
+    pub(crate) fn new(buffer: Vec<u8>) -> Self {
+        Self { reply: buffer, ..Self::default() }
+    }
+
     fn put_slice(&mut self, data: &[u8], is_last: bool) {
         let cost = data.len() + SLICE_OVERHEAD;
         if self.reply_bytes + cost > MAX_REPLY_BYTES {
@@ -80,8 +85,9 @@ pub(crate) struct FileSink {
 }
 
 impl FileSink {
-    pub(crate) fn new(max_bytes: Option<u64>) -> Self {
-        Self { bytes: Vec::new(), max_bytes, is_full: false }
+    /// Appends to `bytes`.
+    pub(crate) fn new(bytes: Vec<u8>, max_bytes: Option<u64>) -> Self {
+        Self { bytes, max_bytes, is_full: false }
     }
 
     /// The bytes, and whether a packet did not fit any more.
@@ -99,6 +105,7 @@ impl PacketSink for FileSink {
             self.is_full = true;
             return false;
         }
+        self.bytes.reserve(total - self.bytes.len());
         self.bytes.push(1 << 3 | 2);
         put_varint(&mut self.bytes, len as u64);
         for slice in slices {
@@ -144,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_file_stays_below_its_limit() {
-        let mut sink = FileSink::new(Some(10));
+        let mut sink = FileSink::new(Vec::new(), Some(10));
         assert!(sink.put([&b"abcd"[..]].into_iter(), b""));
         assert!(!sink.put([&b"ab"[..]].into_iter(), b""), "6 + 4 bytes would reach the limit");
         assert!(!sink.put([].into_iter(), b""), "what follows a packet that did not fit is dropped, too");

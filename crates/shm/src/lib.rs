@@ -46,6 +46,7 @@ mod patches;
 mod pending;
 #[doc(hidden)]
 pub mod planted;
+mod prefetch;
 mod region;
 mod service;
 pub mod size;
@@ -69,12 +70,13 @@ pub use fuzz::{fuzz_chunk_data, fuzz_service_region};
 pub use late::{Late, LateValue};
 #[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
 pub use mapped::{MEMFD_NAME, MappedRegion};
+pub use prefetch::prefetch;
 #[cfg(esatto_loom)]
 pub use region::LoomRegion;
 pub use region::Region;
 #[cfg(not(esatto_loom))]
 pub use region::{Memory, PrivateRegion};
-pub use service::{ChunkInfo, MAX_CHUNK_DATA, ServiceRegion};
+pub use service::{ChunkInfo, HeldPayload, MAX_CHUNK_DATA, ServiceRegion};
 pub use smb::{Chunk, Skip, Smb, announce, state};
 #[cfg(not(esatto_loom))]
 #[doc(hidden)]

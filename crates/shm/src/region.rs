@@ -50,6 +50,16 @@ pub unsafe trait Region: Send + Sync + fmt::Debug {
     /// If they are not wholly inside.
     fn read_into(&self, offset: usize, out: &mut [u8]);
 
+    /// Appends a copy of `len` bytes from `offset` on, as [`read_into`](Self::read_into) would make it.
+    ///
+    /// # Panics
+    /// If they are not wholly inside.
+    fn append_to(&self, offset: usize, len: usize, out: &mut Vec<u8>) {
+        let begin = out.len();
+        out.resize(begin + len, 0);
+        self.read_into(offset, &mut out[begin..]);
+    }
+
     /// Writes `bytes` to `offset`.
     ///
     /// # Safety
@@ -72,9 +82,11 @@ mod real {
     };
 
     use super::Region;
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    use crate::sync::{AtomicU8, AtomicUsize, Ordering};
     use crate::{
         abi::PageSize,
-        sync::{AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering},
+        sync::{AtomicU16, AtomicU32},
     };
 
     /// A region that is real memory: everything but a model.
@@ -115,6 +127,83 @@ mod real {
         unsafe { memory.base().as_ptr().add(offset) }
     }
 
+    /// Copies bytes that somebody may write meanwhile, one relaxed load of each.
+    ///
+    /// # Safety
+    /// `from` is the first of `len` readable bytes to which only atomic references exist, `to` of as many writable ones that are
+    /// the caller's; they do not overlap.
+    ///
+    /// Whoever may write the bytes at `from` in this process has handed them over (acquire of the state, or of the count, that
+    /// covers them); a store of another process is no data race of ours, and an atomic load is defined in face of it.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    unsafe fn copy_racing(from: *const u8, to: *mut u8, len: usize) {
+        const STEP: usize = 16;
+        let rest = len % STEP;
+        let steps = len - rest;
+        if steps != 0 {
+            // SAFETY: both ends of what is copied in steps are within the caller's bytes. Every byte is loaded once, by an
+            // instruction of which the compiler knows nothing: to the machine that is what a relaxed atomic load is. Word
+            // by word, as below, takes twice as long for a chunk.
+            unsafe {
+                core::arch::asm!(
+                    "2:",
+                    "movups {step}, [{from} + {at}]",
+                    "movups [{to} + {at}], {step}",
+                    "add {at}, 16",
+                    "jnz 2b",
+                    from = in(reg) from.add(steps),
+                    to = in(reg) to.add(steps),
+                    at = inout(reg) (steps as isize).wrapping_neg() => _,
+                    step = out(xmm_reg) _,
+                    options(nostack),
+                );
+            }
+        }
+        if rest != 0 {
+            // SAFETY: as above, of the last bytes. The direction flag is clear, as the ABI has it.
+            unsafe {
+                core::arch::asm!(
+                    "rep movsb",
+                    inout("rsi") from.add(steps) => _,
+                    inout("rdi") to.add(steps) => _,
+                    inout("rcx") rest => _,
+                    options(nostack, preserves_flags),
+                );
+            }
+        }
+    }
+
+    /// See above; for other machines.
+    ///
+    /// # Safety
+    /// As above.
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    unsafe fn copy_racing(from: *const u8, to: *mut u8, len: usize) {
+        const WORD: usize = size_of::<usize>();
+        let byte = |i: usize| {
+            // SAFETY: `i` is below `len`, and so many bytes are readable.
+            let address = unsafe { from.add(i) };
+            // SAFETY: valid, and accessed atomically only: the caller's promise.
+            let byte = unsafe { AtomicU8::from_ptr(address.cast_mut()) }.load(Ordering::Relaxed);
+            // SAFETY: `i` is below `len`, and so many bytes are the caller's.
+            unsafe { to.add(i).write(byte) };
+        };
+        let head = from.align_offset(WORD).min(len);
+        (0..head).for_each(byte);
+        let words = (len - head) / WORD;
+        for i in 0..words {
+            // SAFETY: below `len`.
+            let address = unsafe { from.add(head + i * WORD) }.cast_mut().cast();
+            // SAFETY: aligned, as `head` bytes lie in front; otherwise as above.
+            let word = unsafe { AtomicUsize::from_ptr(address) }.load(Ordering::Relaxed);
+            // SAFETY: below `len`.
+            let to = unsafe { to.add(head + i * WORD) };
+            // SAFETY: so many bytes are the caller's, and alignment is not asked for.
+            unsafe { to.cast::<usize>().write_unaligned(word) };
+        }
+        (head + words * WORD..len).for_each(byte);
+    }
+
     // SAFETY: follows from the contract of `Memory`.
     unsafe impl<M: Memory + ?Sized> Region for M {
         fn len(&self) -> usize {
@@ -137,33 +226,21 @@ mod real {
         }
 
         fn read_into(&self, offset: usize, out: &mut [u8]) {
-            const WORD: usize = size_of::<usize>();
             let begin = at(self, offset, out.len(), 1);
-            let byte = |i: usize| {
-                // SAFETY: `i` is below `out.len()`, and so many bytes are in bounds.
-                let address = unsafe { begin.add(i) };
-                // SAFETY: valid as long as `self`. Whoever may write these bytes in this process has handed them
-                // over (acquire of the state, or of the count, that covers them); a store of another process is no
-                // data race of ours, and an atomic load is defined in face of it.
-                unsafe { AtomicU8::from_ptr(address) }.load(Ordering::Relaxed)
-            };
-            let head = begin.align_offset(WORD).min(out.len());
-            for (i, to) in out[..head].iter_mut().enumerate() {
-                *to = byte(i);
-            }
-            let mut done = head;
-            let mut words = out[head..].chunks_exact_mut(WORD);
-            for to in &mut words {
-                // SAFETY: `done + WORD` is at most `out.len()`.
-                let address = unsafe { begin.add(done) }.cast();
-                // SAFETY: aligned, as `head` bytes lie in front; otherwise as above.
-                let word = unsafe { AtomicUsize::from_ptr(address) }.load(Ordering::Relaxed);
-                to.copy_from_slice(&word.to_ne_bytes());
-                done += WORD;
-            }
-            for (i, to) in words.into_remainder().iter_mut().enumerate() {
-                *to = byte(done + i);
-            }
+            // SAFETY: so many bytes are in bounds, as long as `self`; `out` cannot lie in memory to which no references
+            // exist.
+            unsafe { copy_racing(begin, out.as_mut_ptr(), out.len()) };
+        }
+
+        fn append_to(&self, offset: usize, len: usize, out: &mut Vec<u8>) {
+            let begin = at(self, offset, len, 1);
+            out.reserve(len);
+            let spare = &mut out.spare_capacity_mut()[..len];
+            // SAFETY: as in `read_into`.
+            unsafe { copy_racing(begin, spare.as_mut_ptr().cast(), len) };
+            let len = out.len() + len;
+            // SAFETY: reserved above, and the bytes up to there are written now.
+            unsafe { out.set_len(len) };
         }
 
         unsafe fn write_from(&self, offset: usize, bytes: &[u8]) {

@@ -84,6 +84,36 @@ impl ChunkInfo {
     }
 }
 
+/// The payload of a chunk that the service holds, in memory that a stranger writes to: to be copied, once, and looked at in the
+/// copy.
+#[derive(Debug)]
+pub struct HeldPayload<'a> {
+    region: &'a dyn Region,
+    offset: usize,
+    len: usize,
+}
+
+impl HeldPayload<'_> {
+    /// Bytes of the payload, used or not.
+    pub fn size_bytes(&self) -> usize {
+        self.len
+    }
+
+    /// Copies the first `out.len()` bytes.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn copy_to(&self, out: &mut [u8]) {
+        assert!(out.len() <= self.len, "{} bytes of a payload of {}", out.len(), self.len);
+        self.region.read_into(self.offset, out);
+    }
+
+    /// Appends a copy of all of it. Allocates only if there is no room left.
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        self.region.append_to(self.offset, self.len, out);
+    }
+}
+
 /// A producer's region, as the service may use it.
 ///
 /// Over memory of any kind: what is mapped, or (the other parameters) what a test wants to watch.
@@ -137,19 +167,23 @@ impl<R: Region> ServiceRegion<R> {
     /// [`Skip`] if there is nothing to take; `out` is then unspecified, and the memory as it was, except for
     /// [`Skip::NoWriter`], where the chunk was freed.
     pub fn take_chunk(&self, page: u32, chunk: u32, out: &mut Vec<u8>) -> Result<ChunkInfo, Skip> {
-        let held = self.smb.acquire_for_reading(page, chunk)?;
-        let header = self.smb.header(&held);
-        // Every byte is overwritten by the copy; a `Vec` that is reused is not zeroed again.
-        out.resize(held.payload_size(), 0);
-        self.smb.region().read_into(held.payload_offset(), out);
-        // A producer that changed the page meanwhile keeps its chunk as it made it; the copy is as good as any.
-        if !crate::planted!("chunk-unfreed") {
-            let _ = self.smb.free(held);
-        }
-        if header.writer_id == 0 {
-            return Err(Skip::NoWriter);
-        }
-        Ok(ChunkInfo::new(page, chunk, header, true))
+        take_chunk(&self.smb, page, chunk, out)
+    }
+
+    /// Shows a complete chunk to `take`, which may copy its payload, and frees it then.
+    ///
+    /// The numbers are those of the producer's message, unchecked.
+    ///
+    /// # Errors
+    /// [`Skip`] if there is nothing to take: `take` was not called, and the memory is as it was, except for
+    /// [`Skip::NoWriter`], where the chunk was freed.
+    pub fn take_chunk_with<T>(
+        &self,
+        page: u32,
+        chunk: u32,
+        take: impl FnOnce(&ChunkInfo, HeldPayload<'_>) -> T,
+    ) -> Result<T, Skip> {
+        take_chunk_with(&self.smb, page, chunk, take)
     }
 
     /// Frees a complete chunk without copying it.
@@ -183,6 +217,35 @@ impl<R: Region> fmt::Debug for ServiceRegion<R> {
     }
 }
 
+/// [`ServiceRegion::take_chunk`], of any kind of region.
+pub(crate) fn take_chunk<R: Region>(smb: &Smb<R>, page: u32, chunk: u32, out: &mut Vec<u8>) -> Result<ChunkInfo, Skip> {
+    take_chunk_with(smb, page, chunk, |info, payload| {
+        out.clear();
+        payload.append_to(out);
+        *info
+    })
+}
+
+/// [`ServiceRegion::take_chunk_with`], for whatever memory.
+fn take_chunk_with<R: Region, T>(
+    smb: &Smb<R>,
+    page: u32,
+    chunk: u32,
+    take: impl FnOnce(&ChunkInfo, HeldPayload<'_>) -> T,
+) -> Result<T, Skip> {
+    let held = smb.acquire_for_reading(page, chunk)?;
+    let header = smb.header(&held);
+    let taken = (header.writer_id != 0).then(|| {
+        let payload = HeldPayload { region: smb.region(), offset: held.payload_offset(), len: held.payload_size() };
+        take(&ChunkInfo::new(page, chunk, header, true), payload)
+    });
+    // A producer that changed the page meanwhile keeps its chunk as it made it; the copy is as good as any.
+    if !crate::planted!("chunk-unfreed") {
+        let _ = smb.free(held);
+    }
+    taken.ok_or(Skip::NoWriter)
+}
+
 /// [`ServiceRegion::scrape`], for emulated producers too, which scrape themselves.
 pub(crate) fn scrape<R: Region>(
     smb: &Smb<R>,
@@ -214,8 +277,9 @@ fn scrape_chunk<R: Region>(
     let complete = chunk.state == ChunkState::Complete;
     let header = smb.header_at(chunk.offset);
     let info = ChunkInfo::new(page, index as u32, header, complete);
-    // With a count of 2 or more the header is known to be initialised and one fragment finished.
-    if info.writer_id == 0 || info.finished_count() == 0 || !wanted(&info) {
+    // With a count of 2 or more the header is known to be initialised and one fragment finished. A complete chunk counts even if
+    // there is nothing in it: without it the next one would seem to come after a gap.
+    if info.writer_id == 0 || (!complete && info.finished_count() == 0) || !wanted(&info) {
         return;
     }
     scratch.clear();

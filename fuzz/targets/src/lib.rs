@@ -3,8 +3,11 @@
 //! None of them may panic or grow without bound, whatever the bytes are. `tests/replay.rs` calls them with the files of
 //! `fuzz/corpus/`, so that seeds and findings stay tested without a fuzzer.
 
+mod bytes;
 mod codegen;
 mod filter;
+mod frames;
+mod memory;
 mod protozero;
 mod script;
 mod service;
@@ -20,6 +23,8 @@ pub use esatto_shm::fuzz_service_region as shm_region;
 pub use esatto_trace::fuzz_file as trace_file;
 pub use esatto_trace::fuzz_packet as trace_packet;
 pub use filter::{filter_bytecode, filter_message, filter_strings};
+pub use frames::{consumer_frames, producer_frames};
+pub use memory::service_shm;
 pub use protozero::{protozero_fields, protozero_framing, protozero_index, protozero_owned};
 pub use service::service;
 pub use text_format::text_format;
@@ -29,14 +34,16 @@ pub use writing::protozero_write;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 19] = [
+pub const TARGETS: [Target; 22] = [
     ("buffer", buffer),
     ("codegen_plugin", codegen_plugin),
+    ("consumer_frames", consumer_frames),
     ("filter_bytecode", filter_bytecode),
     ("filter_message", filter_message),
     ("filter_strings", filter_strings),
     ("ipc_frames", ipc_frames),
     ("ipc_host", ipc_host),
+    ("producer_frames", producer_frames),
     ("protozero_fields", protozero_fields),
     ("protozero_framing", protozero_framing),
     ("protozero_index", protozero_index),
@@ -44,6 +51,7 @@ pub const TARGETS: [Target; 19] = [
     ("protozero_write", protozero_write),
     ("service", service),
     ("service_commit", service_commit),
+    ("service_shm", service_shm),
     ("shm_chunk_data", shm_chunk_data),
     ("shm_region", shm_region),
     ("text_format", text_format),

@@ -23,11 +23,13 @@ macro_rules! targets {
 targets! {
     buffer
     codegen_plugin
+    consumer_frames
     filter_bytecode
     filter_message
     filter_strings
     ipc_frames
     ipc_host
+    producer_frames
     protozero_fields
     protozero_framing
     protozero_index
@@ -35,6 +37,7 @@ targets! {
     protozero_write
     service
     service_commit
+    service_shm
     shm_chunk_data
     shm_region
     text_format

@@ -37,18 +37,27 @@ impl World {
                 self.model.hello = Some(Hello { is_scraped, honest });
             }
             ProducerCall::RegisterTraceWriter(request) => {
-                let writer = request.trace_writer_id().filter(|id| (1..=32767).contains(id));
+                let writer = request.trace_writer_id().filter(|id| (1..=65535).contains(id));
                 let buffer = request.target_buffer().and_then(|id| u16::try_from(id).ok()).filter(|&id| id != 0);
                 if let (Some(writer), Some(buffer), Some(producer)) =
                     (writer, buffer, self.model.producers.get_mut(&index))
                 {
                     producer.writers.insert(writer as u16, buffer);
+                    if producer.retired.remove(&(writer as u16)) {
+                        for buffer in &producer.allowed {
+                            if let Some(buffer) = self.model.buffers.get_mut(buffer) {
+                                buffer.reference.renew((producer.id, writer as u16));
+                            }
+                        }
+                    }
                 }
             }
             ProducerCall::UnregisterTraceWriter(request) => {
                 let writer = request.trace_writer_id().and_then(|id| u16::try_from(id).ok()).unwrap_or(0);
                 if let Some(producer) = self.model.producers.get_mut(&index) {
-                    producer.writers.remove(&writer);
+                    if producer.writers.remove(&writer).is_some() {
+                        producer.retired.insert(writer);
+                    }
                 }
             }
             ProducerCall::NotifyDataSourceStarted(request) => {
@@ -210,7 +219,13 @@ impl World {
             );
         }
         self.settle();
-        self.model.producers.remove(&index);
+        if let Some(producer) = self.model.producers.remove(&index) {
+            for buffer in &producer.allowed {
+                if let Some(buffer) = self.model.buffers.get_mut(buffer) {
+                    buffer.reference.retire_producer(producer.id);
+                }
+            }
+        }
         self.model.creating.remove(&index);
         for session in self.model.sessions.values_mut() {
             session.instances.retain(|_, instance| instance.producer != index);
@@ -661,6 +676,8 @@ impl World {
         const SEQUENCE: u64 = 1 << 10;
         let held = crate::alloc::held();
         let mut bound = BASE + CLIENT * self.clients.iter().filter(|client| client.is_open).count() as u64;
+        // Batches that files have not taken yet are the owner's.
+        bound += self.files.values().flat_map(|file| &file.waiting).map(|batch| batch.capacity() as u64).sum::<u64>();
         for session in self.model.sessions.values() {
             bound += SESSION + INSTANCE * session.instances.len() as u64;
             bound += SEQUENCE * session.sequence_ids.len() as u64;

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
 use esatto_service::probe::{self, Note};
+use esatto_service::shared_buffer::Payload;
 use esatto_service::{ChunkHeader, ScrapedChunk, SharedBuffer};
 use esatto_shm::abi::{ChunkState, PageSize, PageWord};
 use esatto_shm::sync::Ordering;
@@ -102,14 +103,14 @@ impl SimBuffer {
         Some((state, incoming))
     }
 
-    /// Of what a scrape must show: every chunk that is complete, or half written with at least one finished packet.
+    /// What a scrape must show: every chunk that is complete, or half written with at least one finished packet.
     fn scrapable(&self) -> Vec<Incoming> {
         let mut found = Vec::new();
         for page in 0..(self.memory.len() / self.page_size) as u32 {
             for chunk in 0..self.word(page).chunks() as u32 {
                 let Some((state, incoming)) = self.look(page, chunk) else { continue };
                 let finished = incoming.count - u16::from(!incoming.complete && incoming.count > 0);
-                if state != ChunkState::Free && incoming.writer != 0 && finished > 0 {
+                if state != ChunkState::Free && incoming.writer != 0 && (finished > 0 || incoming.complete) {
                     found.push(incoming);
                 }
             }
@@ -128,9 +129,30 @@ impl SharedBuffer for SimBuffer {
     }
 
     fn take_chunk(&mut self, page: u32, chunk: u32, payload: &mut Vec<u8>) -> Option<ChunkHeader> {
-        let before = if self.is_honest { self.look(page, chunk) } else { None };
-        let header = SharedBuffer::take_chunk(&mut self.region, page, chunk, payload);
-        let taken = header.map(|header| incoming(&header, true, payload));
+        let mut taken = None;
+        self.take_chunk_with(page, chunk, &mut |header, shown| {
+            payload.clear();
+            shown.append_to(payload);
+            taken = Some(header);
+        });
+        taken
+    }
+
+    fn take_chunk_with(&mut self, page: u32, chunk: u32, take: &mut dyn FnMut(ChunkHeader, &dyn Payload)) -> bool {
+        let before = self.look(page, chunk);
+        let mut taken = None;
+        let is_taken = SharedBuffer::take_chunk_with(&mut self.region, page, chunk, &mut |header, payload| {
+            let copied = RefCell::new(None);
+            take(header, &Recorded { payload, copied: &copied });
+            // What was not copied was not looked at either.
+            let bytes = copied.into_inner().unwrap_or_else(|| match &before {
+                Some((_, chunk)) => chunk.payload.clone(),
+                None => Vec::new(),
+            });
+            assert!(taken.is_none(), "shared memory: a chunk is shown twice");
+            taken = Some(incoming(&header, true, &bytes));
+        });
+        assert_eq!(is_taken, taken.is_some());
         if self.is_honest {
             let must = before.filter(|(state, _)| *state == ChunkState::Complete).map(|(_, chunk)| chunk);
             assert_eq!(taken, must, "shared memory: page {page} chunk {chunk} is not taken as it lies there");
@@ -139,11 +161,11 @@ impl SharedBuffer for SimBuffer {
                 taken.is_none() || matches!(after, None | Some(ChunkState::Free)),
                 "shared memory: a chunk is not freed"
             );
-        } else if let Some(taken) = &taken {
+        } else if let Some(taken) = taken.as_ref().filter(|taken| taken.writer != 0) {
             self.assert_possible(taken);
         }
         see(Seen::Took(self.client, taken));
-        header
+        is_taken
     }
 
     fn scrape(&mut self, payload: &mut Vec<u8>, each: &mut dyn FnMut(ScrapedChunk<'_>)) {
@@ -173,6 +195,36 @@ impl SharedBuffer for SimBuffer {
         for len in sizes {
             assert!(len < self.page_size, "shared memory: a chunk of {len} bytes in a page of {}", self.page_size);
         }
+    }
+}
+
+/// A payload that remembers what was copied of it, and that it is copied but once: a second copy may differ from the first.
+struct Recorded<'a> {
+    payload: &'a dyn Payload,
+    copied: &'a RefCell<Option<Vec<u8>>>,
+}
+
+impl Recorded<'_> {
+    fn record(&self, bytes: &[u8]) {
+        let before = self.copied.replace(Some(bytes.to_vec()));
+        assert!(before.is_none(), "shared memory: a payload is copied twice");
+    }
+}
+
+impl Payload for Recorded<'_> {
+    fn size_bytes(&self) -> usize {
+        self.payload.size_bytes()
+    }
+
+    fn copy_to(&self, out: &mut [u8]) {
+        self.payload.copy_to(out);
+        self.record(&out[..self.payload.size_bytes()]);
+    }
+
+    fn append_to(&self, out: &mut Vec<u8>) {
+        let begin = out.len();
+        self.payload.append_to(out);
+        self.record(&out[begin..]);
     }
 }
 

@@ -19,6 +19,8 @@ pub struct ProducerModel {
     /// Commits are taken.
     pub(crate) has_memory: bool,
     pub(crate) writers: BTreeMap<u16, u16>,
+    /// Writer ids that it gave back.
+    pub(crate) retired: BTreeSet<u16>,
     pub(crate) allowed: BTreeSet<u16>,
 }
 
@@ -261,7 +263,12 @@ impl World {
         }
         let mut wanted: Vec<(u16, usize)> = Vec::new();
         for (&client, producer) in &self.model.producers {
-            if producer.is_scraped && producer.has_memory && !producer.is_emulated {
+            let writes_there = self
+                .model
+                .sessions
+                .get(&session)
+                .is_some_and(|session| session.buffers.iter().any(|buffer| producer.allowed.contains(buffer)));
+            if producer.is_scraped && producer.has_memory && !producer.is_emulated && writes_there {
                 wanted.push((producer.id, client));
             }
         }
@@ -319,7 +326,7 @@ impl Model {
     /// Routes a chunk; false if its producer may not write there.
     fn copy(&mut self, client: usize, id: u16, target: u16, chunk: &Incoming, committed: bool) -> bool {
         let Some(producer) = self.producers.get(&client) else { return false };
-        let is_writer = (1..=32767).contains(&chunk.writer);
+        let is_writer = chunk.writer != 0;
         let registered = producer.writers.get(&chunk.writer);
         let is_target = match registered {
             Some(registered) => *registered == target,

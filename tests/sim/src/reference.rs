@@ -26,6 +26,9 @@ pub mod loss {
 /// Producer and writer.
 pub type Key = (u16, u16);
 
+/// The same, and which of the writers that had this id one after the other.
+type Life = (u16, u16, u32);
+
 /// A chunk as it comes out of shared memory or a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Incoming {
@@ -119,13 +122,15 @@ struct Sequence {
     loss: u32,
     waits_in: u64,
     last_used: u64,
+    /// Another writer has its id.
+    is_retired: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Record {
     size: usize,
     /// None: padding.
-    chunk: Option<(Key, u32)>,
+    chunk: Option<(Life, u32)>,
 }
 
 /// One buffer.
@@ -137,7 +142,10 @@ pub struct Reference {
     write: usize,
     used: usize,
     records: BTreeMap<usize, Record>,
-    sequences: BTreeMap<Key, Sequence>,
+    sequences: BTreeMap<Life, Sequence>,
+    /// Which life the next chunk of a writer belongs to.
+    current: BTreeMap<Key, u32>,
+    lives: u32,
     /// What the spec wants counted.
     pub stats: Stats,
     empty: usize,
@@ -189,6 +197,8 @@ impl Reference {
             used: 0,
             records: BTreeMap::new(),
             sequences: BTreeMap::new(),
+            current: BTreeMap::new(),
+            lives: 0,
             stats: Stats::default(),
             empty: 0,
             copies: 0,
@@ -269,8 +279,7 @@ impl Reference {
             incomplete: !chunk.complete,
             lost_behind,
         };
-        let key = (producer, chunk.writer);
-        self.touch(key);
+        let key = self.touch((producer, chunk.writer));
         let sequence = &self.sequences[&key];
         let mut new = new;
         match sequence.consumed {
@@ -307,26 +316,67 @@ impl Reference {
         self.store(key, new);
     }
 
-    fn touch(&mut self, key: Key) {
+    fn touch(&mut self, key: Key) -> Life {
         self.copies += 1;
         if self.empty > 1152 {
-            let mut empty: Vec<(u64, Key)> = self
+            let mut empty: Vec<(u64, Life)> = self
                 .sequences
                 .iter()
                 .filter(|(_, sequence)| sequence.chunks.is_empty())
-                .map(|(&key, sequence)| (sequence.last_used, key))
+                .map(|(&life, sequence)| (sequence.last_used, life))
                 .collect();
             empty.sort_unstable();
-            for (_, key) in &empty[..empty.len().saturating_sub(1024)] {
-                self.sequences.remove(key);
+            for (_, life) in &empty[..empty.len().saturating_sub(1024)] {
+                self.sequences.remove(life);
+                if self.current.get(&(life.0, life.1)) == Some(&life.2) {
+                    self.current.remove(&(life.0, life.1));
+                }
             }
             self.empty = self.empty.min(1024);
         }
-        let sequence = self.sequences.entry(key).or_insert_with(|| {
-            self.empty += 1;
-            Sequence::default()
-        });
-        sequence.last_used = self.copies;
+        let life = match self.current.get(&key) {
+            Some(&life) => (key.0, key.1, life),
+            None => self.begin_life(key),
+        };
+        self.sequences.get_mut(&life).expect("it is there").last_used = self.copies;
+        life
+    }
+
+    fn begin_life(&mut self, key: Key) -> Life {
+        self.lives += 1;
+        let life = (key.0, key.1, self.lives);
+        self.current.insert(key, self.lives);
+        self.sequences.insert(life, Sequence { last_used: self.copies, ..Sequence::default() });
+        self.empty += 1;
+        life
+    }
+
+    /// A writer id that was given back is used again (§7).
+    pub fn renew(&mut self, key: Key) {
+        let Some(&life) = self.current.get(&key) else { return };
+        let sequence = self.sequences.get_mut(&(key.0, key.1, life)).expect("it is there");
+        if sequence.chunks.is_empty() {
+            sequence.consumed = None;
+        } else {
+            sequence.is_retired = true;
+            self.begin_life(key);
+        }
+    }
+
+    /// A producer is gone.
+    pub fn retire_producer(&mut self, producer: u16) {
+        self.current.retain(|key, _| key.0 != producer);
+    }
+
+    /// What a writer without chunks cannot tell any more is told by the one that has its id now.
+    fn hand_down(&mut self, life: Life) {
+        let sequence = self.sequences.get_mut(&life).expect("it is there");
+        if sequence.is_retired && sequence.chunks.is_empty() {
+            let loss = core::mem::take(&mut sequence.loss);
+            if let Some(&heir) = self.current.get(&(life.0, life.1)) {
+                self.sequences.get_mut(&(life.0, life.1, heir)).expect("it is there").loss |= loss;
+            }
+        }
     }
 
     fn count_broken(&mut self, broken: Option<bool>) {
@@ -337,7 +387,7 @@ impl Reference {
         }
     }
 
-    fn copy_again(&mut self, key: Key, at: usize, new: Chunk, broken: Option<bool>) {
+    fn copy_again(&mut self, key: Life, at: usize, new: Chunk, broken: Option<bool>) {
         let sequence = self.sequences.get_mut(&key).expect("touched");
         let stored = &mut sequence.chunks[at];
         let is_patched = !new.incomplete && stored.has(NEEDS_PATCHING) && !new.has(NEEDS_PATCHING);
@@ -374,7 +424,7 @@ impl Reference {
         self.count_broken(broken);
     }
 
-    fn store(&mut self, key: Key, mut new: Chunk) {
+    fn store(&mut self, key: Life, mut new: Chunk) {
         let size = new.size();
         let Some(offset) = self.make_room(size) else {
             self.stats.chunks_discarded += 1;
@@ -454,7 +504,7 @@ impl Reference {
     }
 
     /// The erasing read (§4).
-    fn erase_first(&mut self, key: Key) {
+    fn erase_first(&mut self, key: Life) {
         let first = &self.sequences[&key].chunks[0];
         let mut continues = !first.is_read() && first.has(LAST_CONTINUES);
         let mut id = first.id;
@@ -505,7 +555,7 @@ impl Reference {
         }
     }
 
-    fn overwritten(&mut self, key: Key, at: usize) {
+    fn overwritten(&mut self, key: Life, at: usize) {
         let sequence = self.sequences.get_mut(&key).expect("it has chunks");
         self.stats.chunks_overwritten += 1;
         self.stats.bytes_overwritten += sequence.chunks[at].size() as u64;
@@ -513,7 +563,7 @@ impl Reference {
     }
 
     /// The first chunk of a sequence becomes free space.
-    fn leave(&mut self, key: Key) {
+    fn leave(&mut self, key: Life) {
         let sequence = self.sequences.get_mut(&key).expect("it has chunks");
         let chunk = sequence.chunks.pop_front().expect("it has chunks");
         self.empty += usize::from(sequence.chunks.is_empty());
@@ -522,13 +572,14 @@ impl Reference {
         if chunk.lost_behind != 0 {
             sequence.loss |= loss::PRESENT | chunk.lost_behind;
         }
+        self.hand_down(key);
     }
 
     /// §8. `None` stands for a patch of a wrong size, which was skipped.
     pub fn patch(&mut self, key: Key, chunk_id: u32, patches: &[(u32, [u8; 4])], more: bool) {
-        let found = self
-            .sequences
-            .get_mut(&key)
+        let life = self.current.get(&key).map(|&life| (key.0, key.1, life));
+        let found = life
+            .and_then(|life| self.sequences.get_mut(&life))
             .and_then(|sequence| sequence.chunks.iter_mut().find(|chunk| chunk.id == chunk_id));
         let Some(chunk) = found else {
             self.stats.patches_failed += 1;
@@ -571,7 +622,7 @@ impl Reference {
         }
     }
 
-    fn next_chunk(&mut self) -> Option<(usize, Record, Key)> {
+    fn next_chunk(&mut self) -> Option<(usize, Record, Life)> {
         let (mut at, mut wrapped) = self.cursor?;
         loop {
             let end = if wrapped { self.write } else { self.used };
@@ -592,7 +643,7 @@ impl Reference {
         }
     }
 
-    fn step(&mut self, key: Key) -> Step {
+    fn step(&mut self, key: Life) -> Step {
         let sequence = &self.sequences[&key];
         let Some(chunk) = sequence.chunks.front() else { return Step::Waits };
         let is_gap = chunk.read == 0 && sequence.consumed.is_some_and(|(id, ..)| chunk.id != id.wrapping_add(1));
@@ -631,7 +682,7 @@ impl Reference {
     }
 
     /// A packet over several chunks.
-    fn join(&mut self, key: Key, gap: u32, mut bytes: Vec<u8>) -> Step {
+    fn join(&mut self, key: Life, gap: u32, mut bytes: Vec<u8>) -> Step {
         let mut id = self.sequences[&key].chunks[0].id;
         let mut index = 0;
         let (reason, left) = loop {
@@ -682,7 +733,7 @@ impl Reference {
         Step::Consumed
     }
 
-    fn leave_whole(&mut self, key: Key, chunks: usize) {
+    fn leave_whole(&mut self, key: Life, chunks: usize) {
         for _ in 0..chunks {
             if !self.sequences[&key].chunks[0].is_read() {
                 self.consume(key, 0, usize::MAX);
@@ -691,19 +742,22 @@ impl Reference {
         }
     }
 
-    fn returned(&mut self, key: Key, bytes: Vec<u8>) -> Step {
+    fn returned(&mut self, key: Life, bytes: Vec<u8>) -> Step {
         if bytes.is_empty() {
             return Step::Consumed;
         }
         let loss = core::mem::take(&mut self.sequences.get_mut(&key).expect("it has chunks").loss);
-        Step::Packet(Expected { key, loss, bytes })
+        Step::Packet(Expected { key: (key.0, key.1), loss, bytes })
     }
 
-    fn lose(&mut self, key: Key, reasons: u32) {
+    fn lose(&mut self, key: Life, reasons: u32) {
         self.sequences.get_mut(&key).expect("it has chunks").loss |= reasons;
+        if reasons != 0 {
+            self.hand_down(key);
+        }
     }
 
-    fn consume(&mut self, key: Key, index: usize, to: usize) {
+    fn consume(&mut self, key: Life, index: usize, to: usize) {
         let chunk = &mut self.sequences.get_mut(&key).expect("it has chunks").chunks[index];
         chunk.read = to.min(chunk.bytes.len());
         if chunk.is_read() {

@@ -1,22 +1,12 @@
 //! A producer may bring its own shared memory: only a sealed memfd of a proper size is adopted,
 //! since any other could be cut off under the service (`docs/spec/wire-protocol.md` §8, §21).
 
+use crate::attacker::{SEALS, memory};
 use esatto_tests::bystander::{self, Logged};
 use esatto_tests::wire::{self, Peer, Proto};
 use esatto_tests::{Lab, skip};
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-
-fn memory(size: u64, seals: SealFlags) -> OwnedFd {
-    let fd = memfd_create("smb", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC).expect("a memfd");
-    ftruncate(&fd, size).expect("a size");
-    fcntl_add_seals(&fd, seals).expect("seals");
-    fd
-}
-
-fn good_seals() -> SealFlags {
-    SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL
-}
+use rustix::fs::{SealFlags, ftruncate};
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// Offers memory; whether the service adopts it. The connection must survive.
 fn offer(lab: &Lab, page_size: u64, fd: Option<BorrowedFd<'_>>) -> bool {
@@ -37,7 +27,7 @@ fn offer(lab: &Lab, page_size: u64, fd: Option<BorrowedFd<'_>>) -> bool {
 fn a_sealed_memfd_is_adopted() {
     skip(|| {
         bystander::attack(|lab, _| {
-            assert!(offer(lab, 4096, Some(memory(16384, good_seals()).as_fd())));
+            assert!(offer(lab, 4096, Some(memory(16384, SEALS).as_fd())));
             Logged::No
         })
     });
@@ -51,16 +41,16 @@ fn everything_else_is_not() {
                 assert!(!offer(lab, page_size, fd), "adopted: {what}");
             };
             refuse("no descriptor", 4096, None);
-            refuse("an empty memfd", 4096, Some(memory(0, good_seals()).as_fd()));
-            refuse("less than a page", 4096, Some(memory(1000, good_seals()).as_fd()));
-            refuse("not whole pages", 4096, Some(memory(16384 + 100, good_seals()).as_fd()));
-            refuse("a page of 12 KiB", 12288, Some(memory(12288 * 4, good_seals()).as_fd()));
-            refuse("a page of 64 KiB", 65536, Some(memory(1 << 18, good_seals()).as_fd()));
-            refuse("no page size", 0, Some(memory(16384, good_seals()).as_fd()));
-            refuse("40 MiB", 4096, Some(memory(40 << 20, good_seals()).as_fd()));
+            refuse("an empty memfd", 4096, Some(memory(0, SEALS).as_fd()));
+            refuse("less than a page", 4096, Some(memory(1000, SEALS).as_fd()));
+            refuse("not whole pages", 4096, Some(memory(16384 + 100, SEALS).as_fd()));
+            refuse("a page of 12 KiB", 12288, Some(memory(12288 * 4, SEALS).as_fd()));
+            refuse("a page of 64 KiB", 65536, Some(memory(1 << 18, SEALS).as_fd()));
+            refuse("no page size", 0, Some(memory(16384, SEALS).as_fd()));
+            refuse("40 MiB", 4096, Some(memory(40 << 20, SEALS).as_fd()));
             refuse("a memfd without seals", 4096, Some(memory(16384, SealFlags::empty()).as_fd()));
             refuse("a memfd that may shrink", 4096, Some(memory(16384, SealFlags::GROW | SealFlags::SEAL).as_fd()));
-            refuse("a memfd nobody may write", 4096, Some(memory(16384, good_seals() | SealFlags::WRITE).as_fd()));
+            refuse("a memfd nobody may write", 4096, Some(memory(16384, SEALS | SealFlags::WRITE).as_fd()));
 
             let path = lab.write("file", vec![0; 16384]);
             let file = std::fs::File::options().read(true).write(true).open(path).expect("a file");

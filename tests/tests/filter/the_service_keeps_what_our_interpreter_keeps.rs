@@ -2,15 +2,15 @@
 //! trace has of each what our interpreter leaves of it. Inside, some packets are malformed.
 
 use std::fmt::Write as _;
-use std::os::fd::AsFd;
+
 use std::sync::Arc;
 
 use esatto_filter::{
     AllowList, Bytecode, EcmaScript, Filter, Options, Policy, Program, Rule, SemanticTypes, StringFilter, Version,
 };
 use esatto_tests::bystander::Random;
-use esatto_tests::wire::{self, Peer, Proto};
-use esatto_tests::{Lab, Peer as Installed, Side, Skip, skip, wait_until};
+use esatto_tests::wire::{self, Proto};
+use esatto_tests::{Peer as Installed, Side, Skip, by_hand, skip};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/filter");
 const SOURCE: &str = "esatto.filter";
@@ -81,7 +81,7 @@ fn scenario(service: Side, consumer: Side, writes_file: bool) -> Result<(), Skip
     if writes_file {
         text += "write_into_file: true\n";
     }
-    let trace = record(service, consumer, &text, &packets);
+    let trace = by_hand::record(service, consumer, &text, SOURCE, &packets);
 
     let program = Program::load_with_overlay(&bytecode.bytecode, &bytecode.overlay).expect("own bytecode");
     let program = Arc::new(program);
@@ -197,63 +197,4 @@ fn config(bytecode: &Bytecode) -> String {
         );
     }
     config + "  }\n}\n"
-}
-
-/// Records `packets` as those of one writer.
-fn record(service: Side, consumer: Side, config: &str, packets: &[Vec<u8>]) -> Vec<u8> {
-    let lab = Lab::new();
-    let service = lab.service(service);
-    let mut peer = Peer::producer(&lab);
-    assert!(peer.call("InitializeConnection", &Proto::new().bytes(3, SOURCE).int(4, 1)).success);
-    let (commands, frame) = peer.call_frame("GetAsyncCommand", &Proto::new());
-    peer.send(&frame);
-    let source = Proto::new().bytes(1, SOURCE).int(4, 1);
-    assert!(peer.call("RegisterDataSource", &Proto::new().message(1, &source)).success);
-    let mut recording = lab.record(consumer, "trace", config);
-
-    let (mut memory, mut buffer) = (None, None);
-    while buffer.is_none() {
-        let reply = peer.reply_to(commands);
-        memory = memory.or_else(|| peer.take_descriptor());
-        // Set up or started: both name the buffer.
-        for command in [1, 6] {
-            if let Some(start) = wire::last(&reply.body, command) {
-                buffer = wire::last(start, 2).map(|config| wire::int(config, 2));
-            }
-        }
-    }
-    let (memory, buffer) = (memory.expect("memory comes with the first command"), buffer.expect("a buffer"));
-    assert!(peer.call("RegisterTraceWriter", &Proto::new().int(1, 1).int(2, buffer)).success);
-    for (id, chunk) in chunks(packets).into_iter().enumerate() {
-        let page =
-            [&0x1000_0003u32.to_le_bytes(), &[0; 4][..], &(id as u32).to_le_bytes(), &[1, 0], &chunk[..]].concat();
-        rustix::io::pwrite(memory.as_fd(), &page, 0).expect("the memory can be written");
-        let commit = Proto::new().message(1, &Proto::new().int(1, 0).int(2, 0).int(3, buffer));
-        assert!(peer.call("CommitData", &commit).success);
-    }
-    drop(peer);
-    wait_until("the producer is gone", || lab.state().producers.is_empty().then_some(()));
-    let trace = recording.stop();
-    drop(service);
-    std::fs::read(trace).expect("a trace")
-}
-
-/// Packets in chunks of a page: the number of packets, then each behind its size.
-fn chunks(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    const ROOM: usize = 4096 - 8 - 8;
-    let mut chunks = Vec::new();
-    let (mut count, mut content) = (0u16, Vec::new());
-    for packet in packets {
-        let size = Proto::new().bytes(1, packet).0.split_off(1);
-        if content.len() + size.len() > ROOM {
-            chunks.push([&count.to_le_bytes()[..], &content].concat());
-            (count, content) = (0, Vec::new());
-        }
-        count += 1;
-        content.extend_from_slice(&size);
-    }
-    chunks.push([&count.to_le_bytes()[..], &content].concat());
-    // Pages are reused: what was there before must not be read as packets.
-    chunks.iter_mut().for_each(|chunk| chunk.resize(ROOM + 2, 0));
-    chunks
 }

@@ -54,7 +54,7 @@ impl Lab {
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn create() -> Self {
+    pub(crate) fn create() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("esatto-d{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = Path::new("/tmp").join(name);
@@ -71,6 +71,30 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// Any free port: the kernel's choice cannot be asked for, so one that was free a moment ago.
+pub(crate) fn tcp_address() -> Address {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    format!("127.0.0.1:{port}").parse().unwrap()
+}
+
+/// Reads a session's trace: its packets.
+pub(crate) fn read(consumer: &mut BlockingClient) -> Vec<Vec<u8>> {
+    let mut packets = vec![Vec::new()];
+    consumer
+        .call_stream::<esatto_ipc::Error>("ReadBuffers", &[], Some(DEADLINE), |body| {
+            for slice in ReadBuffersResponseReader::new(body).slices() {
+                packets.last_mut().expect("never empty").extend_from_slice(slice.data().unwrap_or_default());
+                if slice.last_slice_for_packet() == Some(true) {
+                    packets.push(Vec::new());
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(packets.pop(), Some(Vec::new()), "the last packet is whole");
+    packets
 }
 
 /// A config that records `spec.test` into one buffer.

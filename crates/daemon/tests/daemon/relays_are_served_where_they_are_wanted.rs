@@ -6,18 +6,12 @@ use std::path::Path;
 
 use esatto_daemon::{Daemon, Error, Options, RelayEndpoints};
 use esatto_ipc::{Address, BlockingClient, Error as IpcError, FrameDecoder};
-use esatto_schema::{ReadBuffersResponseReader, TraceConfig, TracePacketReader};
+use esatto_schema::{TraceConfig, TracePacketReader};
 
-use crate::lab::{DEADLINE, Lab, config, enable};
+use crate::lab::{DEADLINE, Lab, config, enable, read, tcp_address};
 
 /// The machine in the captured conversation.
 const GUEST: u32 = 1_011_363_979;
-
-/// Any free port: the kernel's choice cannot be asked for, so one that was free a moment ago.
-fn tcp_address() -> Address {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    format!("127.0.0.1:{port}").parse().unwrap()
-}
 
 fn offers_relay_port(address: &Address) -> bool {
     match BlockingClient::connect(address, "RelayPort", DEADLINE) {
@@ -97,16 +91,9 @@ fn a_real_relay_is_answered_as_it_was_then() {
     let mut consumer = lab.consumer();
     let wish = TraceConfig { trace_all_machines: Some(true), ..config() };
     consumer.send("EnableTracing", &enable(wish), None).unwrap();
-    let mut bodies = Vec::new();
-    consumer
-        .call_stream::<IpcError>("ReadBuffers", &[], Some(DEADLINE), |body| {
-            bodies.push(body.to_vec());
-            Ok(())
-        })
-        .unwrap();
     let mut told = Vec::new();
-    for slice in bodies.iter().flat_map(|body| ReadBuffersResponseReader::new(body).slices()) {
-        let packet = TracePacketReader::parse(slice.data().unwrap()).unwrap();
+    for packet in read(&mut consumer) {
+        let packet = TracePacketReader::parse(&packet).unwrap();
         if packet.machine_id() == Some(GUEST) {
             let name = packet.system_info().and_then(|info| info.machine_name()).map(<[u8]>::to_vec);
             told.push((name, packet.remote_clock_sync().map(|sync| sync.synced_clocks().count())));

@@ -14,6 +14,9 @@ use super::local::LocalLink;
 /// Time that a TCP connection may take; unix sockets connect at once.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// This many bytes wait for a peer or a network that is slower than we are.
+const CONGESTED: usize = 1 << 20;
+
 /// Something that arrived on a link.
 #[derive(Debug)]
 pub(crate) enum LinkEvent<'a, T> {
@@ -84,6 +87,11 @@ impl<T> SocketLink<T> {
     /// Writes what waits to be written.
     pub(crate) fn flush(&mut self) -> Result<(), esatto_ipc::Error> {
         self.connection.flush_writes()
+    }
+
+    /// Whether more waits to be written than is sent at a time.
+    pub(crate) fn is_congested(&self) -> bool {
+        self.connection.queued() >= CONGESTED
     }
 
     /// Reads and handles what has arrived. `false`: the connection is over.

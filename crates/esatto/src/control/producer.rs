@@ -15,7 +15,7 @@ use esatto_schema::{
     initialize_connection_request, producer_port::Method,
 };
 use esatto_shm::abi::PageSize;
-use esatto_shm::{Arbiter, ExhaustedPolicy, FlushCallback, MappedRegion, Memory};
+use esatto_shm::{Arbiter, ExhaustedPolicy, FlushCallback, MappedRegion, Memory, PrivateRegion};
 
 use super::Waker;
 use super::call::{Call, Reply, SharedMemory};
@@ -25,6 +25,9 @@ use crate::{ids, registry};
 
 /// Name of the data source of track events.
 const DATA_SOURCE: &str = "track_event";
+
+/// Size of the memory in which chunks are made for a service that cannot share it (`docs/spec/shared-memory.md` §17).
+const EMULATED_MEMORY_BYTES: usize = 1 << 20;
 
 /// What a producer tells the service about itself.
 #[derive(Clone, Debug)]
@@ -136,9 +139,10 @@ impl Producer {
         }
     }
 
-    /// Sends what threads have queued since the last call.
-    pub(crate) fn pump(&mut self) {
-        if let Some(transport) = &self.transport {
+    /// Sends what threads have queued since the last call. Without shared memory nothing new is sent over a link that is
+    /// congested: then threads run out of chunks, as they do if a service is slow to take them out of shared memory.
+    pub(crate) fn pump(&mut self, is_congested: bool) {
+        if let Some(transport) = self.transport.as_ref().filter(|_| !(self.emulated && is_congested)) {
             transport.arbiter.send_pending();
         }
         self.send_outgoing();
@@ -240,7 +244,10 @@ impl Producer {
         match self.open_memory(setup, memory) {
             Ok((region, page_size)) => {
                 let sink = Arc::new(Sink::new(self.waker.clone()));
-                match Arbiter::new(region, page_size, sink.clone()) {
+                let mut options = esatto_shm::Options::default();
+                options.emulation = self.emulated;
+                options.self_scraping = self.emulated;
+                match Arbiter::with_options(region, page_size, sink.clone(), options) {
                     Ok(arbiter) => self.transport = Some(Transport { arbiter, sink }),
                     Err(error) => self.failure = Some(error.to_string()),
                 }
@@ -260,15 +267,13 @@ impl Producer {
             .and_then(|kib| kib.checked_mul(1024))
             .and_then(|bytes| PageSize::new(bytes).ok())
             .ok_or_else(|| format!("the service wants shared memory pages of {kib} KiB"))?;
-        match memory {
+        match memory.filter(|_| !self.emulated) {
             Some(SharedMemory::Region(region)) => Ok((region, page_size)),
             Some(SharedMemory::Fd(fd)) => {
                 let region = MappedRegion::from_service(fd).map_err(|e| e.to_string())?;
                 Ok((Arc::new(region), page_size))
             }
-            None if self.emulated => {
-                Err("this service is reached without shared memory, which is not supported".into())
-            }
+            None if self.emulated => Ok((Arc::new(PrivateRegion::new(EMULATED_MEMORY_BYTES)), page_size)),
             None => Err("the service sent no shared memory".into()),
         }
     }

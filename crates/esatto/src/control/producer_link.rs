@@ -152,7 +152,7 @@ impl ProducerLink {
                     return Err(esatto_ipc::Error::Disconnected);
                 }
                 if *ready {
-                    producer.pump();
+                    producer.pump(link.is_congested());
                     for call in producer.take_calls() {
                         link.invoke(call)?;
                     }
@@ -167,7 +167,7 @@ impl ProducerLink {
                     LinkEvent::Ready => {}
                     LinkEvent::Reply(tag, reply) => producer.reply(tag, reply),
                 });
-                producer.pump();
+                producer.pump(false);
                 for call in producer.take_calls() {
                     busy = true;
                     link.invoke(service, call);

@@ -6,6 +6,9 @@ use crate::error::Error;
 /// Size of the buffer of a connection that never receives much.
 const INITIAL_BUFFER: usize = 4096;
 
+/// A buffer that has become larger than this is given back when there is time; a producer's commits fit.
+const KEEP_BUFFER: usize = 16 * 1024;
+
 /// Cuts received bytes into frames, wherever the transport split them.
 ///
 /// The buffer grows with what was *received*, never with what a header announces, up to [`MAX_FRAME`]; that is also
@@ -110,6 +113,14 @@ impl FrameDecoder {
                 let len = u32::from_le_bytes(*header) as usize;
                 len > MAX_PAYLOAD || rest.len() >= len
             })
+    }
+
+    /// Gives a buffer back that has become large, if nothing is in it.
+    pub fn release(&mut self) {
+        if self.start == self.end && self.buf.len() > KEEP_BUFFER {
+            (self.start, self.end) = (0, 0);
+            self.buf = Vec::new();
+        }
     }
 
     /// Bytes received and not yet returned as frames.

@@ -7,6 +7,7 @@ mod captured_requests_get_the_captured_answers;
 mod captures;
 mod captures_decode_in_pieces_of_any_size;
 mod clients_tolerate_odd_services;
+mod connecting_does_not_wait;
 mod descriptors_never_leak;
 mod frames_are_bounded;
 mod garbage_never_panics;

@@ -29,7 +29,22 @@ pub(super) enum Broken {
 }
 
 /// Parses the fragment whose size field begins at `at`.
+#[inline]
 pub(super) fn parse(bytes: &[u8], at: usize) -> Result<Fragment, Broken> {
+    // Almost all sizes take one byte or four, as writers reserve them. Neither of these is a drop marker.
+    let (start, len) = match bytes.get(at..) {
+        Some(&[a @ ..0x80, ..]) => (at + 1, usize::from(a)),
+        Some(&[a, b, c, d @ 0..4, ..]) if a & b & c >= 0x80 => {
+            let digit = |byte: u8| usize::from(byte & 0x7f);
+            (at + 4, digit(a) | digit(b) << 7 | digit(c) << 14 | digit(d) << 21)
+        }
+        _ => return parse_long(bytes, at),
+    };
+    if len <= bytes.len() - start { Ok(Fragment { start, len }) } else { Err(Broken::Malformed) }
+}
+
+#[inline(never)]
+fn parse_long(bytes: &[u8], at: usize) -> Result<Fragment, Broken> {
     let mut size = 0u64;
     for (i, &byte) in bytes.get(at..).unwrap_or_default().iter().take(10).enumerate() {
         size |= u64::from(byte & 0x7f).checked_shl(7 * u32::try_from(i).unwrap_or(9)).unwrap_or(0);

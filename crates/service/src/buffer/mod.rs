@@ -25,6 +25,7 @@
 //!
 //! Chunk contents are untrusted: sizes are checked when a chunk is copied and again whenever it is read.
 
+mod direct;
 mod fragment;
 mod read;
 mod record;
@@ -274,7 +275,7 @@ impl CentralBuffer {
 
     /// Every writer the buffer remembers, in no particular order.
     pub fn writers(&self) -> impl Iterator<Item = WriterStats<'_>> {
-        self.sequences.iter().map(|sequence| WriterStats {
+        self.sequences.current().map(|sequence| WriterStats {
             producer: sequence.producer,
             writer: sequence.writer,
             identity: sequence.identity,

@@ -228,6 +228,7 @@ impl CentralBuffer {
     fn lose(&mut self, slot: u32, reasons: u32) {
         if reasons != 0 {
             self.sequences.get_mut(slot).loss |= reasons;
+            self.sequences.hand_down_loss(slot);
         }
     }
 
@@ -262,6 +263,7 @@ impl CentralBuffer {
         if chunk.has(CORRUPTED) {
             sequence.loss |= loss::PRESENT | loss::CHUNK_CORRUPTED;
         }
+        self.sequences.hand_down_loss(slot);
     }
 
     /// The erasing read: consumes a sequence up to and including the chunk at `offset`, and what later chunks hold of

@@ -52,6 +52,8 @@ pub(super) struct Sequence {
     pub(super) stalled_in: u64,
     pub(super) counts: [u64; HISTOGRAM_BUCKETS],
     pub(super) sums: [u64; HISTOGRAM_BUCKETS],
+    /// Another writer has its id now; what is left of it is read, and then forgotten.
+    is_retired: bool,
     /// When it was used last, in copies.
     last_used: u64,
 }
@@ -95,20 +97,35 @@ pub(super) struct Sequences {
     slots: Vec<Option<Sequence>>,
     free: Vec<u32>,
     by_writer: HashMap<(ProducerId, WriterId), u32>,
+    /// Who was looked for last, and where it is: a commit has chunk after chunk of one writer.
+    last_found: Option<((ProducerId, WriterId), u32)>,
     /// How many have no chunk.
     empty: usize,
     copies: u64,
 }
 
 impl Sequences {
-    pub(super) fn find(&self, producer: ProducerId, writer: WriterId) -> Option<u32> {
-        self.by_writer.get(&(producer, writer)).copied()
+    pub(super) fn find(&mut self, producer: ProducerId, writer: WriterId) -> Option<u32> {
+        let key = (producer, writer);
+        match self.last_found {
+            Some((last, slot)) if last == key => Some(slot),
+            _ => {
+                let slot = *self.by_writer.get(&key)?;
+                self.last_found = Some((key, slot));
+                Some(slot)
+            }
+        }
+    }
+
+    /// Whether some sequences are to be forgotten.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.empty > MAX_EMPTY_SEQUENCES
     }
 
     /// The sequence of a writer that commits a chunk; new ones are made, old empty ones forgotten.
     pub(super) fn touch(&mut self, producer: ProducerId, writer: WriterId, identity: Identity) -> u32 {
         self.copies += 1;
-        if self.empty > MAX_EMPTY_SEQUENCES {
+        if self.is_crowded() {
             self.forget_oldest();
         }
         let slot = match self.find(producer, writer) {
@@ -131,7 +148,8 @@ impl Sequences {
             stalled_in: 0,
             counts: [0; HISTOGRAM_BUCKETS],
             sums: [0; HISTOGRAM_BUCKETS],
-            last_used: 0,
+            is_retired: false,
+            last_used: self.copies,
         };
         self.empty += 1;
         let slot = match self.free.pop() {
@@ -157,12 +175,50 @@ impl Sequences {
             }
         }
         empty.sort_unstable();
+        self.last_found = None;
         let surplus = empty.len().saturating_sub(KEPT_EMPTY_SEQUENCES);
         for &(_, slot) in &empty[..surplus] {
             if let Some(sequence) = self.slots[slot as usize].take() {
-                self.by_writer.remove(&(sequence.producer, sequence.writer));
+                let key = (sequence.producer, sequence.writer);
+                if self.by_writer.get(&key) == Some(&slot) {
+                    self.by_writer.remove(&key);
+                }
                 self.free.push(slot);
                 self.empty -= 1;
+            }
+        }
+    }
+
+    /// What this writer commits from now on is another writer's, under the same id.
+    pub(super) fn renew(&mut self, producer: ProducerId, writer: WriterId) {
+        let Some(slot) = self.find(producer, writer) else { return };
+        let sequence = self.get_mut(slot);
+        if sequence.chunks.is_empty() {
+            sequence.consumed = None;
+            return;
+        }
+        sequence.is_retired = true;
+        let (identity, counts, sums) = (sequence.identity, sequence.counts, sequence.sums);
+        self.last_found = None;
+        let slot = self.insert(producer, writer, identity);
+        let heir = self.get_mut(slot);
+        (heir.counts, heir.sums) = (counts, sums);
+    }
+
+    /// The producer is gone; another one may get its id.
+    pub(super) fn retire_producer(&mut self, producer: ProducerId) {
+        self.last_found = None;
+        self.by_writer.retain(|&(id, _), _| id != producer);
+    }
+
+    /// A loss that a retired sequence cannot tell any more is told by the one that follows it.
+    pub(super) fn hand_down_loss(&mut self, slot: u32) {
+        let sequence = self.get_mut(slot);
+        if sequence.is_retired && sequence.chunks.is_empty() && sequence.loss != 0 {
+            let loss = core::mem::take(&mut sequence.loss);
+            let key = (sequence.producer, sequence.writer);
+            if let Some(&heir) = self.by_writer.get(&key) {
+                self.get_mut(heir).loss |= loss;
             }
         }
     }
@@ -184,6 +240,20 @@ impl Sequences {
         }
     }
 
+    /// Appends a chunk that is newer than all others, as [`touch`](Self::touch) and [`insert_chunk`](Self::insert_chunk) would.
+    pub(super) fn push_chunk(&mut self, slot: u32, id: u32, offset: usize, fragment_bytes: usize) {
+        self.copies += 1;
+        let last_used = self.copies;
+        let sequence = self.get_mut(slot);
+        sequence.last_used = last_used;
+        sequence.sample(fragment_bytes);
+        let offset = u32::try_from(offset).expect("a buffer is smaller than 2^32 bytes");
+        sequence.chunks.push_back(Stored { id, offset });
+        if sequence.chunks.len() == 1 {
+            self.empty -= 1;
+        }
+    }
+
     /// Takes the oldest chunk out of a sequence's list.
     pub(super) fn pop_chunk(&mut self, slot: u32) {
         let sequence = self.get_mut(slot);
@@ -197,6 +267,11 @@ impl Sequences {
         self.slots.iter().flatten()
     }
 
+    /// Those that stand for their writer.
+    pub(super) fn current(&self) -> impl Iterator<Item = &Sequence> {
+        self.iter().filter(|sequence| !sequence.is_retired)
+    }
+
     pub(super) fn clear_histograms(&mut self) {
         for sequence in self.slots.iter_mut().flatten() {
             sequence.counts = [0; HISTOGRAM_BUCKETS];
@@ -206,6 +281,6 @@ impl Sequences {
 
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.by_writer.len()
+        self.iter().count()
     }
 }

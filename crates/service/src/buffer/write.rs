@@ -124,6 +124,17 @@ impl CentralBuffer {
         true
     }
 
+    /// A writer id that was given back is used again: what comes from now on is a sequence of its own, whose chunk ids begin
+    /// anywhere. What is stored of the writer before is read as it would have been.
+    pub fn renew_writer(&mut self, producer: ProducerId, writer: WriterId) {
+        self.sequences.renew(producer, writer);
+    }
+
+    /// A producer is gone, and its id may be given to another one. What is stored of it is read as it would have been.
+    pub fn retire_producer(&mut self, producer: ProducerId) {
+        self.sequences.retire_producer(producer);
+    }
+
     /// A chunk that is not stored (any more) becomes a new record.
     fn store(&mut self, slot: u32, checked: &Checked<'_>, already_consumed: u16) {
         let size = record::size_for(checked.reserved.into());
@@ -153,11 +164,8 @@ impl CentralBuffer {
             read: already_consumed,
             flags: checked.flags,
         };
-        record::store_chunk(&mut self.data, offset, &record);
         self.put_fragments(offset, checked.fragments);
-        self.write = offset + size;
-        self.stats.chunks_written += 1;
-        self.stats.bytes_written += size as u64;
+        self.finish_record(offset, &record);
 
         let sequence = self.sequences.get(slot);
         let at = sequence.position(checked.chunk_id).unwrap_or_else(|at| at);
@@ -215,11 +223,19 @@ impl CentralBuffer {
         record::store_chunk(&mut self.data, offset as usize, &stored);
     }
 
+    /// Writes the header of a new record, whose fragments are in place.
+    pub(super) fn finish_record(&mut self, offset: usize, record: &ChunkRecord) {
+        record::store_chunk(&mut self.data, offset, record);
+        self.write = offset + record.size();
+        self.stats.chunks_written += 1;
+        self.stats.bytes_written += record.size() as u64;
+    }
+
     fn put_fragments(&mut self, offset: usize, fragments: &[u8]) {
         self.data[offset + HEADER..][..fragments.len()].copy_from_slice(fragments);
     }
 
-    fn count_broken(&mut self, broken: Option<Broken>) {
+    pub(super) fn count_broken(&mut self, broken: Option<Broken>) {
         match broken {
             Some(Broken::DropMarker) => self.stats.trace_writer_packet_loss += 1,
             Some(Broken::Malformed) => self.stats.abi_violations += 1,
@@ -256,7 +272,7 @@ impl CentralBuffer {
     }
 
     /// Consumes every record that begins in `from..to`; returns where the last one ended.
-    fn clear_records(&mut self, from: usize, to: usize) -> usize {
+    pub(super) fn clear_records(&mut self, from: usize, to: usize) -> usize {
         let to = to.min(self.data.len());
         let mut at = from;
         while at < to {
@@ -270,7 +286,7 @@ impl CentralBuffer {
         at
     }
 
-    fn pad(&mut self, offset: usize, size: usize) {
+    pub(super) fn pad(&mut self, offset: usize, size: usize) {
         record::store_padding(&mut self.data, offset, size);
         self.stats.padding_bytes_written += size as u64;
     }
@@ -289,10 +305,7 @@ fn check<'a>(chunk: &Chunk<'a>) -> Option<Checked<'a>> {
     if let Some(broken) = parsed.broken {
         // What would continue or be patched is behind the break.
         flags &= !(LAST_CONTINUES | NEEDS_PATCHING);
-        flags |= match broken {
-            Broken::DropMarker => record::ABORTED,
-            Broken::Malformed => record::CORRUPTED,
-        };
+        flags |= broken.flag();
     }
     let available = u16::try_from(parsed.valid_bytes).ok()?;
     Some(Checked {
@@ -303,6 +316,16 @@ fn check<'a>(chunk: &Chunk<'a>) -> Option<Checked<'a>> {
         flags,
         broken: parsed.broken,
     })
+}
+
+impl Broken {
+    /// What a record says of a chunk that ends so.
+    pub(super) fn flag(self) -> u8 {
+        match self {
+            Self::DropMarker => record::ABORTED,
+            Self::Malformed => record::CORRUPTED,
+        }
+    }
 }
 
 impl Consumed {

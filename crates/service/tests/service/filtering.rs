@@ -256,3 +256,31 @@ fn a_clone_is_filtered_unless_it_is_for_a_bug_report() {
         assert!(world.read_texts(consumer).is_empty(), "the session's own filter stays");
     }
 }
+
+#[test]
+fn a_clone_is_filtered_anew_or_not_at_all() {
+    use crate::clones::{answer, ask, by_id};
+    for skip in [false, true] {
+        let mut world = World::new();
+        let mut producer = world.producer("p");
+        let descriptor =
+            esatto_schema::DataSourceDescriptor { name: Some("ds".into()), no_flush: Some(true), ..Default::default() };
+        world.register_as(&producer, descriptor);
+        let consumer = world.consumer();
+        let filter = TraceFilter { string_filter_chain: chain(vec![rule("", 1, "(.*)")]), ..of_bytecode(texts_only()) };
+        world.enable(consumer, &filtered(filter));
+        world.commit(&mut producer, 1, 1, 0, &[&packet("secret")]);
+        let other = world.consumer();
+        let request = esatto_schema::CloneSessionRequest { skip_trace_filter: Some(skip), ..by_id(1) };
+        let call = ask(&mut world, other, &request);
+        assert_eq!(answer(&world, call).expect("an answer").success, Some(true));
+        let packets = world.read(other);
+        let texts: Vec<_> = packets.iter().filter_map(|packet| text_of(packet)).collect();
+        assert_eq!(texts, [if skip { "secret" } else { "P60RED" }]);
+        let stats = TracePacketReader::new(packets.last().unwrap()).trace_stats().expect("statistics of a clone");
+        let counted = stats.filter_stats().map(|stats| stats.input_packets().unwrap());
+        assert_eq!(counted, (!skip).then_some(packets.len() as u64 - 1), "those of the clone alone");
+        let first = world.read(consumer).iter().find_map(|packet| text_of(packet));
+        assert_eq!(first.as_deref(), Some("P60RED"), "the session is not changed");
+    }
+}

@@ -72,11 +72,15 @@ fn case_49_a_registered_writer_keeps_to_its_buffer() {
 }
 
 #[test]
-fn writer_ids_out_of_range_are_nobody() {
+fn writer_0_is_nobody_and_any_other_of_16_bits_somebody() {
     let (mut world, mut producer, consumer) = started(|world| world.producer("p"));
     world.commit(&mut producer, 1, 0, 0, &[&packet("x")]);
-    world.commit(&mut producer, 1, 32768, 0, &[&packet("x")]);
-    assert_eq!(stats(&mut world, consumer).chunks_discarded, Some(2));
+    assert_eq!(stats(&mut world, consumer).chunks_discarded, Some(1));
+    for writer in [1, 32768, 65535] {
+        world.commit(&mut producer, 1, writer, 0, &[&packet("x")]);
+    }
+    assert_eq!(stats(&mut world, consumer).chunks_discarded, Some(1));
+    assert_eq!(world.read_texts(consumer).len(), 3);
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! The service as its owner sees it: inputs in, outputs out.
 
 mod captures;
+mod clone_storms;
 mod clone_triggers;
 mod cloned_files;
 mod clones;
 #[cfg(all(feature = "deflate", feature = "zstd"))]
 mod compression;
+mod config_fields;
+mod consumers;
 mod enabling;
 mod faults;
 mod files;
@@ -17,6 +20,7 @@ mod missing_features;
 mod reading;
 mod replies;
 mod sessions;
+mod shared_memory;
 mod simulator;
 mod triggers;
 mod world;

@@ -173,3 +173,96 @@ fn triggers_without_a_mode_hide_the_trace_until_one_comes() {
     activate(&mut world, &producer, &["any"]);
     assert_eq!(world.read_texts(consumer), ["x"]);
 }
+
+/// How many of so many activations, each of a session of its own, start it.
+fn starts(world: &mut World, producer: &FakeProducer, config: &TraceConfig, activations: usize) -> usize {
+    let mut started = 0;
+    for _ in 0..activations {
+        let consumer = world.consumer();
+        world.enable(consumer, config);
+        world.commands(producer);
+        activate(world, producer, &["go"]);
+        started += usize::from(world.commands(producer).iter().any(|command| command.start_data_source.is_some()));
+        world.feed(esatto_service::Input::ConsumerDisconnected(consumer));
+    }
+    started
+}
+
+fn with_trigger(change: impl FnOnce(&mut trigger_config::Trigger)) -> TraceConfig {
+    let mut config = triggered(1, &[("go", 100)]);
+    change(&mut config.trigger_config.as_mut().unwrap().triggers[0]);
+    config
+}
+
+#[test]
+fn the_limit_counts_all_sessions_of_the_last_24_hours() {
+    const DAY_MS: u64 = 24 * 3600 * 1000;
+    let (mut world, producer, _) = setting();
+    let limited = with_trigger(|trigger| trigger.max_per_24_h = Some(3));
+    let unlimited = with_trigger(|_| {});
+    assert_eq!(starts(&mut world, &producer, &unlimited, 2), 2);
+    world.advance_ms(1000);
+    assert_eq!(starts(&mut world, &producer, &limited, 3), 1, "those of the other sessions count");
+    world.advance_ms(DAY_MS - 1000);
+    assert_eq!(starts(&mut world, &producer, &limited, 3), 2, "two were 24 hours ago");
+    // One that starts nothing any more counts all the same; one that matches no session does not.
+    world.advance_ms(DAY_MS);
+    let consumer = world.consumer();
+    world.enable(consumer, &unlimited);
+    activate(&mut world, &producer, &["go", "go", "other"]);
+    world.feed(esatto_service::Input::ConsumerDisconnected(consumer));
+    activate(&mut world, &producer, &["go"]);
+    assert_eq!(starts(&mut world, &producer, &limited, 3), 1);
+}
+
+#[test]
+fn some_activations_are_skipped_at_random() {
+    let (mut world, producer, _) = setting();
+    let unlikely = with_trigger(|trigger| trigger.skip_probability = Some(0.75));
+    let started = starts(&mut world, &producer, &unlikely, 1000);
+    assert!((200..300).contains(&started), "{started} of 1000 with 25 %");
+    for (skip_probability, expected) in [(0.0, 10), (1.0, 0), (f64::NAN, 10), (-1.0, 10)] {
+        let config = with_trigger(|trigger| trigger.skip_probability = Some(skip_probability));
+        assert_eq!(starts(&mut world, &producer, &config, 10), expected, "{skip_probability}");
+    }
+}
+
+#[test]
+fn one_that_is_skipped_does_not_count_for_the_limit() {
+    let (mut world, producer, _) = setting();
+    let skipped = with_trigger(|trigger| trigger.skip_probability = Some(1.0));
+    starts(&mut world, &producer, &skipped, 5);
+    let limited = with_trigger(|trigger| trigger.max_per_24_h = Some(1));
+    assert_eq!(starts(&mut world, &producer, &limited, 2), 1);
+}
+
+#[cfg(feature = "regex")]
+#[test]
+fn a_trigger_may_be_for_certain_producers_only() {
+    let (mut world, producer, _) = setting();
+    for (pattern, expected) in [("p", 1), ("p|q", 1), ("", 1), ("q", 0), ("pp", 0), (".", 1), ("x*", 0)] {
+        let config = with_trigger(|trigger| trigger.producer_name_regex = Some(pattern.into()));
+        assert_eq!(starts(&mut world, &producer, &config, 1), expected, "{pattern:?}");
+    }
+    let consumer = world.consumer();
+    let invalid = with_trigger(|trigger| trigger.producer_name_regex = Some("(".into()));
+    let refused = world.enable(consumer, &invalid);
+    assert!(world.ended(refused).unwrap().contains("producer_name_regex"));
+}
+
+#[test]
+fn one_activation_reaches_every_session_that_waits_for_it() {
+    let (mut world, producer, first) = setting();
+    let second = world.consumer();
+    let ends = [
+        world.enable(first, &triggered(2, &[("halt", 100)])),
+        world.enable(second, &triggered(2, &[("halt", 200), ("other", 1)])),
+    ];
+    activate(&mut world, &producer, &["halt"]);
+    world.advance_ms(100);
+    world.acknowledge_flush(&producer, u64::MAX);
+    assert_eq!(ends.map(|end| world.ended(end).is_some()), [true, false]);
+    world.advance_ms(100);
+    world.acknowledge_flush(&producer, u64::MAX);
+    assert_eq!(ends.map(|end| world.ended(end).is_some()), [true, true]);
+}

@@ -312,6 +312,11 @@ impl World {
         advance(&mut self.now, by);
     }
 
+    /// When the timers expire.
+    pub(crate) fn deadlines(&self) -> Vec<(TimerClock, u64)> {
+        self.timers.values().copied().collect()
+    }
+
     pub(crate) fn timers(&self) -> usize {
         self.timers.len()
     }

@@ -1,0 +1,311 @@
+//! The connection on which a relay speaks for itself: what machine this is, and how its clocks go
+//! (`docs/spec/wire-protocol.md` §16).
+//!
+//! ```text
+//! Waiting ─ Connecting ─ Binding ─ Introducing ─┬─ Pinging ─ Updating ─ Resting ─┐
+//!    ▲          │           │           │       └────────────────────────────────┘
+//!    └──────────┴───────────┴───────────┴── whatever fails, later and later
+//! ```
+//!
+//! Knows its deadline and its socket, but waits for nothing: see [`Control::deadline_ns`] and [`Control::socket`].
+
+use std::os::fd::{AsFd as _, BorrowedFd};
+
+use esatto_ipc::frame::{PeerIdentity, encode};
+use esatto_ipc::{Address, Client, ClientEvent, Connecting, Connection, Error as IpcError, Limits, RequestId};
+use esatto_protozero::Owned as _;
+use esatto_schema::sync_clock_request::{Clock, Phase};
+use esatto_schema::{InitRelayRequest, SyncClockRequest, relay_port};
+use rustix::event::epoll::EventFlags;
+
+use super::machine;
+use super::options::RelayOptions;
+use crate::clocks;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// How long to wait before the second attempt to connect; each further wait is twice as long …
+const FIRST_DELAY_NS: u64 = SECOND_NS;
+/// … up to this.
+const LONGEST_DELAY_NS: u64 = 30 * SECOND_NS;
+/// From the end of a round of clock readings to the next: readers of traces rely on it to tell rounds apart.
+const REST_NS: u64 = 30 * SECOND_NS;
+/// How long a service may take to accept, and to answer.
+const PATIENCE_NS: u64 = 10 * SECOND_NS;
+
+const INIT_RELAY: &str = relay_port::Method::InitRelay.name();
+const SYNC_CLOCK: &str = relay_port::Method::SyncClock.name();
+
+/// The control connection, as it is, was or will be.
+#[derive(Debug)]
+pub(crate) struct Control {
+    /// Our own identity, as a frame.
+    greeting: Vec<u8>,
+    /// Encoded arguments of InitRelay.
+    introduction: Vec<u8>,
+    state: State,
+    /// How many sockets there were.
+    sockets: u64,
+    deadline_ns: u64,
+    delay_ns: u64,
+    /// The last failure that was logged: one that lasts is told once.
+    told: Option<String>,
+}
+
+#[derive(Debug)]
+enum State {
+    Waiting,
+    Connecting(Connecting),
+    Connected(Box<Link>),
+}
+
+#[derive(Debug)]
+struct Link {
+    connection: Connection,
+    client: Client,
+    step: Step,
+}
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Binding,
+    Introducing(RequestId),
+    Pinging(RequestId),
+    Updating(RequestId),
+    Resting,
+    /// The service wants nothing of us.
+    Idle,
+}
+
+/// Why a connection is given up.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Ipc(#[from] IpcError),
+    #[error("it does not offer the relay port (traced --enable-relay-endpoint)")]
+    NoRelayPort,
+    #[error("it does not answer")]
+    Silent,
+    #[error("it closed the connection")]
+    Closed,
+    #[error("its name cannot be resolved")]
+    Unresolved,
+}
+
+/// What the loop has to look after from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    Nothing,
+    /// There was a connection and it is gone: look its address up again, if it has a name.
+    Disconnected,
+}
+
+impl Control {
+    pub(crate) fn new(options: &RelayOptions) -> Result<Self, IpcError> {
+        let own = PeerIdentity {
+            pid: Some(std::process::id() as i32),
+            uid: Some(rustix::process::geteuid().as_raw() as i32),
+            machine_id_hint: &options.machine_id_hint,
+            machine_name: &options.machine_name,
+        };
+        let mut greeting = Vec::new();
+        encode::set_peer_identity(&mut greeting, &own)?;
+        let system_info = machine::system_info(&options.version, &options.machine_name);
+        let request = InitRelayRequest { system_info: Some(Box::new(system_info)), ..InitRelayRequest::default() };
+        Ok(Self {
+            greeting,
+            introduction: request.encode(),
+            state: State::Waiting,
+            sockets: 0,
+            deadline_ns: 0,
+            delay_ns: FIRST_DELAY_NS,
+            told: None,
+        })
+    }
+
+    /// When [`on_deadline`](Self::on_deadline) is to be called, on the monotonic clock.
+    pub(crate) fn deadline_ns(&self) -> u64 {
+        self.deadline_ns
+    }
+
+    /// The socket to watch, its number among all there were, and what to wait for.
+    pub(crate) fn socket(&self) -> Option<(BorrowedFd<'_>, u64, EventFlags)> {
+        let (fd, flags) = match &self.state {
+            State::Waiting => return None,
+            State::Connecting(connecting) => (connecting.as_fd(), EventFlags::OUT),
+            State::Connected(link) => {
+                let mut flags = EventFlags::IN;
+                flags.set(EventFlags::OUT, link.connection.wants_write());
+                (link.connection.as_fd(), flags)
+            }
+        };
+        Some((fd, self.sockets, flags))
+    }
+
+    /// The deadline has passed. `service` is where to connect to, if that is known.
+    pub(crate) fn on_deadline(&mut self, service: Option<&Address>, now_ns: u64) -> News {
+        let result = match &mut self.state {
+            State::Waiting => match service.map(Connecting::begin) {
+                Some(Ok(connecting)) => {
+                    self.state = State::Connecting(connecting);
+                    self.sockets += 1;
+                    self.deadline_ns = now_ns.saturating_add(PATIENCE_NS);
+                    Ok(())
+                }
+                Some(Err(e)) => Err(e.into()),
+                None => Err(Failure::Unresolved),
+            },
+            State::Connected(link) if link.step == Step::Resting => link.ping(),
+            State::Connecting(_) | State::Connected(_) => Err(Failure::Silent),
+        };
+        self.conclude(result, now_ns)
+    }
+
+    /// Something happened on the socket.
+    pub(crate) fn on_socket(&mut self, now_ns: u64) -> News {
+        let result = match core::mem::replace(&mut self.state, State::Waiting) {
+            State::Waiting => Ok(()),
+            State::Connecting(connecting) => match Link::begin(connecting, &self.greeting) {
+                Ok(link) => {
+                    self.state = State::Connected(Box::new(link));
+                    Ok(())
+                }
+                Err(e) => Err(e),
+            },
+            State::Connected(mut link) => {
+                let result = link.receive(&self.introduction);
+                self.state = State::Connected(link);
+                result
+            }
+        };
+        self.conclude(result, now_ns)
+    }
+
+    /// Sets the deadline for what comes next.
+    fn conclude(&mut self, result: Result<(), Failure>, now_ns: u64) -> News {
+        if let Err(failure) = result {
+            return self.give_up(&failure, now_ns);
+        }
+        if let State::Connected(link) = &self.state {
+            let (worked, wait_ns) = match link.step {
+                Step::Resting => (true, REST_NS),
+                Step::Idle => (true, u64::MAX),
+                _ => (false, PATIENCE_NS),
+            };
+            if worked {
+                self.delay_ns = FIRST_DELAY_NS;
+                if self.told.take().is_some() {
+                    log::info!("The service knows this machine again");
+                }
+            }
+            self.deadline_ns = now_ns.saturating_add(wait_ns);
+        }
+        News::Nothing
+    }
+
+    fn give_up(&mut self, failure: &Failure, now_ns: u64) -> News {
+        let text = failure.to_string();
+        let seconds = self.delay_ns / SECOND_NS;
+        if self.told.as_ref() == Some(&text) {
+            log::debug!("No control connection: {text}; trying again in {seconds} s");
+        } else {
+            log::warn!("No control connection, so clocks are not synchronised: {text}; trying again in {seconds} s");
+            self.told = Some(text);
+        }
+        self.state = State::Waiting;
+        self.deadline_ns = now_ns.saturating_add(self.delay_ns);
+        self.delay_ns = self.delay_ns.saturating_mul(2).min(LONGEST_DELAY_NS);
+        News::Disconnected
+    }
+}
+
+impl Link {
+    fn begin(connecting: Connecting, greeting: &[u8]) -> Result<Self, Failure> {
+        let connection = Connection::new(connecting.finish()?, Limits::CLIENT);
+        let mut link = Self { connection, client: Client::new(), step: Step::Binding };
+        let out = link.connection.out().buffer();
+        out.extend_from_slice(greeting);
+        link.client.bind(relay_port::SERVICE, out)?;
+        link.connection.flush_writes()?;
+        Ok(link)
+    }
+
+    /// Reads what has arrived, and goes on.
+    fn receive(&mut self, introduction: &[u8]) -> Result<(), Failure> {
+        self.connection.on_readable()?;
+        while let Some(step) = self.next_step()? {
+            match step {
+                Next::Introduce => match self.call(INIT_RELAY, introduction)? {
+                    Some(request) => self.step = Step::Introducing(request),
+                    // Services of v43 to v49 know nothing but clocks.
+                    None => self.ping()?,
+                },
+                Next::Ping => self.ping()?,
+                Next::Update => {
+                    let request = self.sync_clock(Phase::UPDATE)?;
+                    self.step = request.map_or(Step::Idle, Step::Updating);
+                }
+                Next::Rest => self.step = Step::Resting,
+            }
+        }
+        self.connection.flush_writes()?;
+        if self.connection.is_closed() { Err(Failure::Closed) } else { Ok(()) }
+    }
+
+    /// Handles frames until one of them means that it goes on.
+    fn next_step(&mut self) -> Result<Option<Next>, Failure> {
+        while let Some((frame, _)) = self.connection.next_frame()? {
+            let (request_id, success) = match self.client.handle(&frame) {
+                Some(ClientEvent::Bound) => return Ok(Some(Next::Introduce)),
+                Some(ClientEvent::BindFailed) => return Err(Failure::NoRelayPort),
+                Some(ClientEvent::Reply { request_id, success, .. }) => (request_id, success),
+                Some(ClientEvent::RequestError { request_id, .. }) => (request_id, false),
+                _ => continue,
+            };
+            match self.step {
+                // A service that does not want to know who we are may still want to know our clocks.
+                Step::Introducing(expected) if expected == request_id => return Ok(Some(Next::Ping)),
+                Step::Pinging(expected) if expected == request_id && success => return Ok(Some(Next::Update)),
+                Step::Pinging(expected) | Step::Updating(expected) if expected == request_id => {
+                    return Ok(Some(Next::Rest));
+                }
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Begins a round.
+    fn ping(&mut self) -> Result<(), Failure> {
+        let request = self.sync_clock(Phase::PING)?;
+        self.step = request.map_or(Step::Idle, Step::Pinging);
+        Ok(())
+    }
+
+    /// Sends our clocks, read as late as possible.
+    fn sync_clock(&mut self, phase: Phase) -> Result<Option<RequestId>, Failure> {
+        let now = clocks::now();
+        let clocks = now.builtin_clocks().map(|(id, timestamp)| Clock {
+            clock_id: Some(id),
+            timestamp: Some(timestamp),
+            ..Clock::default()
+        });
+        let request = SyncClockRequest { phase: Some(phase), clocks: clocks.collect(), ..SyncClockRequest::default() };
+        self.call(SYNC_CLOCK, &request.encode())
+    }
+
+    fn call(&mut self, method: &'static str, args: &[u8]) -> Result<Option<RequestId>, Failure> {
+        let request = self.client.invoke(method, args, false, self.connection.out().buffer())?;
+        self.connection.flush_writes()?;
+        Ok(request)
+    }
+}
+
+/// What an answer leads to.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    Introduce,
+    Ping,
+    Update,
+    Rest,
+}

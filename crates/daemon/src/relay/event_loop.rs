@@ -1,0 +1,328 @@
+//! The loop of a relay: waits for sockets, deadlines and wake-ups, and moves bytes.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use esatto_ipc::frame::{PeerIdentity, encode};
+use esatto_ipc::{Connecting, Error as IpcError, Listener, Stream};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+
+use super::control::{Control, News};
+use super::options::RelayOptions;
+use super::pair::{Ends, Pair, Standing};
+use super::pipe::MAX_WAITING;
+use super::resolver::Resolver;
+use crate::clocks;
+use crate::error::Error;
+use crate::timers::Timers;
+use crate::wake::Wake;
+
+/// More local connections than this are closed at once: each may hold twice [`MAX_WAITING`] bytes, and takes two descriptors.
+const MAX_PAIRS: usize = 1024;
+/// Connections accepted per wake-up.
+const ACCEPTS_PER_WAKE_UP: usize = 64;
+/// Events taken from the kernel at a time.
+const EVENTS_PER_WAKE_UP: usize = 128;
+/// How long the listener rests when no connection can be accepted, for want of descriptors most likely.
+const ACCEPT_PAUSE_NS: u64 = 500_000_000;
+/// How long the service may take to accept a connection.
+const CONNECT_TIMEOUT_NS: u64 = 10_000_000_000;
+/// How long one end of a pair may take to read what is left, and to close, when the other end has closed.
+const DRAIN_TIMEOUT_NS: u64 = 5_000_000_000;
+
+/// What the kernel calls an event of the wake-up descriptor, of the wish to stop, of the listener, of the control connection,
+/// and of the first pair's local end. Its remote end has the next number, and then comes the next pair.
+const WAKE: u64 = 0;
+const STOP: u64 = 1;
+const LISTENER: u64 = 2;
+const CONTROL: u64 = 3;
+const FIRST_PAIR: u64 = 4;
+
+/// What a deadline is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Deadline {
+    /// The listener may try again.
+    Accept,
+    /// This pair must be connected, or drained, by then.
+    Pair(u64),
+}
+
+/// A relay at work.
+#[derive(Debug)]
+pub(crate) struct RelayLoop {
+    epoll: OwnedFd,
+    listener: Listener,
+    options: RelayOptions,
+    service: Resolver,
+    control: Control,
+    /// The number of the control connection's socket in the epoll set, and what is waited for on it.
+    control_watched: Option<(u64, EventFlags)>,
+    /// By the number of the local end.
+    pairs: HashMap<u64, Pair>,
+    next_pair: u64,
+    deadlines: Timers<Deadline>,
+    wake: Arc<Wake>,
+    stop: Option<OwnedFd>,
+    scratch: Vec<u8>,
+    /// The service could not be reached when it was tried last.
+    is_unreachable: bool,
+}
+
+impl RelayLoop {
+    pub(crate) fn new(listener: Listener, options: RelayOptions, wake: Arc<Wake>) -> Result<Self, Error> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(Error::system("create an epoll instance"))?;
+        for (fd, token) in [(wake.as_fd(), WAKE), (listener.as_fd(), LISTENER)] {
+            epoll::add(&epoll, fd, EventData::new_u64(token), EventFlags::IN)
+                .map_err(Error::system("watch a descriptor"))?;
+        }
+        Ok(Self {
+            epoll,
+            listener,
+            service: Resolver::new(options.service.clone(), Arc::clone(&wake)),
+            control: Control::new(&options)?,
+            options,
+            control_watched: None,
+            pairs: HashMap::new(),
+            next_pair: FIRST_PAIR,
+            deadlines: Timers::new(),
+            wake,
+            stop: None,
+            scratch: vec![0; MAX_WAITING],
+            is_unreachable: false,
+        })
+    }
+
+    /// Ends the loop as soon as there is something to read.
+    pub(crate) fn stop_when_readable(&mut self, fd: OwnedFd) -> Result<(), Error> {
+        epoll::add(&self.epoll, &fd, EventData::new_u64(STOP), EventFlags::IN)
+            .map_err(Error::system("watch a descriptor"))?;
+        self.stop = Some(fd);
+        Ok(())
+    }
+
+    /// Runs until the wish to stop comes; then the socket file goes, and all connections close.
+    pub(crate) fn run(mut self) -> Result<(), Error> {
+        let mut events = Vec::with_capacity(EVENTS_PER_WAKE_UP);
+        while !self.wake.should_stop() {
+            self.meet_deadlines();
+            self.watch_control();
+            self.wait(&mut events)?;
+            for event in events.drain(..) {
+                self.dispatch(event);
+            }
+        }
+        self.listener.unlink();
+        Ok(())
+    }
+
+    fn wait(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
+        let next_ns = self.deadlines.next_ns().unwrap_or(u64::MAX).min(self.control.deadline_ns());
+        let timeout = timespec(next_ns.saturating_sub(now_ns()));
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(e) => Err(Error::system("wait for events")(e)),
+        }
+    }
+
+    fn dispatch(&mut self, event: Event) {
+        match event.data.u64() {
+            WAKE => {
+                self.wake.reset();
+                self.service.take_result();
+            }
+            STOP => self.wake.stop(),
+            LISTENER => self.accept(),
+            CONTROL => {
+                let news = self.control.on_socket(now_ns());
+                self.heed(news);
+            }
+            end => self.on_pair(end & !1),
+        }
+    }
+
+    fn meet_deadlines(&mut self) {
+        let now_ns = now_ns();
+        while let Some(deadline) = self.deadlines.pop_expired(now_ns) {
+            match deadline {
+                Deadline::Accept => self.watch_listener(EventFlags::IN),
+                Deadline::Pair(pair) => self.close(pair, Some(&IpcError::Timeout)),
+            }
+        }
+        if now_ns >= self.control.deadline_ns() {
+            let news = self.control.on_deadline(self.service.address(), now_ns);
+            self.heed(news);
+        }
+    }
+
+    fn heed(&mut self, news: News) {
+        match news {
+            News::Nothing => {}
+            News::Disconnected => self.service.look_again(),
+        }
+    }
+
+    /// Tells the kernel what to wait for on the control connection.
+    fn watch_control(&mut self) {
+        let socket = self.control.socket();
+        let wanted = socket.map(|(_, number, flags)| (number, flags));
+        let watched = core::mem::replace(&mut self.control_watched, wanted);
+        let Some((fd, number, flags)) = socket.filter(|_| wanted != watched) else { return };
+        let data = EventData::new_u64(CONTROL);
+        // The socket before, if there was one, was closed, and thereby has left the set.
+        let result = match watched.filter(|&(before, _)| before == number) {
+            Some(_) => epoll::modify(&self.epoll, fd, data, flags),
+            None => epoll::add(&self.epoll, fd, data, flags),
+        };
+        if let Err(e) = result {
+            // It has a deadline, too.
+            log::error!("cannot watch the control connection: {e}");
+        }
+    }
+
+    fn accept(&mut self) {
+        for _ in 0..ACCEPTS_PER_WAKE_UP {
+            match self.listener.accept() {
+                Ok(Some(_)) if self.pairs.len() >= MAX_PAIRS => {
+                    log::warn!("{MAX_PAIRS} connections are open, another one is refused");
+                }
+                Ok(Some(stream)) => self.begin(stream),
+                Ok(None) => return,
+                Err(e) => {
+                    log::error!("cannot accept connections on {}: {e}; trying again soon", self.listener.address());
+                    self.watch_listener(EventFlags::empty());
+                    self.deadlines.set(Deadline::Accept, now_ns().saturating_add(ACCEPT_PAUSE_NS));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A producer has connected: so do we, to the service, in its name.
+    fn begin(&mut self, local: Stream) {
+        // The producer sees its connection close, and comes again later.
+        let Some(service) = self.service.address() else { return };
+        let connecting = match Connecting::begin(service) {
+            Ok(connecting) => connecting,
+            Err(e) => return self.tell_unreachable(&e),
+        };
+        let Some(greeting) = self.greeting_for(&local) else { return };
+        let number = self.next_pair;
+        self.next_pair += 2;
+        self.pairs.insert(number, Pair::new(local, connecting, greeting));
+        self.deadlines.set(Deadline::Pair(number), now_ns().saturating_add(CONNECT_TIMEOUT_NS));
+        self.watch_pair(number);
+        log::debug!("connection {number} is opened");
+    }
+
+    /// The frame that tells on whose behalf the bytes behind it come.
+    fn greeting_for(&self, local: &Stream) -> Option<Vec<u8>> {
+        let credentials = local.peer_credentials();
+        let identity = PeerIdentity {
+            pid: credentials.and_then(|peer| peer.pid),
+            // Nobody, not root, if the kernel does not say.
+            uid: Some(credentials.map_or(-1, |peer| peer.uid as i32)),
+            machine_id_hint: &self.options.machine_id_hint,
+            machine_name: &self.options.machine_name,
+        };
+        let mut greeting = Vec::new();
+        let written = encode::set_peer_identity(&mut greeting, &identity);
+        written.map_err(|e| log::error!("cannot tell who is connected: {e}")).is_ok().then_some(greeting)
+    }
+
+    /// Something happened at one end of a pair.
+    fn on_pair(&mut self, number: u64) {
+        // A pair closed earlier in this round may still have an event.
+        let Some(pair) = self.pairs.get_mut(&number) else { return };
+        if pair.is_connecting() {
+            if let Err(e) = pair.finish_connecting() {
+                self.tell_unreachable(&e);
+                return self.close(number, None);
+            }
+            self.deadlines.cancel(Deadline::Pair(number));
+            if core::mem::replace(&mut self.is_unreachable, false) {
+                log::info!("The service can be reached again");
+            }
+        }
+        let Some(pair) = self.pairs.get_mut(&number) else { return };
+        match pair.pump(&mut self.scratch) {
+            Ok(Standing::Open) => self.watch_pair(number),
+            Ok(Standing::Draining) => {
+                if !self.deadlines.is_set(Deadline::Pair(number)) {
+                    self.deadlines.set(Deadline::Pair(number), now_ns().saturating_add(DRAIN_TIMEOUT_NS));
+                }
+                self.watch_pair(number);
+            }
+            Ok(Standing::Over) => self.close(number, None),
+            Err(e) => self.close(number, Some(&e)),
+        }
+    }
+
+    /// Tells the kernel what to wait for at both ends of a pair.
+    fn watch_pair(&mut self, number: u64) {
+        let Some(pair) = self.pairs.get_mut(&number) else { return };
+        let (wanted, fds) = (pair.wanted(), pair.fds());
+        let results = [
+            watch(&self.epoll, fds.local, number, pair.watched.local, wanted.local),
+            watch(&self.epoll, fds.remote, number + 1, pair.watched.remote, wanted.remote),
+        ];
+        pair.watched = Ends { local: wanted.local, remote: wanted.remote };
+        if let Some(e) = results.into_iter().find_map(Result::err) {
+            self.close(number, Some(&e.into()));
+        }
+    }
+
+    fn watch_listener(&self, flags: EventFlags) {
+        if let Err(e) = epoll::modify(&self.epoll, &self.listener, EventData::new_u64(LISTENER), flags) {
+            log::error!("cannot watch {}: {e}", self.listener.address());
+        }
+    }
+
+    /// Closes both ends.
+    fn close(&mut self, number: u64, error: Option<&IpcError>) {
+        let Some(pair) = self.pairs.remove(&number) else { return };
+        self.deadlines.cancel(Deadline::Pair(number));
+        let (up, down) = pair.forwarded();
+        match error {
+            None => log::debug!("connection {number} is closed, {up} bytes went up and {down} down"),
+            Some(e) => log::warn!("connection {number} is closed: {e}; {up} bytes went up and {down} down"),
+        }
+    }
+
+    /// Says once that producers are turned away.
+    fn tell_unreachable(&mut self, error: &IpcError) {
+        if core::mem::replace(&mut self.is_unreachable, true) {
+            log::debug!("a producer is turned away: {error}");
+        } else {
+            log::warn!("producers are turned away: {error}");
+        }
+    }
+}
+
+/// Changes what the kernel waits for. A descriptor of which nothing is wanted leaves the set, or its hang-up would be reported
+/// again and again.
+fn watch(
+    epoll: &OwnedFd,
+    fd: Option<BorrowedFd<'_>>,
+    token: u64,
+    watched: EventFlags,
+    wanted: EventFlags,
+) -> rustix::io::Result<()> {
+    let Some(fd) = fd.filter(|_| watched != wanted) else { return Ok(()) };
+    let data = EventData::new_u64(token);
+    match (watched.is_empty(), wanted.is_empty()) {
+        (true, _) => epoll::add(epoll, fd, data, wanted),
+        (false, true) => epoll::delete(epoll, fd),
+        (false, false) => epoll::modify(epoll, fd, data, wanted),
+    }
+}
+
+fn now_ns() -> u64 {
+    clocks::now().monotonic_ns
+}
+
+fn timespec(ns: u64) -> Timespec {
+    // Both parts fit: 2^64 ns are 585 years.
+    Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
+}

@@ -1,0 +1,79 @@
+//! Which machine this is, as relays tell it (`docs/spec/wire-protocol.md` §16).
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
+use esatto_schema::{SystemInfo, Utsname};
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+use rustix::system::uname;
+
+use crate::facts;
+
+/// Environment variable with a hint to use in place of the boot id, for machines that share one: containers, network
+/// namespaces.
+pub(crate) const MACHINE_ID_HINT: &str = "ESATTO_MACHINE_ID_HINT";
+
+/// Changes with every boot, and is different on every machine.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// A hint from which the service makes the machine's id: as the environment says, else the boot id, else something much like it.
+pub(crate) fn id_hint() -> Vec<u8> {
+    let set = std::env::var_os(MACHINE_ID_HINT).filter(|hint| !hint.is_empty());
+    match set.map(|hint| hint.as_bytes().to_vec()).or_else(|| std::fs::read(BOOT_ID).ok()) {
+        Some(mut hint) => {
+            if hint.last() == Some(&b'\n') {
+                hint.pop();
+            }
+            hint
+        }
+        None => pseudo_boot_id().into_bytes(),
+    }
+}
+
+/// A hash of when `/dev` was made and of what the kernel says of itself.
+fn pseudo_boot_id() -> String {
+    let birth = statx(CWD, OsStr::new("/dev"), AtFlags::empty(), StatxFlags::BTIME).map(|stat| stat.stx_btime);
+    let (seconds, nanoseconds) = birth.map_or((0, 0), |time| (time.tv_sec, time.tv_nsec));
+    let names = uname();
+    let mut facts = [seconds.to_le_bytes().as_slice(), &nanoseconds.to_le_bytes()].concat();
+    for name in [names.sysname(), names.nodename(), names.release(), names.version(), names.machine()] {
+        facts.extend_from_slice(name.to_bytes_with_nul());
+    }
+    format!("{:x}", esatto_ipc::peer::fnv1a(&facts))
+}
+
+/// What the relay tells about this machine.
+pub(crate) fn system_info(version: &str, machine_name: &[u8]) -> SystemInfo {
+    let facts = facts::system_facts();
+    let text = |text: String| (!text.is_empty()).then(|| text.into());
+    SystemInfo {
+        utsname: Some(Utsname {
+            sysname: text(facts.sysname),
+            version: text(facts.version),
+            release: text(facts.release),
+            machine: text(facts.machine),
+            ..Utsname::default()
+        }),
+        tracing_service_version: Some(version.into()),
+        page_size: facts.page_size_bytes,
+        timezone_off_mins: facts.timezone_offset_minutes,
+        num_cpus: facts.cpus,
+        system_ram_bytes: facts.ram_bytes,
+        machine_name: Some(machine_name.to_vec().into()),
+        ..SystemInfo::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_a_hint_and_another_one_without_boot_ids() {
+        let hint = id_hint();
+        assert!(!hint.is_empty() && !hint.contains(&b'\n'));
+        let pseudo = pseudo_boot_id();
+        assert!(u64::from_str_radix(&pseudo, 16).is_ok(), "{pseudo}");
+        assert_eq!(pseudo, pseudo_boot_id());
+    }
+}

@@ -1,0 +1,118 @@
+//! A relay: lets the producers of one machine talk to the service of another (`docs/spec/wire-protocol.md` §16).
+//!
+//! ```text
+//!            ┌──────────────── relay, one thread ────────────────┐
+//! producer ──┤ unix socket ─▶ Pipe ─▶ ┐                          │
+//!            │             ◀─ Pipe ◀─ ┴ a Pair per producer ─────┼──▶ TCP or vsock ──▶ service
+//!            │ our machine and clocks ──────────── Control ──────┼──▶
+//!            └───────────────────────────────────────────────────┘
+//! ```
+//!
+//! Bytes are not looked into, and no more of them wait than [`pipe::MAX_WAITING`] in each direction: whoever is slow slows
+//! down the other end. If the service cannot be reached, producers are turned away, and come again.
+
+mod control;
+mod event_loop;
+mod machine;
+mod options;
+mod pair;
+mod pipe;
+mod program;
+mod resolver;
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use esatto_ipc::Listener;
+
+pub use self::options::RelayOptions;
+pub use self::program::traced_relay;
+use crate::daemon::Stopper;
+use crate::error::Error;
+use crate::wake::Wake;
+
+use self::event_loop::RelayLoop;
+
+/// A relay whose socket exists: producers can connect already, and are served once it runs.
+#[derive(Debug)]
+pub struct Relay {
+    event_loop: RelayLoop,
+    wake: Arc<Wake>,
+}
+
+impl Relay {
+    /// Makes the socket. The file of a socket that nobody listens on any more is replaced. Waits for the name of the service to
+    /// be looked up, but not for the service.
+    ///
+    /// # Errors
+    ///
+    /// If the socket cannot be made, or if it is the one to forward to.
+    pub fn bind(options: RelayOptions) -> Result<Self, Error> {
+        if options.listen == options.service {
+            return Err(Error::RelayToItself(options.listen));
+        }
+        let wake = Arc::new(Wake::new().map_err(Error::system("create an eventfd"))?);
+        // Nobody can connect before the file is as it should be.
+        let prepare = |path: &Path| {
+            let failed = |source| Error::Permissions { path: path.display().to_string(), source };
+            options.permissions.map_or(Ok(()), |access| access.apply(path).map_err(failed))
+        };
+        let listener = Listener::bind_with(&options.listen, prepare)?;
+        Ok(Self { event_loop: RelayLoop::new(listener, options, Arc::clone(&wake))?, wake })
+    }
+
+    /// Ends the relay as soon as there is something to read here.
+    pub(crate) fn stop_when_readable(&mut self, fd: OwnedFd) -> Result<(), Error> {
+        self.event_loop.stop_when_readable(fd)
+    }
+
+    /// Forwards until `stopper` is used. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// If the operating system refuses to wait for events.
+    pub fn run(self) -> Result<(), Error> {
+        self.event_loop.run()
+    }
+
+    /// Ends the relay from another thread.
+    pub fn stopper(&self) -> Stopper {
+        Stopper::new(&self.wake)
+    }
+
+    /// Forwards on a thread of its own, until the handle is dropped.
+    ///
+    /// # Errors
+    ///
+    /// If no thread can be started.
+    pub fn spawn_thread(self) -> Result<RelayHandle, Error> {
+        let stopper = self.stopper();
+        let body = move || {
+            if let Err(e) = self.event_loop.run() {
+                log::error!("the relay has failed: {e}");
+            }
+        };
+        let thread = thread::Builder::new().name("relay".to_owned()).spawn(body);
+        Ok(RelayHandle { thread: Some(thread.map_err(Error::system("start a thread"))?), stopper })
+    }
+}
+
+/// A relay that runs on a thread of this process. Dropping the handle stops it.
+#[derive(Debug)]
+pub struct RelayHandle {
+    thread: Option<JoinHandle<()>>,
+    stopper: Stopper,
+}
+
+impl Drop for RelayHandle {
+    fn drop(&mut self) {
+        self.stopper.stop();
+        if let Some(thread) = self.thread.take() {
+            if thread.join().is_err() {
+                log::error!("the thread of the relay has panicked");
+            }
+        }
+    }
+}

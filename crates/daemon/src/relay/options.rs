@@ -1,0 +1,56 @@
+//! What a relay is started with.
+
+use esatto_ipc::Address;
+use esatto_ipc::address::{AddressError, RELAY_SOCK_NAME};
+
+use super::machine;
+use crate::error::Error;
+use crate::facts;
+use crate::options::default_version;
+use crate::permissions::Access;
+
+/// Addresses, access rights and identity of a relay.
+#[derive(Clone, Debug)]
+pub struct RelayOptions {
+    /// Where the producers of this machine connect.
+    pub listen: Address,
+    /// Where the service listens for producers, on another machine.
+    pub service: Address,
+    /// Group and mode of the socket file; without them the umask decides.
+    pub permissions: Option<Access>,
+    /// What the service makes this machine's id of; different on every machine.
+    pub machine_id_hint: Vec<u8>,
+    /// What configs call this machine.
+    pub machine_name: Vec<u8>,
+    /// Text for `tracing_service_version` in what traces tell of this machine.
+    pub version: String,
+}
+
+impl RelayOptions {
+    /// A relay with this machine's identity and the umask's access rights.
+    pub fn new(listen: Address, service: Address) -> Self {
+        Self {
+            listen,
+            service,
+            permissions: None,
+            machine_id_hint: machine::id_hint(),
+            machine_name: facts::machine_name().into_bytes(),
+            version: default_version(),
+        }
+    }
+
+    /// The producer address of the environment or the platform, and the service that `PERFETTO_RELAY_SOCK_NAME` names.
+    /// `None`: it names none.
+    ///
+    /// # Errors
+    ///
+    /// If a variable holds something that is not an address.
+    pub fn from_environment() -> Result<Option<Self>, Error> {
+        let Some(service) = std::env::var_os(RELAY_SOCK_NAME) else { return Ok(None) };
+        match Address::parse(service) {
+            Ok(service) => Ok(Some(Self::new(Address::producer_default()?, service))),
+            Err(AddressError::Empty) => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+}

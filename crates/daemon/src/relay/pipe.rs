@@ -1,0 +1,202 @@
+//! Bytes on their way from one socket to another.
+
+use esatto_ipc::{Error as IpcError, Stream};
+
+/// Bytes that may wait for a receiver that is slower than its sender (`docs/spec/wire-protocol.md` §16); meanwhile nothing is
+/// read from the sender.
+pub(crate) const MAX_WAITING: usize = 128 << 10;
+
+/// One direction of a forwarded connection.
+#[derive(Debug, Default)]
+pub(crate) struct Pipe {
+    waiting: Vec<u8>,
+    /// Bytes of `waiting` that are gone already.
+    written: usize,
+    /// The sender sends no more.
+    ended: bool,
+    /// The receiver takes no more: what comes is read and thrown away.
+    broken: bool,
+    pub(crate) forwarded: u64,
+}
+
+impl Pipe {
+    /// A pipe whose first bytes are our own.
+    pub(crate) fn beginning_with(bytes: Vec<u8>) -> Self {
+        Self { waiting: bytes, ..Self::default() }
+    }
+
+    /// Moves what can be moved without waiting, at most [`MAX_WAITING`] new bytes. `scratch` holds as many.
+    ///
+    /// A descriptor that comes along is closed: it cannot reach another machine. The bytes that it came with are forwarded; the
+    /// service then finds that something was offered and did not come, and goes on without.
+    ///
+    /// # Errors
+    ///
+    /// The sender broke a rule of the transport.
+    pub(crate) fn pump(&mut self, from: &Stream, to: &Stream, scratch: &mut [u8]) -> Result<(), IpcError> {
+        self.flush(to);
+        if !self.wants_read() {
+            return Ok(());
+        }
+        let room = MAX_WAITING.saturating_sub(self.waiting.len() - self.written).min(scratch.len());
+        let Some(received) = from.recv(&mut scratch[..room])? else { return Ok(()) };
+        drop(received.fd);
+        self.ended = received.len == 0;
+        let bytes = &scratch[..received.len];
+        let sent = if self.is_empty() && !self.broken { self.send(to, bytes) } else { 0 };
+        if !self.broken && sent < bytes.len() {
+            self.waiting.drain(..self.written);
+            self.written = 0;
+            self.waiting.extend_from_slice(&bytes[sent..]);
+        }
+        Ok(())
+    }
+
+    /// Writes what waits.
+    fn flush(&mut self, to: &Stream) {
+        if self.is_empty() {
+            return;
+        }
+        let waiting = core::mem::take(&mut self.waiting);
+        self.written += self.send(to, &waiting[self.written..]);
+        if self.written < waiting.len() && !self.broken {
+            self.waiting = waiting;
+        } else {
+            // The memory is given back: most pipes are idle most of the time.
+            self.written = 0;
+        }
+    }
+
+    fn send(&mut self, to: &Stream, bytes: &[u8]) -> usize {
+        match to.send(bytes, None) {
+            Ok(sent) => {
+                self.forwarded += sent as u64;
+                sent
+            }
+            Err(_) => {
+                self.broken = true;
+                0
+            }
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.len() == self.written
+    }
+
+    /// Whether to wait for more bytes.
+    pub(crate) fn wants_read(&self) -> bool {
+        !self.ended && self.waiting.len() - self.written < MAX_WAITING
+    }
+
+    /// Whether to wait until the receiver takes more.
+    pub(crate) fn wants_write(&self) -> bool {
+        !self.broken && !self.is_empty()
+    }
+
+    /// Whether the sender is gone.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Whether everything that the sender had to say was forwarded.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.ended && self.is_empty()
+    }
+
+    /// Whether the receiver is gone.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pumps until nothing moves.
+    fn pump(pipe: &mut Pipe, from: &Stream, to: &Stream) {
+        let mut scratch = vec![0; MAX_WAITING];
+        loop {
+            let before = (pipe.forwarded, pipe.waiting.len());
+            pipe.pump(from, to, &mut scratch).unwrap();
+            if (pipe.forwarded, pipe.waiting.len()) == before {
+                return;
+            }
+        }
+    }
+
+    fn fill(stream: &Stream) -> usize {
+        let mut written = 0;
+        loop {
+            match stream.send(&[7; 4096], None).unwrap() {
+                0 => return written,
+                n => written += n,
+            }
+        }
+    }
+
+    fn drain(stream: &Stream) -> usize {
+        let (mut read, mut bytes) = (0, [0; 4096]);
+        while let Some(received) = stream.recv(&mut bytes).unwrap().filter(|received| received.len > 0) {
+            read += received.len;
+        }
+        read
+    }
+
+    #[test]
+    fn what_waits_is_bounded_and_nothing_is_lost() {
+        let (source, from) = Stream::pair().unwrap();
+        let (to, sink) = Stream::pair().unwrap();
+        let mut pipe = Pipe::beginning_with(b"hello".to_vec());
+        let mut sent = 5 + fill(&source);
+        loop {
+            pump(&mut pipe, &from, &to);
+            assert!(pipe.waiting.len() <= MAX_WAITING);
+            match fill(&source) {
+                0 => break,
+                more => sent += more,
+            }
+        }
+        assert!(!pipe.wants_read() && pipe.wants_write(), "the receiver must read first");
+        drop(source);
+        let mut received = 0;
+        while !pipe.is_finished() {
+            received += drain(&sink);
+            pump(&mut pipe, &from, &to);
+        }
+        received += drain(&sink);
+        assert_eq!((received, pipe.forwarded), (sent, sent as u64));
+        assert_eq!(pipe.waiting.capacity(), 0, "an idle pipe has no memory");
+    }
+
+    #[test]
+    fn a_receiver_that_is_gone_breaks_the_pipe() {
+        let (source, from) = Stream::pair().unwrap();
+        let (to, sink) = Stream::pair().unwrap();
+        drop(sink);
+        let mut pipe = Pipe::default();
+        fill(&source);
+        // Twice what can be on the way.
+        for _ in 0..8 {
+            pump(&mut pipe, &from, &to);
+        }
+        assert!(pipe.is_broken() && pipe.wants_read() && !pipe.wants_write());
+        assert_eq!((drain(&from), pipe.waiting.capacity()), (0, 0), "what comes is thrown away");
+    }
+
+    #[test]
+    fn a_descriptor_is_closed_and_its_bytes_go_on() {
+        let (source, from) = Stream::pair().unwrap();
+        let (to, sink) = Stream::pair().unwrap();
+        let (read_end, write_end) = rustix::pipe::pipe().unwrap();
+        source.send(b"a frame", Some(rustix::fd::AsFd::as_fd(&write_end))).unwrap();
+        drop(write_end);
+        pump(&mut Pipe::default(), &from, &to);
+        let mut bytes = [0; 16];
+        let received = sink.recv(&mut bytes).unwrap().unwrap();
+        assert_eq!((&bytes[..received.len], received.fd.is_some()), (&b"a frame"[..], false));
+        // All ends for writing are closed.
+        assert_eq!(rustix::io::read(&read_end, &mut bytes), Ok(0));
+    }
+}

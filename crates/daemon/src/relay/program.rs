@@ -1,0 +1,150 @@
+//! `traced_relay` as a program (`docs/spec/cli.md` §20): its command line, its start and its end.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use super::machine::MACHINE_ID_HINT;
+use super::{Relay, RelayOptions};
+use crate::background;
+use crate::command_line::{self, Known};
+use crate::error::Error;
+use crate::manager::Manager;
+use crate::permissions::{Access, PermissionsError};
+use crate::program::{notify_readiness, print, raise_descriptor_limit, start_log, stop_signal};
+
+const HELP: &str = "\
+Lets the producers of this machine talk to the tracing service of another one, in which traces are recorded.
+
+Usage: PERFETTO_RELAY_SOCK_NAME=ADDRESS traced_relay [OPTIONS]
+
+      --background   Return as soon as producers can connect, print the pid of the process that serves them
+      --set-socket-permissions GROUP:MODE
+                     Group and mode of the producer socket, as in perfetto:0666
+  -v, --verbose      Say more: who connects
+      --version      Print the version
+  -h, --help         Print this
+
+PERFETTO_RELAY_SOCK_NAME is a producer address of the service, which must be a relay endpoint (see traced --help):
+HOST:PORT, [IPV6]:PORT or vsock://CID:PORT. PERFETTO_PRODUCER_SOCK_NAME is where producers connect here, if that is not
+traced-producer.sock in /run/perfetto, or perfetto-producer in /tmp. PERFETTO_MACHINE_NAME is what configs call this
+machine (machine_name_filter), else the kernel's name. ESATTO_MACHINE_ID_HINT replaces the boot id as what tells machines
+apart, for containers that share one.
+";
+
+/// Runs `traced_relay` with these arguments, without the name of the program, until SIGTERM or SIGINT.
+///
+/// When producers can connect, it writes one byte `1` to the descriptor that `TRACED_RELAY_NOTIFY_FD` names and closes it, and
+/// tells the service manager, as [`traced`](crate::traced) does. What goes wrong is told in one line on stderr.
+pub fn traced_relay(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    run(args).unwrap_or_else(|line| {
+        eprintln!("traced_relay: {line}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run(args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
+    let wish = Wish::parse(args).map_err(|line| format!("{line} (see traced_relay --help)"))?;
+    let settings = match wish {
+        Wish::Help => return print(HELP),
+        Wish::Version => return print(concat!("Esatto v", env!("CARGO_PKG_VERSION"), "\n")),
+        Wish::Relay(settings) => settings,
+    };
+    let Some(mut options) = RelayOptions::from_environment().map_err(|e| e.to_string())? else {
+        eprint!("traced_relay: PERFETTO_RELAY_SOCK_NAME says nothing of where the service is\n\n{HELP}");
+        return Ok(ExitCode::FAILURE);
+    };
+    if settings.background && !background::is_child() {
+        return background::start().map_err(|e| format!("cannot start in the background: {e}"));
+    }
+    options.permissions = settings.permissions;
+    serve(options, settings.verbosity).map_err(|e| e.to_string())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn serve(options: RelayOptions, verbosity: u8) -> Result<(), Error> {
+    start_log(verbosity);
+    let manager = Manager::from_environment();
+    raise_descriptor_limit();
+    if options.machine_id_hint.is_empty() {
+        log::warn!("nothing tells this machine from others: set {MACHINE_ID_HINT}");
+    }
+    let addresses = format!("listening on {}, forwarding to {}", options.listen, options.service);
+    let mut relay = Relay::bind(options)?;
+    relay.stop_when_readable(stop_signal()?)?;
+    log::info!("Started traced_relay, {addresses}");
+    manager.ready(&format!("Relay, {addresses}"));
+    notify_readiness("TRACED_RELAY_NOTIFY_FD");
+    background::detach();
+    relay.run()?;
+    log::info!("Stopped");
+    Ok(())
+}
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Wish {
+    Relay(Settings),
+    Version,
+    Help,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Settings {
+    verbosity: u8,
+    background: bool,
+    permissions: Option<Access>,
+}
+
+#[derive(Clone, Copy)]
+enum Meaning {
+    Background,
+    Help,
+    Permissions,
+    Verbose,
+    Version,
+}
+
+const KNOWN: &[Known<Meaning>] = &[
+    Known { long: "background", short: None, takes_value: false, meaning: Meaning::Background },
+    Known { long: "help", short: Some('h'), takes_value: false, meaning: Meaning::Help },
+    Known { long: "set-socket-permissions", short: None, takes_value: true, meaning: Meaning::Permissions },
+    Known { long: "verbose", short: Some('v'), takes_value: false, meaning: Meaning::Verbose },
+    Known { long: "version", short: None, takes_value: false, meaning: Meaning::Version },
+];
+
+impl Wish {
+    fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
+        let mut settings = Settings::default();
+        for (meaning, value) in command_line::parse(args, KNOWN)? {
+            match meaning {
+                Meaning::Help => return Ok(Self::Help),
+                Meaning::Version => return Ok(Self::Version),
+                Meaning::Background => settings.background = true,
+                Meaning::Verbose => settings.verbosity = settings.verbosity.saturating_add(1),
+                Meaning::Permissions => {
+                    let parsed = value.unwrap_or_default().parse();
+                    let why = |e: PermissionsError| format!("cannot use --set-socket-permissions: {e}");
+                    settings.permissions = Some(parsed.map_err(why)?);
+                }
+            }
+        }
+        Ok(Self::Relay(settings))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_options_are_those_of_perfettos_traced_relay() {
+        let parse = |args: &[&str]| Wish::parse(args.iter().map(OsString::from));
+        assert_eq!(parse(&[]), Ok(Wish::Relay(Settings::default())));
+        assert_eq!(parse(&["--version"]), Ok(Wish::Version));
+        let permissions = Some(Access { gid: 0, mode: 0o666 });
+        let want = Settings { verbosity: 1, background: true, permissions };
+        assert_eq!(parse(&["--background", "-v", "--set-socket-permissions", "root:0666"]), Ok(Wish::Relay(want)));
+        let error = parse(&["--set-socket-permissions=root:0666:root:0666"]).unwrap_err();
+        assert!(error.contains("GROUP:MODE"), "{error}");
+    }
+}

@@ -1,0 +1,67 @@
+//! Where the service is, if it has a name: looking that up may take seconds, in which a loop must not stand still.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::thread;
+
+use esatto_ipc::Address;
+
+use crate::wake::Wake;
+
+/// The address of a service, as a number once that is known.
+#[derive(Debug)]
+pub(crate) struct Resolver {
+    named: Address,
+    numeric: Option<Address>,
+    /// Somebody is looking it up.
+    pending: Option<Receiver<Option<Address>>>,
+    wake: Arc<Wake>,
+}
+
+impl Resolver {
+    /// Looks the name up for the first time, and waits for it: nobody is served yet.
+    pub(crate) fn new(named: Address, wake: Arc<Wake>) -> Self {
+        let numeric = look_up(&named);
+        Self { named, numeric, pending: None, wake }
+    }
+
+    /// The address to connect to, if it is known.
+    pub(crate) fn address(&self) -> Option<&Address> {
+        self.numeric.as_ref()
+    }
+
+    /// Looks the name up again, in a thread that ends with it; the loop is woken up then.
+    pub(crate) fn look_again(&mut self) {
+        if self.named.is_numeric() || self.pending.is_some() {
+            return;
+        }
+        let (sender, receiver) = channel();
+        let (named, wake) = (self.named.clone(), Arc::clone(&self.wake));
+        let body = move || {
+            // Nobody waits for it any more at the end of the relay.
+            let _ = sender.send(look_up(&named));
+            wake.wake();
+        };
+        match thread::Builder::new().name("resolver".to_owned()).spawn(body) {
+            Ok(_) => self.pending = Some(receiver),
+            Err(e) => log::error!("cannot look up {}: {e}", self.named),
+        }
+    }
+
+    /// Takes in what was found. A name that cannot be looked up now keeps its old number.
+    pub(crate) fn take_result(&mut self) {
+        let Some(pending) = &self.pending else { return };
+        match pending.try_recv() {
+            Ok(found) => {
+                self.numeric = found.or_else(|| self.numeric.take());
+                self.pending = None;
+            }
+            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => self.pending = None,
+        }
+    }
+}
+
+fn look_up(named: &Address) -> Option<Address> {
+    named.to_numeric().map_err(|e| log::warn!("{e}")).ok()
+}

@@ -1,0 +1,303 @@
+//! A relay between producers and the service of another machine, which here is this one.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+
+use esatto_daemon::{Relay, RelayEndpoints, RelayHandle, RelayOptions};
+use esatto_ipc::peer::machine_id;
+use esatto_ipc::{Address, BlockingClient, Family, Frame, FrameBody, FrameDecoder, Host, HostEvent, Peer, Port};
+use esatto_protozero::Owned as _;
+use esatto_schema::{InitializeConnectionRequest, InitializeConnectionResponse, TraceConfig, TracePacketReader};
+
+use crate::lab::{DEADLINE, Folder, Lab, Producer, barrier, config, enable, packet, read, tcp_address};
+
+const HINT: &[u8] = b"another machine";
+
+/// A service with a relay endpoint, and a relay to it.
+struct TwoMachines {
+    relay: RelayHandle,
+    guest: Address,
+    lab: Lab,
+}
+
+fn relay(folder: &Folder, service: Address) -> (RelayHandle, Address) {
+    let guest = Address::Path(folder.path("guest"));
+    let mut options = RelayOptions::new(guest.clone(), service);
+    options.machine_id_hint = HINT.to_vec();
+    options.machine_name = b"guest1".to_vec();
+    (Relay::bind(options).unwrap().spawn_thread().unwrap(), guest)
+}
+
+impl TwoMachines {
+    fn start() -> Self {
+        let service = tcp_address();
+        let lab = Lab::start_with(|options| {
+            options.producers.push(service.clone());
+            options.relay_endpoints = RelayEndpoints::On(vec![service.clone()]);
+        });
+        let (relay, guest) = relay(&lab.folder, service);
+        Self { relay, guest, lab }
+    }
+
+    /// A consumer that records on all machines.
+    fn consumer(&self) -> BlockingClient {
+        let mut consumer = self.lab.consumer();
+        let wish = TraceConfig { trace_all_machines: Some(true), ..config() };
+        consumer.send("EnableTracing", &enable(wish), None).unwrap();
+        barrier(&mut consumer);
+        consumer
+    }
+}
+
+/// Lengths of the packets of `spec.test` from the guest.
+fn guest_packets(packets: &[Vec<u8>]) -> Vec<usize> {
+    let packets = packets.iter().map(|packet| TracePacketReader::parse(packet).unwrap());
+    let guests = packets.filter(|packet| packet.machine_id() == Some(machine_id(HINT)));
+    guests.filter_map(|packet| Some(packet.for_testing()?.str()?.len())).collect()
+}
+
+#[test]
+fn in_their_own_name() {
+    let machines = TwoMachines::start();
+    let mut consumer = machines.consumer();
+    let mut producer = Producer::connect(&machines.guest);
+    assert!(producer.emulated, "the service sees a network");
+    producer.await_start();
+    producer.commit(&packet(5));
+    let packets = read(&mut consumer);
+    assert_eq!(guest_packets(&packets), [5]);
+    let packet =
+        packets.iter().map(|packet| TracePacketReader::new(packet)).find(|packet| packet.for_testing().is_some());
+    let (uid, pid) = (rustix::process::geteuid().as_raw() as i32, std::process::id() as i32);
+    assert_eq!(packet.map(|packet| (packet.trusted_uid(), packet.trusted_pid())), Some((Some(uid), Some(pid))));
+}
+
+#[test]
+fn and_tells_of_its_machine_and_clocks() {
+    let machines = TwoMachines::start();
+    let mut consumer = machines.consumer();
+    let (mut info, mut clocks) = (None, None);
+    // The relay talks on its own; each trace tells what was known then.
+    while info.is_none() || clocks.is_none() {
+        for packet in read(&mut consumer) {
+            let packet = TracePacketReader::parse(&packet).unwrap();
+            if packet.machine_id() == Some(machine_id(HINT)) {
+                if let Some(told) = packet.system_info() {
+                    info = told.machine_name().map(<[u8]>::to_vec);
+                }
+                if let Some(sync) = packet.remote_clock_sync() {
+                    let client_clocks = sync.synced_clocks().filter_map(|each| each.client_clocks());
+                    clocks = Some(client_clocks.map(|snapshot| snapshot.clocks().count()).collect::<Vec<_>>());
+                }
+            }
+        }
+    }
+    assert_eq!((info, clocks), (Some(b"guest1".to_vec()), Some(vec![6, 6])));
+}
+
+#[test]
+fn up_to_the_last_commit_of_one_that_is_gone() {
+    let machines = TwoMachines::start();
+    let mut consumer = machines.consumer();
+    let mut producer = Producer::connect(&machines.guest);
+    producer.await_start();
+    for _ in 0..300 {
+        producer.send(&packet(3000));
+    }
+    // Written, but not answered.
+    while producer.client.connection().queued() > 0 {
+        producer.client.try_reply().unwrap();
+    }
+    drop(producer);
+    let mut found = 0;
+    // The relay passes on that it is gone, behind its last bytes.
+    while found < 300 {
+        found += guest_packets(&read(&mut consumer)).len();
+    }
+    assert_eq!(found, 300);
+}
+
+#[test]
+fn and_turns_them_away_while_there_is_no_service() {
+    let service = tcp_address();
+    let folder = Folder::create();
+    let (_relay, guest) = relay(&folder, service.clone());
+    let mut stream = UnixStream::connect(guest.as_path().unwrap()).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    assert_eq!(stream.read(&mut [0]).unwrap(), 0, "closed");
+
+    let _lab = Lab::start_with(|options| options.producers.push(service));
+    Producer::connect(&guest);
+}
+
+#[test]
+fn without_the_memory_that_they_offer() {
+    let machines = TwoMachines::start();
+    let mut producer = BlockingClient::connect(&machines.guest, "ProducerPort", DEADLINE).unwrap();
+    let region = esatto_shm::MappedRegion::create(16 << 10).unwrap();
+    let request = InitializeConnectionRequest {
+        producer_name: Some("test".into()),
+        producer_provided_shmem: Some(true),
+        shared_memory_page_size_hint_bytes: Some(4096),
+        ..InitializeConnectionRequest::default()
+    };
+    let fd = region.fd().try_clone_to_owned().unwrap();
+    let call = producer.send("InitializeConnection", &request.encode(), Some(fd)).unwrap();
+    let response: InitializeConnectionResponse = producer.wait_reply(call, Some(DEADLINE)).unwrap().decode().unwrap();
+    assert_eq!((response.using_shmem_provided_by_producer, response.use_shmem_emulation), (Some(false), Some(true)));
+}
+
+#[test]
+fn and_leaves_no_socket_behind() {
+    let machines = TwoMachines::start();
+    let path = machines.guest.as_path().unwrap().to_owned();
+    let mut producer = UnixStream::connect(&path).unwrap();
+    producer.set_read_timeout(Some(DEADLINE)).unwrap();
+    let second = Relay::bind(RelayOptions::new(machines.guest.clone(), tcp_address()));
+    assert!(second.is_err(), "a live socket is not stolen");
+    drop(machines.relay);
+    assert!(!path.exists());
+    assert_eq!(producer.read(&mut [0]).unwrap(), 0, "closed");
+}
+
+#[test]
+fn but_never_to_itself() {
+    let address = Address::Abstract(b"esatto-relay-to-itself".to_vec());
+    let error = Relay::bind(RelayOptions::new(address.clone(), address)).unwrap_err().to_string();
+    assert!(error.contains("@esatto-relay-to-itself"), "{error}");
+}
+
+/// A service that speaks the protocol only as far as a test wants it to.
+struct FakeService(TcpListener);
+
+impl FakeService {
+    fn bind() -> (Self, Address) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string().parse().unwrap();
+        (Self(listener), address)
+    }
+
+    fn accept(&self) -> Conversation {
+        let (stream, _) = self.0.accept().unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        Conversation { stream, decoder: FrameDecoder::new() }
+    }
+
+    /// The next connection that is a producer's, not the relay's own: the first call on it is not for the relay port.
+    fn accept_producer(&self) -> Conversation {
+        loop {
+            let mut conversation = self.accept();
+            conversation.next(|frame| assert!(matches!(frame.body, FrameBody::SetPeerIdentity(_)), "{frame:?}"));
+            if !conversation.next(|frame| matches!(frame.body, FrameBody::BindService { service_name: b"RelayPort" })) {
+                return conversation;
+            }
+        }
+    }
+}
+
+struct Conversation {
+    stream: TcpStream,
+    decoder: FrameDecoder,
+}
+
+impl Conversation {
+    /// Hands the next frame to `look`.
+    fn next<T>(&mut self, look: impl FnOnce(&Frame<'_>) -> T) -> T {
+        while !self.decoder.has_frame() {
+            let mut bytes = [0; 4096];
+            let n = self.stream.read(&mut bytes).unwrap();
+            assert_ne!(n, 0, "the relay has closed");
+            assert_eq!(self.decoder.push(&bytes[..n]), n);
+        }
+        look(&self.decoder.next_frame().unwrap().unwrap())
+    }
+}
+
+#[test]
+fn and_asks_an_old_service_only_for_clocks() {
+    let (service, address) = FakeService::bind();
+    let folder = Folder::create();
+    let (_relay, _) = relay(&folder, address);
+    let mut control = service.accept();
+    // As of v43 to v49.
+    const PORT: Port = Port { name: "RelayPort", methods: &["SyncClock"] };
+    let mut host = Host::new([PORT].into(), Peer::remote(Family::Inet, "127.0.0.1".to_owned()));
+    let mut calls = Vec::new();
+    while calls.len() < 2 {
+        let mut out = Vec::new();
+        let call = control.next(|frame| match host.handle(frame, &mut out) {
+            Some(HostEvent::Invoke(invoke)) => {
+                let phase = esatto_schema::SyncClockRequestReader::parse(invoke.args).unwrap().phase();
+                Some((invoke.request_id, invoke.method, phase.map(|phase| phase.0)))
+            }
+            _ => None,
+        });
+        if let Some((request_id, method, phase)) = call {
+            host.reply_ok(request_id, &[], false, &mut out).unwrap();
+            calls.push((method, phase));
+        }
+        control.stream.write_all(&out).unwrap();
+    }
+    assert_eq!(calls, [("SyncClock", Some(1)), ("SyncClock", Some(2))]);
+    assert_eq!((host.peer().machine_id, &*host.peer().machine_name), (machine_id(HINT), &b"guest1"[..]));
+}
+
+#[test]
+fn and_comes_again_if_the_service_does_not_know_relays() {
+    let (service, address) = FakeService::bind();
+    let folder = Folder::create();
+    let (_relay, _) = relay(&folder, address);
+    for _ in 0..2 {
+        let mut control = service.accept();
+        let mut host = Host::new([].into(), Peer::remote(Family::Inet, "127.0.0.1".to_owned()));
+        for _ in 0..2 {
+            let mut out = Vec::new();
+            control.next(|frame| host.handle(frame, &mut out).is_some());
+            control.stream.write_all(&out).unwrap();
+        }
+    }
+}
+
+#[test]
+fn no_faster_than_the_service_reads() {
+    let (service, address) = FakeService::bind();
+    let folder = Folder::create();
+    let (_relay, guest) = relay(&folder, address);
+    let mut producer = UnixStream::connect(guest.as_path().unwrap()).unwrap();
+    // A frame for `accept_producer` to know it by.
+    producer.write_all(b"\x02\0\0\0\x10\x07").unwrap();
+    let mut conversation = service.accept_producer();
+    producer.set_nonblocking(true).unwrap();
+    let mut sent = 0_u64;
+    let mut refused = 0;
+    let bytes: Vec<u8> = (0..=255).cycle().take(1 << 16).collect();
+    // Full when nothing was taken for a while: the sockets on the way have buffers of their own.
+    while refused < 100 {
+        match producer.write(&bytes[(sent % 256) as usize..]) {
+            Ok(n) => {
+                sent += n as u64;
+                refused = 0;
+                assert!(sent < 1 << 30, "somebody keeps it all");
+            }
+            Err(e) => {
+                assert_eq!(e.kind(), std::io::ErrorKind::WouldBlock);
+                refused += 1;
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        }
+    }
+    drop(producer);
+    let mut received = conversation.decoder.buffered() as u64;
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let n = conversation.stream.read(&mut buffer).unwrap();
+        if n == 0 {
+            break;
+        }
+        let expected = (received..).map(|at| at as u8);
+        assert!(buffer[..n].iter().copied().eq(expected.take(n)), "in their order");
+        received += n as u64;
+    }
+    assert_eq!(received, sent, "everything, although the producer is gone");
+}

@@ -1,0 +1,62 @@
+//! Connections that are being made, for event loops that must not wait.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, sockopt};
+
+use super::{SockAddr, Stream, configure, open};
+use crate::address::Address;
+use crate::error::Error;
+
+/// A stream socket on its way to a listener. It becomes writable when it is there, or cannot get there.
+#[derive(Debug)]
+pub struct Connecting {
+    fd: OwnedFd,
+    address: Address,
+}
+
+impl Connecting {
+    /// Begins to connect, without waiting. Names of hosts are looked up, though, and that may take its time: see
+    /// [`Address::to_numeric`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Socket`] if it is clear already that nobody listens (unix sockets), [`Error::Address`] if a host cannot
+    /// be resolved.
+    pub fn begin(address: &Address) -> Result<Self, Error> {
+        let target = SockAddr::new(address)?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let fd = open(target.domain(), flags).map_err(failed(address))?;
+        match target.apply_connect(&fd) {
+            // Interrupted or not, it goes on in the background.
+            Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(Self { fd, address: address.clone() }),
+            Err(e) => Err(failed(address)(e)),
+        }
+    }
+
+    /// Tells how it went. To be called when the socket has become writable.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Socket`] with the reason.
+    pub fn finish(self) -> Result<Stream, Error> {
+        let Self { fd, address } = self;
+        sockopt::socket_error(&fd).and_then(|result| result).map_err(failed(&address))?;
+        let family = address.family();
+        configure(&fd, family).map_err(failed(&address))?;
+        Ok(Stream { fd, family })
+    }
+}
+
+impl AsFd for Connecting {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn failed(address: &Address) -> impl Fn(Errno) -> Error {
+    let address = address.clone();
+    move |e| Error::Socket { action: "connect to", address: address.clone(), source: io::Error::from(e) }
+}

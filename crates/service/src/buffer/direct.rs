@@ -1,0 +1,105 @@
+//! The short way in: a chunk in order goes from the producer's memory straight to where its record will be.
+//!
+//! How much of a chunk is used is known only after its copy was parsed, and only what the record needs may be overwritten. So the
+//! short way is for the two places where this makes no difference: behind everything that was ever written, where nothing
+//! is overwritten, and over a single record that is at least as large as the chunk, which goes whatever is used of it.
+//! Writers that are busy enough for it to matter fill chunk after chunk, which makes records of one size.
+//! Everything else is copied by way of `scratch`.
+
+use super::fragment;
+use super::record::{self, ChunkRecord, HEADER, LAST_CONTINUES, NEEDS_PATCHING, WIRE_FLAGS};
+use super::sequence::is_before;
+use super::{CentralBuffer, Chunk, Identity, ProducerId, WriterId};
+use crate::shared_buffer::{ChunkHeader, Payload};
+
+/// Where the record will be, and what is there.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// Nothing was ever written there.
+    Untouched,
+    /// A record at least as large as the chunk.
+    Record,
+}
+
+impl CentralBuffer {
+    /// Stores a complete chunk whose payload is still in the producer's memory; otherwise as [`copy`](Self::copy).
+    ///
+    /// `scratch` is used if the chunk cannot go straight to its place.
+    pub fn copy_from(
+        &mut self,
+        producer: ProducerId,
+        identity: Identity,
+        header: ChunkHeader,
+        payload: &dyn Payload,
+        scratch: &mut Vec<u8>,
+    ) {
+        match self.short_way(producer, header, payload.size_bytes()) {
+            Some((slot, place)) => self.copy_to_place(slot, place, header, payload),
+            None => {
+                scratch.clear();
+                payload.append_to(scratch);
+                self.copy(&Chunk { producer, identity, header, complete: true, payload: scratch });
+            }
+        }
+    }
+
+    /// Whether the chunk is one more of a known sequence, newer than all before, and where its record will be.
+    fn short_way(&mut self, producer: ProducerId, header: ChunkHeader, payload_bytes: usize) -> Option<(u32, Place)> {
+        let most = record::size_for(payload_bytes);
+        if self.read_only || self.closed || payload_bytes > u16::MAX.into() || self.sequences.is_crowded() {
+            return None;
+        }
+        let place = if self.write + most > self.capacity {
+            return None;
+        } else if self.write == self.data.len() {
+            Place::Untouched
+        } else if record::load(&self.data, self.write).size() >= most {
+            Place::Record
+        } else {
+            return None;
+        };
+        let slot = self.sequences.find(producer, WriterId(header.writer_id))?;
+        let sequence = self.sequences.get(slot);
+        let is_next = sequence.consumed.is_none_or(|last| is_before(last.id, header.chunk_id))
+            && sequence.chunks.back().is_none_or(|last| is_before(last.id, header.chunk_id))
+            && sequence.is_within_span(header.chunk_id);
+        is_next.then_some((slot, place))
+    }
+
+    fn copy_to_place(&mut self, slot: u32, place: Place, header: ChunkHeader, payload: &dyn Payload) {
+        self.cursor = None;
+        let begin = self.write;
+        let payload_at = begin + HEADER;
+        let cleared_to = match place {
+            Place::Untouched => {
+                self.data.resize(payload_at, 0);
+                payload.append_to(&mut self.data);
+                None
+            }
+            Place::Record => {
+                let cleared_to = self.clear_records(begin, begin + 1);
+                // The record behind is the next in the way, and comes from far: while this chunk is copied.
+                esatto_shm::prefetch(&self.data[cleared_to..]);
+                payload.copy_to(&mut self.data[payload_at..cleared_to]);
+                Some(cleared_to)
+            }
+        };
+        // From here on only the copy is looked at.
+        let parsed = fragment::parse_all(&self.data[payload_at..payload_at + payload.size_bytes()], header.count);
+        let mut flags = header.flags & WIRE_FLAGS;
+        if let Some(broken) = parsed.broken {
+            flags = flags & !(LAST_CONTINUES | NEEDS_PATCHING) | broken.flag();
+        }
+        self.count_broken(parsed.broken);
+        let available = u16::try_from(parsed.valid_bytes).expect("no more than the payload");
+        let record = ChunkRecord { slot, chunk_id: header.chunk_id, reserved: available, available, read: 0, flags };
+        let end = begin + record.size();
+        match cleared_to {
+            None => self.data.resize(end, 0),
+            Some(cleared_to) if cleared_to > end => self.pad(end, cleared_to - end),
+            Some(_) => {}
+        }
+        self.finish_record(begin, &record);
+        self.sequences.push_chunk(slot, header.chunk_id, begin, parsed.valid_bytes);
+    }
+}

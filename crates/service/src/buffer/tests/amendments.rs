@@ -1,0 +1,156 @@
+//! What `docs/spec/trace-buffer.md §19` advises, and what its table does not have.
+
+use super::*;
+
+#[test]
+fn an_abort_is_told_behind_the_packets_in_front_of_it() {
+    let mut bench = Bench::ring();
+    bench.put("w1.0[a b %] w1.1[c d]");
+    assert_eq!(bench.read(), "a b c=129 d", "V2 tells it on a");
+}
+
+#[test]
+fn an_abort_waits_with_its_chunk_over_passes_and_in_clones() {
+    let mut bench = Bench::ring();
+    bench.put("w1.0[a b %]");
+    assert_eq!(bench.read(), "a b");
+    let mut clone = Bench { buffer: bench.buffer.try_clone().unwrap() };
+    assert_eq!(clone.read(), "");
+    assert_eq!(bench.put("w1.1[c]").read(), "c=129");
+}
+
+#[test]
+fn an_abort_in_a_chunk_that_is_overwritten_is_told_with_it() {
+    let mut bench = Bench::ring();
+    bench.put("w1.0[a %] w1.1[b2000]");
+    bench.put("p2w1.0[x3000] w1.2[c]");
+    assert_eq!(bench.read(), "x c=193");
+}
+
+#[test]
+fn a_break_seen_while_copying_is_told_on_the_next_packet() {
+    let mut bench = Bench::ring();
+    bench.raw(1, 0, 2, &[2, b'a', b'a', 0x7f]);
+    bench.put("w1.1[b c]");
+    assert_eq!(bench.read(), "a b=5 c", "V2 tells nothing");
+}
+
+#[test]
+fn a_gap_is_told_whatever_the_order_of_commits() {
+    for order in ["w1.0[a] w1.3[d] w1.1[b]", "w1.3[d] w1.0[a] w1.1[b]", "w1.1[b] w1.0[a] w1.3[d]"] {
+        let mut bench = Bench::ring();
+        bench.put(order);
+        assert_eq!(bench.read(), "a b d=3", "{order}");
+    }
+}
+
+#[test]
+fn what_is_stored_is_checked_whenever_it_is_read() {
+    let mut bench = Bench::ring();
+    bench.put("w1.0[a b c] w1.1[d]");
+    assert_eq!(bench.read_some(1), "a");
+    // A patch that makes a size field point anywhere.
+    assert!(bench.patch(1, 0, 32, b"\xff\xff\xff\x0f", false));
+    assert_eq!(bench.read(), "d=5");
+    assert_eq!(bench.stats().abi_violations, 1);
+}
+
+#[test]
+fn another_size_at_a_place_that_was_read_already_breaks_nothing() {
+    let mut bench = Bench::ring();
+    assert_eq!(bench.put("w1.0?[a20 b20 c20]pad512").read(), "a b");
+    // The read position is now in the middle of a fragment.
+    bench.put("w1.0[x100 y100] w1.1[z]");
+    assert_eq!(bench.read_bytes().last().unwrap()[..], [b'z'; 31]);
+    bench.buffer.assert_consistent();
+}
+
+#[test]
+fn ever_new_sequences_leave_a_bounded_number() {
+    let mut bench = Bench::ring();
+    for producer in 1..=4u16 {
+        for writer in 1..=1500u16 {
+            bench.raw_of(producer, writer, 0, 0, &[]);
+        }
+    }
+    // A record is 16 bytes at least.
+    assert!(bench.buffer.sequences.len() <= 4096 / 16 + 1153, "{}", bench.buffer.sequences.len());
+    bench.buffer.assert_consistent();
+}
+
+#[test]
+fn a_writer_id_that_is_used_again_is_another_sequence() {
+    let mut bench = Bench::ring();
+    assert_eq!(bench.put("w1.0[a] w1.1[b]").read(), "a b");
+    bench.buffer.renew_writer(ProducerId(1), WriterId(1));
+    assert_eq!(bench.put("w1.0[c] w1.1[d] w1.2[e]").read(), "c d e", "V2 takes e only");
+    assert_eq!(bench.stats().chunks_discarded, 0);
+    assert_eq!(bench.buffer.sequences.len(), 1);
+}
+
+#[test]
+fn what_the_writer_before_left_is_read_first_and_whole() {
+    let mut bench = Bench::ring();
+    bench.put("w1.0[a] w1.1[b c>] w1.2[<d]");
+    bench.buffer.renew_writer(ProducerId(1), WriterId(1));
+    bench.put("w1.0[e f>] w1.1[<g] w2.0[h]");
+    bench.buffer.assert_consistent();
+    assert_eq!(bench.read(), "a b cd e fg h");
+    assert_eq!(bench.stats().chunks_committed_out_of_order, 0);
+    let writers: Vec<_> = bench.buffer.writers().map(|stats| stats.counts.iter().sum::<u64>()).collect();
+    assert_eq!(writers, [5, 1], "both are one writer to the statistics");
+}
+
+#[test]
+fn what_the_writer_before_never_finished_holds_nobody_up() {
+    let mut bench = Bench::ring();
+    bench.put("w1.0![a b>]");
+    bench.buffer.renew_writer(ProducerId(1), WriterId(1));
+    assert_eq!(bench.put("w1.0[c]").read(), "a c");
+    assert!(!bench.buffer.patch(ProducerId(1), WriterId(1), 0, [].into_iter(), false), "it is the new one's");
+    assert_eq!(bench.read(), "");
+}
+
+#[test]
+fn a_loss_of_the_writer_before_is_told_by_the_next_one() {
+    let mut bench = Bench::ring();
+    bench.put("w1.0[a2000]");
+    bench.buffer.renew_writer(ProducerId(1), WriterId(1));
+    bench.put("w1.0[b] p2w1.0[x1900] w1.1[c]");
+    assert_eq!(bench.read(), "a b x c");
+
+    let mut bench = Bench::ring();
+    bench.put("w1.0[a2000]");
+    bench.buffer.renew_writer(ProducerId(1), WriterId(1));
+    bench.put("p2w1.0[x3000] w1.0[b]");
+    assert_eq!(bench.read(), "x b=65");
+
+    let mut bench = Bench::ring();
+    assert_eq!(bench.put("w1.0[a %]").read(), "a");
+    bench.buffer.renew_writer(ProducerId(1), WriterId(1));
+    assert_eq!(bench.put("w1.0[b]").read(), "b=129");
+}
+
+#[test]
+fn a_producer_id_that_is_used_again_is_another_producer() {
+    let mut bench = Bench::ring();
+    bench.put("w1.0[a] w1.1[b] p2w1.0[x]");
+    bench.buffer.retire_producer(ProducerId(1));
+    bench.put("w1.0[c] p2w1.1[y]");
+    bench.buffer.assert_consistent();
+    assert_eq!(bench.read(), "a b x c y");
+}
+
+#[test]
+fn writers_that_come_and_go_under_one_id_leave_a_bounded_number_of_sequences() {
+    let mut bench = Bench::ring();
+    for round in 0..5000 {
+        bench.put("w1.0[a]");
+        if round % 7 == 0 {
+            bench.read();
+        }
+        bench.buffer.renew_writer(ProducerId(1), WriterId(1));
+    }
+    assert!(bench.buffer.sequences.len() <= 4096 / 48 + 1153, "{}", bench.buffer.sequences.len());
+    bench.buffer.assert_consistent();
+}

@@ -1,0 +1,95 @@
+//! The service writes the file that the consumer brought, or one at a path of its own, and overwrites nothing.
+
+use crate::{assert_whole, config, path, recording, require, run_application};
+use esatto_tests::{Lab, Side, Signal, Skip, wait_until};
+
+mod of_the_consumer {
+    use super::*;
+
+    fn scenario(service: Side) -> Result<(), Skip> {
+        require()?;
+        let lab = Lab::new();
+        let _service = lab.service(service);
+        let more = "write_into_file: true file_write_period_ms: 200 flush_period_ms: 200";
+        let mut session = recording(&lab, "trace", more);
+        let emitted = run_application(&lab);
+        session.signal(Signal::INT);
+        session.wait_ok();
+        assert_whole(&lab.path("trace"), emitted);
+        Ok(())
+    }
+    esatto_tests::for_each_service!(scenario);
+}
+
+mod that_are_full_end_the_session {
+    use super::*;
+
+    fn scenario(service: Side) -> Result<(), Skip> {
+        require()?;
+        let lab = Lab::new();
+        let _service = lab.service(service);
+        let more = "write_into_file: true file_write_period_ms: 100 max_file_size_bytes: 8000";
+        let config = config(&lab, "cfg", more);
+        let mut session =
+            lab.start("perfetto", &mut lab.perfetto(&["--txt", "-c", &config, "-o", &path(&lab, "trace")]));
+        let _application = lab.application(Side::Ours, crate::ENDLESS);
+        session.wait_ok();
+        let size = std::fs::metadata(lab.path("trace")).expect("a file").len();
+        assert!((1..8000).contains(&size), "{size}");
+        // Whole packets.
+        assert!(!esatto_tests::tp::rows(&lab.path("trace"), "select 1 as one").is_empty());
+        Ok(())
+    }
+    esatto_tests::for_each_service!(scenario);
+}
+
+mod that_exist_are_not_overwritten {
+    use super::*;
+
+    fn scenario(service: Side) -> Result<(), Skip> {
+        require()?;
+        let lab = Lab::new();
+        let _service = lab.service(service);
+        let existing = lab.write("existing", "precious").display().to_string();
+        let ordinary = config(&lab, "ordinary.cfg", "duration_ms: 100");
+        let (code, log) = lab.run_perfetto(&["--txt", "-c", &ordinary, "-o", &existing, "--no-clobber"]);
+        assert_eq!(code, 1, "{log}");
+        let kept = std::fs::read(lab.path("existing")).expect("it is there");
+        assert_eq!(kept, b"precious");
+        wait_until("nothing is left behind", || (lab.state().sessions == 0).then_some(()));
+        Ok(())
+    }
+    esatto_tests::for_each_service!(scenario);
+}
+
+mod at_a_path_of_the_service {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn scenario(service: Side) -> Result<(), Skip> {
+        require()?;
+        let lab = Lab::new();
+        let _service = lab.service(service);
+        let more = format!(
+            "write_into_file: true output_path: \"{}\" file_write_period_ms: 200 flush_period_ms: 200",
+            path(&lab, "trace")
+        );
+        let config = config(&lab, "cfg", &more);
+        let mut session = lab.start("perfetto", &mut lab.perfetto(&["--txt", "-c", &config]));
+        lab.wait_for_sessions(1);
+        let emitted = run_application(&lab);
+        session.signal(Signal::INT);
+        session.wait_ok();
+        assert_whole(&lab.path("trace"), emitted);
+        let mode = std::fs::metadata(lab.path("trace")).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o644, "for others to read");
+
+        let before = std::fs::read(lab.path("trace")).expect("a file");
+        let (_, log) = lab.run_perfetto(&["--txt", "-c", &config]);
+        assert!(log.contains("trace file") || log.contains("output_path"), "{log}");
+        assert_eq!(std::fs::read(lab.path("trace")).expect("a file"), before);
+        assert_eq!(lab.state().sessions, 0);
+        Ok(())
+    }
+    esatto_tests::for_each_service!(scenario);
+}

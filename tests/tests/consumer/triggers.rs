@@ -1,0 +1,140 @@
+//! A trigger, sent by `perfetto` itself, starts, stops or clones a session.
+
+use crate::{ENDLESS, config, path, require};
+use esatto_tests::{Lab, Program, Side, Skip, tp};
+use std::path::Path;
+
+fn trigger(lab: &Lab) {
+    let sender = lab.write("send.cfg", r#"activate_triggers: "go""#).display().to_string();
+    let (code, log) = lab.run_perfetto(&["--txt", "-c", &sender]);
+    assert_eq!(code, 0, "{log}");
+}
+
+/// A session with a trigger of this mode, which is configured or runs.
+fn waiting(lab: &Lab, mode: &str) -> Program {
+    let more = format!(
+        r#"unique_session_name: "triggered"
+trigger_config {{ {mode} trigger_timeout_ms: 4000 triggers {{ name: "go" stop_delay_ms: 200 }} }}"#
+    );
+    let config = config(lab, "triggered.cfg", &more);
+    let program = lab.start("perfetto", &mut lab.perfetto(&["--txt", "-c", &config, "-o", &path(lab, "trace")]));
+    esatto_tests::wait_until("there is a session", || (lab.state().sessions == 1).then_some(()));
+    program
+}
+
+/// Slices of the application, and of the trigger.
+fn assert_triggered(trace: &Path, told: i64, service: Side) {
+    let rows =
+        tp::rows(trace, "select count(*) as n, sum(name = 'draw') as drawn, sum(name = 'go') as told from slice");
+    assert!(rows[0].int("drawn") > 10, "{rows:?}");
+    assert_eq!(rows[0].int("told"), told);
+    // Perfetto's puts the snapshot of a start trigger behind the later one of the start.
+    if service == Side::Ours {
+        tp::assert_clean(trace);
+    }
+}
+
+fn scenario(service: Side, mode: &str) -> Result<(), Skip> {
+    require()?;
+    let lab = Lab::new();
+    let _service = lab.service(service);
+    let _application = lab.application(Side::Ours, ENDLESS);
+    lab.wait_for_producers(1);
+    let mut session = waiting(&lab, mode);
+    if !mode.contains("START") {
+        // Something to be seen that was before the trigger.
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    trigger(&lab);
+    session.wait_ok();
+    if mode.contains("CLONE") || mode.contains("use_clone") {
+        assert_triggered(&lab.path("trace.0"), 2, service);
+        assert_eq!(std::fs::metadata(lab.path("trace")).expect("the session's own file").len(), 0);
+    } else {
+        assert_triggered(&lab.path("trace"), 1, service);
+    }
+    Ok(())
+}
+
+mod start {
+    use super::*;
+
+    fn scenario(service: Side) -> Result<(), Skip> {
+        super::scenario(service, "trigger_mode: START_TRACING")
+    }
+    esatto_tests::for_each_service!(scenario);
+}
+
+mod stop {
+    use super::*;
+
+    fn scenario(service: Side) -> Result<(), Skip> {
+        super::scenario(service, "trigger_mode: STOP_TRACING")
+    }
+    esatto_tests::for_each_service!(scenario);
+}
+
+mod clone_snapshot {
+    use super::*;
+
+    fn scenario(service: Side) -> Result<(), Skip> {
+        super::scenario(service, "trigger_mode: CLONE_SNAPSHOT")
+    }
+    esatto_tests::for_each_service!(scenario);
+}
+
+mod clone_snapshot_if_available {
+    use super::*;
+
+    fn scenario(service: Side) -> Result<(), Skip> {
+        super::scenario(service, "trigger_mode: STOP_TRACING use_clone_snapshot_if_available: true")
+    }
+    esatto_tests::for_each_service!(scenario);
+}
+
+mod none {
+    use super::*;
+
+    fn scenario(service: Side) -> Result<(), Skip> {
+        require()?;
+        let lab = Lab::new();
+        let _service = lab.service(service);
+        let mut session = waiting(&lab, "trigger_mode: STOP_TRACING");
+        session.wait_ok();
+        let left = std::fs::metadata(lab.path("trace")).map_or(0, |file| file.len());
+        assert_eq!(left, 0, "without a trigger there is nothing to be seen");
+        Ok(())
+    }
+    esatto_tests::for_each_service!(scenario);
+}
+
+mod two_at_once {
+    use super::*;
+
+    fn scenario(service: Side) -> Result<(), Skip> {
+        require()?;
+        let lab = Lab::new();
+        let _service = lab.service(service);
+        let _application = lab.application(Side::Ours, ENDLESS);
+        lab.wait_for_producers(1);
+        let more = r#"
+trigger_config {
+  trigger_mode: CLONE_SNAPSHOT
+  trigger_timeout_ms: 4000
+  triggers { name: "one" }
+  triggers { name: "two" }
+}"#;
+        let config = config(&lab, "cfg", more);
+        let mut session =
+            lab.start("perfetto", &mut lab.perfetto(&["--txt", "-c", &config, "-o", &path(&lab, "trace")]));
+        lab.wait_for_sessions(1);
+        let sender = "activate_triggers: \"one\"\nactivate_triggers: \"two\"\n";
+        let sender = lab.write("send.cfg", sender).display().to_string();
+        assert_eq!(lab.run_perfetto(&["--txt", "-c", &sender]).0, 0);
+        session.wait_ok();
+        let snapshots = (0..9).filter(|number| lab.path(format!("trace.{number}")).exists()).count();
+        assert_eq!(snapshots, 2, "each hit has its own");
+        Ok(())
+    }
+    esatto_tests::for_each_service!(scenario);
+}
