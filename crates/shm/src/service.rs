@@ -128,13 +128,23 @@ use crate::region::Memory as RegionObject;
 #[cfg(esatto_loom)]
 use crate::region::Region as RegionObject;
 
-impl<R: Region> ServiceRegion<R> {
+impl ServiceRegion {
     /// Looks at a region in pages of this size.
     ///
     /// # Errors
     /// [`Error::Size`] if it has no page. Whether the sizes are acceptable otherwise is a matter of
     /// [`crate::size::Geometry`].
-    pub fn new(region: R, page_size: PageSize) -> Result<Self, Error> {
+    pub fn new(region: Arc<dyn RegionObject>, page_size: PageSize) -> Result<Self, Error> {
+        Self::over(region, page_size)
+    }
+}
+
+impl<R: Region> ServiceRegion<R> {
+    /// As [`new`](ServiceRegion::new), over memory of any kind.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn over(region: R, page_size: PageSize) -> Result<Self, Error> {
         Ok(Self { smb: Smb::new(region, page_size)? })
     }
 

@@ -287,22 +287,19 @@ fn config(world: &mut World, client: usize) -> (TraceConfig, Option<Attached>) {
     config.flush_period_ms = some(rng.percent(30), rng.pick(&[30, 200, 1000]));
     config.deferred_start = rng.percent(20).then_some(true);
     config.prefer_suspend_clock_for_duration = rng.percent(20).then_some(true);
-    config.builtin_data_sources = rng.percent(70).then(|| {
-        BuiltinDataSource {
-            disable_clock_snapshotting: rng.percent(40).then_some(true),
-            disable_service_events: rng.percent(20).then_some(true),
-            disable_trace_config: rng.percent(20).then_some(true),
-            disable_chunk_usage_histograms: rng.percent(70).then_some(true),
-            snapshot_interval_ms: some(rng.percent(50), rng.pick(&[50, 500])),
-            enable_concurrent_session_events: rng.percent(20).then_some(true),
-            prefer_suspend_clock_for_snapshot: rng.percent(20).then_some(true),
-            ..Default::default()
-        }
-        .into()
+    config.builtin_data_sources = rng.percent(70).then(|| BuiltinDataSource {
+        disable_clock_snapshotting: rng.percent(40).then_some(true),
+        disable_service_events: rng.percent(20).then_some(true),
+        disable_trace_config: rng.percent(20).then_some(true),
+        disable_chunk_usage_histograms: rng.percent(70).then_some(true),
+        snapshot_interval_ms: some(rng.percent(50), rng.pick(&[50, 500])),
+        enable_concurrent_session_events: rng.percent(20).then_some(true),
+        prefer_suspend_clock_for_snapshot: rng.percent(20).then_some(true),
+        ..Default::default()
     });
     if rng.percent(40) {
         let clear_period_ms = Some(rng.pick(&[40, 300]));
-        config.incremental_state_config = Some(IncrementalStateConfig { clear_period_ms, ..Default::default() }.into());
+        config.incremental_state_config = Some(IncrementalStateConfig { clear_period_ms, ..Default::default() });
     }
     if rng.percent(3) {
         config.exclusive_prio = Some(rng.between(1, 3) as u32);
@@ -329,15 +326,12 @@ fn config(world: &mut World, client: usize) -> (TraceConfig, Option<Attached>) {
             skip_probability: rng.percent(20).then_some(0.5),
             ..Default::default()
         });
-        config.trigger_config = Some(
-            TriggerConfig {
-                trigger_mode: Some(mode),
-                triggers: triggers.collect(),
-                trigger_timeout_ms: Some(rng.pick(&[300, 3000])),
-                ..Default::default()
-            }
-            .into(),
-        );
+        config.trigger_config = Some(TriggerConfig {
+            trigger_mode: Some(mode),
+            triggers: triggers.collect(),
+            trigger_timeout_ms: Some(rng.pick(&[300, 3000])),
+            ..Default::default()
+        });
     } else {
         config.duration_ms = some(rng.percent(50), rng.pick(&[1, 100, 700, 4000]));
     }

@@ -451,7 +451,7 @@ impl World {
 
     fn model_command(&mut self, index: usize, body: &[u8]) {
         let command = GetAsyncCommandResponseReader::new(body);
-        let now_ns = self.now_ns;
+        let (now_ns, is_late) = (self.now_ns, self.model.is_late);
         if self.model.broken.contains(&index) {
             return;
         }
@@ -499,6 +499,8 @@ impl World {
             let instance = session.instances.get_mut(&id).expect("it was found there");
             assert_eq!(instance.producer, index, "isolation: a stop for somebody else");
             assert!(instance.stop_sent_ns.replace(now_ns).is_none(), "an instance is stopped twice");
+            // It waited for memory, who knows how long.
+            instance.stop_acked |= is_late;
         } else if let Some(flush) = command.flush() {
             self.model_flush_command(
                 index,

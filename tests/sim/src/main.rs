@@ -66,7 +66,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
     let mut options = Options { from: 1, seeds: 100, is_single: false, is_traced: false, jobs, planted: None };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
-        let mut value = || args.next().ok_or(format!("{arg} needs a value"));
+        let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
         let number = |text: &String| text.parse::<u64>().map_err(|_| format!("{arg} {text} is no number"));
         match arg.as_str() {
             "--seeds" => options.seeds = number(value()?)?,

@@ -7,7 +7,7 @@ use esatto_service::probe::{self, Note};
 use esatto_service::shared_buffer::Payload;
 use esatto_service::{ChunkHeader, ScrapedChunk, SharedBuffer};
 use esatto_shm::abi::{ChunkState, PageSize, PageWord};
-use esatto_shm::sync::Ordering;
+use esatto_shm::sync::{AtomicU32, Ordering};
 use esatto_shm::{PrivateRegion, Region, ServiceRegion, WatchedRegion};
 
 use crate::reference::Incoming;
@@ -45,6 +45,8 @@ pub fn take_seen(into: &mut Vec<Seen>) {
 #[derive(Debug)]
 pub struct Mischief {
     rng: Rng,
+    /// The page that is being read.
+    page: Arc<AtomicU32>,
     /// Once in so many accesses.
     one_in: u64,
 }
@@ -57,21 +59,24 @@ pub struct SimBuffer {
     memory: Arc<PrivateRegion>,
     page_size: usize,
     is_honest: bool,
+    current: Arc<AtomicU32>,
 }
 
 impl SimBuffer {
     /// Looks at memory of this client; a hostile one changes it meanwhile.
     pub fn new(client: u64, memory: Arc<PrivateRegion>, page_size: usize, mischief: Option<(Rng, u64)>) -> Self {
         let is_honest = mischief.is_none();
-        let mischief = mischief.map(|(rng, one_in)| Mutex::new(Mischief { rng, one_in }));
+        let current = Arc::new(AtomicU32::new(0));
+        let page = current.clone();
+        let mischief = mischief.map(|(rng, one_in)| Mutex::new(Mischief { rng, page, one_in }));
         let watched = WatchedRegion::new(memory.clone(), move |memory| {
             if let Some(mischief) = &mischief {
                 mischief.lock().expect("nobody panics with it").act(memory, page_size);
             }
         });
         let size = PageSize::new(page_size).expect("a page size that was granted");
-        let region = ServiceRegion::new(watched, size).expect("at least a page");
-        Self { client, region, memory, page_size, is_honest }
+        let region = ServiceRegion::over(watched, size).expect("at least a page");
+        Self { client, region, memory, page_size, is_honest, current }
     }
 
     fn word(&self, page: u32) -> PageWord {
@@ -139,6 +144,7 @@ impl SharedBuffer for SimBuffer {
     }
 
     fn take_chunk_with(&mut self, page: u32, chunk: u32, take: &mut dyn FnMut(ChunkHeader, &dyn Payload)) -> bool {
+        self.current.store(page, Ordering::Relaxed);
         let before = self.look(page, chunk);
         let mut taken = None;
         let is_taken = SharedBuffer::take_chunk_with(&mut self.region, page, chunk, &mut |header, payload| {
@@ -147,7 +153,7 @@ impl SharedBuffer for SimBuffer {
             // What was not copied was not looked at either.
             let bytes = copied.into_inner().unwrap_or_else(|| match &before {
                 Some((_, chunk)) => chunk.payload.clone(),
-                None => Vec::new(),
+                None => vec![0; payload.size_bytes()],
             });
             assert!(taken.is_none(), "shared memory: a chunk is shown twice");
             taken = Some(incoming(&header, true, &bytes));
@@ -162,7 +168,7 @@ impl SharedBuffer for SimBuffer {
                 "shared memory: a chunk is not freed"
             );
         } else if let Some(taken) = taken.as_ref().filter(|taken| taken.writer != 0) {
-            self.assert_possible(taken);
+            self.assert_possible(chunk, taken);
         }
         see(Seen::Took(self.client, taken));
         is_taken
@@ -229,14 +235,14 @@ impl Payload for Recorded<'_> {
 }
 
 impl SimBuffer {
-    /// Whatever a hostile producer does: a chunk has one of the sizes that exist.
-    fn assert_possible(&self, taken: &Incoming) {
+    /// Whatever a hostile producer does: a chunk has one of the sizes that exist, and lies inside of its page.
+    fn assert_possible(&self, index: u32, taken: &Incoming) {
         let page = PageSize::new(self.page_size).expect("checked before");
-        let sizes = esatto_shm::abi::PageLayout::ALL.map(|layout| layout.chunk_size(page) - 8);
-        let len = taken.payload.len();
+        let sizes = esatto_shm::abi::PageLayout::ALL.map(|layout| layout.chunk_size(page));
+        let size = taken.payload.len() + 8;
         assert!(
-            len == 0 || sizes.contains(&len),
-            "shared memory: a chunk of {len} bytes in pages of {}",
+            sizes.contains(&size) && 8 + (index as usize + 1) * size <= self.page_size,
+            "shared memory: chunk {index} of {size} bytes in a page of {}",
             self.page_size
         );
     }
@@ -281,7 +287,8 @@ impl Mischief {
             return;
         }
         let pages = memory.len() / page_size;
-        let page = self.rng.index(pages) * page_size;
+        let current = self.page.load(Ordering::Relaxed) as usize;
+        let page = if self.rng.percent(50) { current % pages } else { self.rng.index(pages) } * page_size;
         match self.rng.below(4) {
             // Another layout, other states.
             0 => memory.atomic_u32(page).store(self.rng.bits() as u32, Ordering::Relaxed),

@@ -146,7 +146,7 @@ impl World {
         let id = self.clients[index].id;
         let mine = CallId { client: id, request: 0 }..=CallId { client: id, request: u64::MAX };
         let calls: Vec<CallId> = self.calls.range(mine).map(|(call, _)| *call).collect();
-        calls.iter().for_each(|call| drop(self.calls.remove(call)));
+        self.calls.retain(|call, _| !calls.contains(call));
         if !self.clients[index].introduced {
             return;
         }

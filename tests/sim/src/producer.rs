@@ -357,7 +357,14 @@ impl Producer {
             }
             request = request.bytes(1, &chunk.0);
         }
-        for entry in &pending.patches {
+        for entry in pending.patches {
+            if world.rng.percent(10) {
+                // In two messages, the first of which does not release the chunk.
+                let chunk = Pb::default().int(1, entry.target.into()).int(2, entry.writer.into());
+                request = request.bytes(2, &chunk.int(3, entry.chunk.into()).int(5, 1).0);
+                self.pending.patches.push(entry);
+                continue;
+            }
             if world.rng.percent(world.profile.lost_patches) {
                 continue;
             }

@@ -433,7 +433,8 @@ impl Reference {
         self.write = offset + size;
         let sequence = self.sequences.get_mut(&key).expect("touched");
         let overtaken = sequence.consumed.is_some_and(|(id, bytes, incomplete)| {
-            !before(id, new.id) && !(id == new.id && incomplete && new.bytes.len() > bytes)
+            let goes_on = id == new.id && incomplete && new.bytes.len() > bytes;
+            !goes_on && !before(id, new.id)
         });
         if overtaken {
             sequence.loss |= loss::PRESENT | loss::OVERWRITE;

@@ -11,7 +11,7 @@ use crate::content::{self, Trailer};
 use crate::model::{BufferModel, Identity, SessionModel};
 use crate::pb::take_varint;
 use crate::reference::{Expected, Stats};
-use crate::world::{SERVICE_UID, Tally, World, trace};
+use crate::world::{CallKind, SERVICE_UID, Tally, World, trace};
 
 /// Bytes after which a pass for a consumer pauses: twice what `docs/spec/service.md §15` has.
 const CONSUMER_THRESHOLD: usize = 64 * 1024;
@@ -28,6 +28,7 @@ impl World {
         writes: &mut BTreeMap<FileId, usize>,
     ) {
         let pieces = self.pass_output(session_id, outputs, writes);
+        self.check_has_more(session_id, end, outputs);
         let Some(session) = self.model.sessions.get_mut(&session_id) else {
             panic!("session {session_id} is read, which is not there");
         };
@@ -63,6 +64,21 @@ impl World {
         }
         let count = packets.len();
         trace!(self, "session {session_id} read: {count} packets, {total} bytes, {end:?}");
+    }
+}
+
+impl World {
+    /// The last reply of a pass says whether another pass follows.
+    fn check_has_more(&self, session: u64, end: PassEnd, outputs: &[Output]) {
+        let consumer = self.model.sessions.get(&session).filter(|session| session.file.is_none());
+        let Some(consumer) = consumer.and_then(|session| session.consumer) else { return };
+        let last = outputs.iter().rev().find_map(|output| match output {
+            Output::Reply(reply) if reply.call.client.0 as usize == consumer => {
+                self.calls.get(&reply.call).filter(|call| call.kind == CallKind::Read).map(|_| reply.has_more)
+            }
+            _ => None,
+        });
+        assert_eq!(last, Some(end == PassEnd::More), "a pass over session {session} ends {end:?}");
     }
 }
 
