@@ -8,7 +8,7 @@ esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM] [--part NA
   sdk         trace points and bytes per event, beside perfetto-sdk, on Perfetto's traced
   protozero   encoding into bytes and chunks, decoding traces, machine code, beside prost, quick-protobuf,
               micropb, buffa and rust-protobuf, and above the speed of light
-  service     the tracing service, beside Perfetto's traced; its parts are write and read
+  service     the tracing service, beside Perfetto's traced; its parts are write, read, latency and idle
   build       clean build time, size and crates of a program with an SDK, beside perfetto-sdk
               (compiles the C++ SDK anew: minutes)
 

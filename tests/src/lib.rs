@@ -11,6 +11,7 @@
 
 pub mod by_hand;
 pub mod bystander;
+pub mod fake;
 pub mod fuzz;
 mod lab;
 mod peers;

@@ -54,6 +54,16 @@ impl Proto {
         self
     }
 
+    /// Adds a length-delimited field with a length of four bytes, whatever it takes.
+    #[must_use]
+    pub fn wide(mut self, field: u32, value: &[u8]) -> Self {
+        self.varint(u64::from(field) << 3 | 2);
+        let length = u32::try_from(value.len()).expect("a short field");
+        self.0.extend((0..4).map(|i| (length >> (7 * i)).to_le_bytes()[0] & 0x7f | if i < 3 { 0x80 } else { 0 }));
+        self.0.extend_from_slice(value);
+        self
+    }
+
     /// Adds bytes behind their length, without a field number.
     #[must_use]
     pub fn sized(mut self, value: &[u8]) -> Self {
@@ -147,7 +157,7 @@ fn take<'a>(bytes: &mut &'a [u8], count: usize) -> &'a [u8] {
     head
 }
 
-fn take_varint(bytes: &mut &[u8]) -> u64 {
+pub(crate) fn take_varint(bytes: &mut &[u8]) -> u64 {
     let mut value = 0;
     for shift in (0..).step_by(7) {
         let byte = take(bytes, 1)[0];
@@ -200,6 +210,7 @@ pub struct Peer {
     request_id: u64,
     /// Names and ids of the methods of the bound service.
     methods: Vec<(String, u64)>,
+    writes_wide: bool,
 }
 
 impl Peer {
@@ -211,9 +222,31 @@ impl Peer {
     #[must_use]
     pub fn connect(socket: &Path) -> Self {
         let stream = UnixStream::connect(socket).unwrap_or_else(|error| panic!("{}: {error}", socket.display()));
+        Self::over(stream)
+    }
+
+    /// A connection that stands already.
+    ///
+    /// # Panics
+    ///
+    /// Its time limits cannot be set.
+    #[must_use]
+    pub fn over(stream: UnixStream) -> Self {
         stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
         stream.set_write_timeout(Some(DEADLINE)).expect("a timeout");
-        Self { stream, received: Vec::new(), descriptors: Vec::new(), request_id: 0, methods: Vec::new() }
+        Self {
+            stream,
+            received: Vec::new(),
+            descriptors: Vec::new(),
+            request_id: 0,
+            methods: Vec::new(),
+            writes_wide: false,
+        }
+    }
+
+    /// From now on, lengths in frames have four bytes, as all had before v38.
+    pub fn write_wide(&mut self) {
+        self.writes_wide = true;
     }
 
     /// Connects to a TCP port of this machine and says nothing.
@@ -228,9 +261,7 @@ impl Peer {
         stream.set_nodelay(true).expect("an option");
         // Reading, writing and time limits are the same for every kind of stream socket.
         let stream = UnixStream::from(OwnedFd::from(stream));
-        stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
-        stream.set_write_timeout(Some(DEADLINE)).expect("a timeout");
-        Self { stream, received: Vec::new(), descriptors: Vec::new(), request_id: 0, methods: Vec::new() }
+        Self::over(stream)
     }
 
     /// Connects to the consumer socket and binds its service.
@@ -296,8 +327,10 @@ impl Peer {
     /// As [`call_frame`](Self::call_frame), of numbers that need not exist.
     pub fn raw_call_frame(&mut self, service: u64, method: u64, args: &[u8]) -> (u64, Vec<u8>) {
         self.request_id += 1;
-        let invoke = Proto::new().int(1, service).int(2, method).bytes(3, args).int(4, 0);
-        (self.request_id, Proto::new().int(2, self.request_id).message(5, &invoke).frame())
+        let invoke = Proto::new().int(1, service).int(2, method);
+        let invoke = if self.writes_wide { invoke.wide(3, args) } else { invoke.bytes(3, args) }.int(4, 0);
+        let frame = Proto::new().int(2, self.request_id);
+        (self.request_id, if self.writes_wide { frame.wide(5, &invoke.0) } else { frame.message(5, &invoke) }.frame())
     }
 
     /// Calls a method and waits for its first reply.

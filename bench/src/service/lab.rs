@@ -48,6 +48,11 @@ impl Service {
         Ok(Self { process, folder })
     }
 
+    /// Its process.
+    pub(super) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// CPU time of the service so far.
     pub(super) fn cpu_time(&self) -> Result<Duration, String> {
         process::cpu_time(self.process.id())

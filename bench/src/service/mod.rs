@@ -2,7 +2,9 @@
 //!
 //! Every part is a file of rows; it measures both services in turn, in processes of their own, with the same clients.
 
+mod idle;
 mod lab;
+mod latency;
 mod plain_copy;
 mod process;
 mod read;
@@ -20,7 +22,8 @@ const PEER: &str = "traced v56";
 /// A file of rows. It gets ours first, then the peer if it is there.
 type Part = fn(&Options, &[Kind]) -> Result<Vec<Row>, String>;
 
-const PARTS: &[(&str, Part)] = &[("write", write::rows), ("read", read::rows)];
+const PARTS: &[(&str, Part)] =
+    &[("write", write::rows), ("read", read::rows), ("latency", latency::rows), ("idle", idle::rows)];
 
 pub(crate) fn run(options: &Options) -> Result<Vec<Row>, String> {
     if let Some(unknown) = options.parts.iter().find(|part| !PARTS.iter().any(|(name, _)| name == part)) {

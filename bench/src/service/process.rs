@@ -42,10 +42,44 @@ pub(super) struct Memory {
 /// Memory that is resident now.
 pub(super) fn memory(pid: u32) -> Result<Memory, String> {
     let status = Status::of(pid)?;
-    Ok(Memory { anonymous: status.kb("RssAnon")? * 1024, shared: status.kb("RssShmem")? * 1024 })
+    Ok(Memory { anonymous: status.number("RssAnon")? * 1024, shared: status.number("RssShmem")? * 1024 })
 }
 
-/// `/proc/PID/status`.
+/// What a process takes while it does nothing; memory in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rest {
+    /// Whatever it is: code, libraries, heap.
+    pub(super) resident: u64,
+    pub(super) anonymous: u64,
+    /// Resident, but of what several processes have in common (the C library) only its part.
+    pub(super) proportional: u64,
+    pub(super) threads: u64,
+    /// How often all of its threads together have gone to sleep.
+    pub(super) switches: u64,
+}
+
+/// What it takes now.
+pub(super) fn rest(pid: u32) -> Result<Rest, String> {
+    let status = Status::of(pid)?;
+    let folder = format!("/proc/{pid}/task");
+    let mut switches = 0;
+    for task in std::fs::read_dir(&folder).map_err(|error| format!("{folder}: {error}"))? {
+        let file = task.map_err(|error| format!("{folder}: {error}"))?.path().join("status");
+        let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        switches += Status(text).number("voluntary_ctxt_switches")?;
+    }
+    let rollup = format!("/proc/{pid}/smaps_rollup");
+    let rollup = Status(std::fs::read_to_string(&rollup).map_err(|error| format!("{rollup}: {error}"))?);
+    Ok(Rest {
+        resident: status.number("VmRSS")? * 1024,
+        anonymous: status.number("RssAnon")? * 1024,
+        proportional: rollup.number("Pss")? * 1024,
+        threads: status.number("Threads")?,
+        switches,
+    })
+}
+
+/// `/proc/PID/status`, or a file like it.
 struct Status(String);
 
 impl Status {
@@ -54,7 +88,7 @@ impl Status {
         std::fs::read_to_string(&file).map(Self).map_err(|error| format!("{file}: {error}"))
     }
 
-    fn kb(&self, name: &str) -> Result<u64, String> {
+    fn number(&self, name: &str) -> Result<u64, String> {
         let line = self.0.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         let number = line.and_then(|rest| rest.split_whitespace().next()).and_then(|number| number.parse().ok());
         number.ok_or_else(|| format!("no {name} in /proc/PID/status"))

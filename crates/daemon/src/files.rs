@@ -356,6 +356,37 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_that_nobody_takes_does_not_hold_up_the_file() {
+        use std::io::Read as _;
+        let path = std::env::temp_dir().join(format!("esatto-lent-{}", std::process::id()));
+        let mut files = files();
+        files.create(FileId(1), path.as_os_str().as_encoded_bytes().to_vec());
+        let (nobody, pipe) = rustix::pipe::pipe().unwrap();
+        files.adopt(FileId(2), pipe);
+        // More than a pipe holds.
+        let long = vec![b'x'; 1_000_000];
+        files.write(FileId(1), long.clone());
+        files.copy(FileId(1), FileId(2));
+        files.write(FileId(1), b"after".to_vec());
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let mut written = 0;
+        while written < 2 {
+            match files.wait_event(deadline).expect("the writes are done") {
+                FileEvent::Written(FileId(1), Ok(()), _) => written += 1,
+                FileEvent::Copied(..) => panic!("nobody reads"),
+                _ => {}
+            }
+        }
+        files.close(FileId(1));
+        files.close(FileId(2));
+        let mut copied = Vec::new();
+        File::from(nobody).read_to_end(&mut copied).unwrap();
+        assert!(copied == long);
+        assert!(events_until_closed(&mut files).contains(&"copied true".to_owned()));
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
     fn what_cannot_be_read_back_is_not_copied() {
         let mut files = files();
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();

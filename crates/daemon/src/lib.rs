@@ -9,8 +9,24 @@
 //! ```
 //!
 //! The loop never waits for anybody: sockets are non-blocking and their queues bounded, trace files are written
-//! by threads of their own. A consumer that reads slowly is given data as fast as it reads; one that does not read its
-//! replies gets no more requests handled; a producer whose queue is full is disconnected.
+//! by threads of their own, which exist while a session writes a file and not longer. A daemon at rest has one thread, no
+//! timers and no wake-ups.
+//!
+//! | what could grow | its bound | beyond it |
+//! |---|---|---|
+//! | connections | what the limit of descriptors affords, at most 8192; of one user half of that, but for root and the service's own | refused |
+//! | bytes received and not handled | a frame of 128 KiB, given back when it is handled | no more is read |
+//! | calls handled before others get their turn | 64 | they wait |
+//! | calls that wait for a reply | 4096 of a connection | rejected |
+//! | bytes that wait for a consumer | 256 KiB of replies | no more of its calls are handled, no more of the trace is read for it |
+//! | bytes that wait for a producer | 4 MiB | disconnected |
+//! | bytes that wait for all of them | [`Options::max_queued_bytes`] | the fullest connection of the user for whom most waits is closed |
+//! | descriptors that came with calls | one of a connection | the older one is closed |
+//! | bytes on their way into a file | a batch of the service, about 1 MiB | no more is read for the file |
+//! | trace files, also those whose last write does not end | 64 | the session is told that its file cannot be written |
+//! | log lines | 5 in a second of each level, 200 at once | left out and counted |
+//!
+//! How much memory sessions take is what their configs say, and the service's business.
 //!
 //! Run it as the program [`traced`], or inside another one:
 //!

@@ -296,7 +296,7 @@ impl Service {
 
     /// Makes the session.
     fn make_clone(&mut self, pending: PendingClone, cx: &mut Context<'_>) -> Option<SessionId> {
-        let mut events = vec![(pending.started_ns, Event::CloneStarted)];
+        let mut events = Vec::new();
         let mut buffers = Vec::with_capacity(pending.buffers.len());
         for (index, taken) in (0u32..).zip(pending.buffers) {
             let Taken { mut buffer, at_ns } = taken?;
@@ -309,7 +309,7 @@ impl Service {
         let id = SessionId(self.last.session);
         let source = self.sessions.get_mut(&pending.source)?;
 
-        let mut news = source.news.for_clone();
+        let mut news = source.news.for_clone(pending.started_ns);
         news.events.append(&mut events);
         let bytes_written = source.file.as_ref().map_or(0, |file| file.bytes_written);
         let file = pending.file.map(|id| OutputFile { id, is_opening: true, bytes_written, writes: 0, pass: None });
@@ -497,7 +497,21 @@ fn clone_trigger(request: &CloneSessionRequestReader<'_>) -> Option<Received> {
 
 impl News {
     /// What the first read of a clone has to say: everything again, and what the source was not yet asked for.
-    fn for_clone(&self) -> Self {
-        Self { sync_marker: false, stats: true, first_read_done: false, told: Default::default(), ..self.clone() }
+    fn for_clone(&self, started_ns: u64) -> Self {
+        // At one time it comes before the end of a flush that had nobody to ask.
+        let is_behind = |(at_ns, event): &(u64, Event)| {
+            *at_ns > started_ns || *at_ns == started_ns && *event == Event::AllDataSourcesFlushed
+        };
+        let mut events = self.events.clone();
+        let position = events.iter().position(is_behind).unwrap_or(events.len());
+        events.insert(position, (started_ns, Event::CloneStarted));
+        Self {
+            events,
+            sync_marker: false,
+            stats: true,
+            first_read_done: false,
+            told: Default::default(),
+            ..self.clone()
+        }
     }
 }

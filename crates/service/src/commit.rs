@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use esatto_protozero::Fields;
 use esatto_schema::CommitDataRequestReader;
-use esatto_schema::commit_data_request::{ChunkToPatchReader, ChunksToMoveReader};
+use esatto_schema::commit_data_request::{ChunkToPatchReader, ChunksToMoveReader, chunks_to_move};
 use esatto_shm::planted;
 
 use crate::api::CallId;
@@ -34,8 +35,14 @@ impl Service {
         if matches!(committer.memory, Memory::Unset | Memory::Creating) {
             return cx.reject(call);
         }
-        for chunk in request.chunks_to_move() {
-            move_chunk(committer, chunk, buffers, scratch, discarded);
+        let mut moves = request.chunks_to_move().map(Move::parse);
+        let mut next = moves.next();
+        while let Some(chunk) = next {
+            next = moves.next();
+            if let (Memory::Shared(memory), Some(next)) = (&committer.memory, &next) {
+                memory.expect_chunk(next.page);
+            }
+            move_chunk(committer, &chunk, buffers, scratch, discarded);
         }
         for chunk in request.chunks_to_patch() {
             patch_chunk(producer, chunk, buffers, discarded);
@@ -80,9 +87,37 @@ impl Service {
     }
 }
 
+/// An entry of `chunks_to_move`, nothing in it checked.
+#[derive(Debug, Default)]
+struct Move<'a> {
+    page: u32,
+    chunk: u32,
+    target: u32,
+    data: Option<&'a [u8]>,
+    is_incomplete: bool,
+}
+
+impl<'a> Move<'a> {
+    /// In one pass: there are many of these.
+    fn parse(entry: ChunksToMoveReader<'a>) -> Self {
+        let mut this = Self::default();
+        for field in Fields::new(entry.as_bytes()) {
+            match field.id {
+                chunks_to_move::field::PAGE => this.page = field.as_u32(),
+                chunks_to_move::field::CHUNK => this.chunk = field.as_u32(),
+                chunks_to_move::field::TARGET_BUFFER => this.target = field.as_u32(),
+                chunks_to_move::field::DATA => this.data = Some(field.as_bytes()),
+                chunks_to_move::field::CHUNK_INCOMPLETE => this.is_incomplete = field.as_bool(),
+                _ => {}
+            }
+        }
+        this
+    }
+}
+
 fn move_chunk(
     producer: &mut Producer,
-    chunk: ChunksToMoveReader<'_>,
+    chunk: &Move<'_>,
     buffers: &mut BTreeMap<BufferId, CentralBuffer>,
     scratch: &mut Vec<u8>,
     discarded: &mut Discarded,
@@ -90,21 +125,19 @@ fn move_chunk(
     let (id, identity) = (producer.id, producer.identity());
     let Producer { memory, writers, allowed_buffers, .. } = producer;
     let mut targets = Targets { writers, allowed_buffers, buffers, discarded };
-    let target = chunk.target_buffer().unwrap_or(0);
-    match (memory, chunk.data()) {
+    match (memory, chunk.data) {
         // Chunks by value are for those who cannot share memory.
         (Memory::Shared(memory), None) => {
-            let (page, index) = (chunk.page().unwrap_or(0), chunk.chunk().unwrap_or(0));
-            memory.take_chunk_with(page, index, &mut |header, payload| {
-                if let Some(buffer) = targets.find(target, header.writer_id) {
+            memory.take_chunk_with(chunk.page, chunk.chunk, &mut |header, payload| {
+                if let Some(buffer) = targets.find(chunk.target, header.writer_id) {
                     buffer.copy_from(id, identity, header, payload, scratch);
                 }
             });
         }
         (Memory::Emulated, Some(data)) if data.len() <= MAX_CHUNK_BYTES => {
             let Some((header, payload)) = ChunkHeader::split_from(data) else { return };
-            if let Some(buffer) = targets.find(target, header.writer_id) {
-                let complete = !chunk.chunk_incomplete().unwrap_or(false);
+            if let Some(buffer) = targets.find(chunk.target, header.writer_id) {
+                let complete = !chunk.is_incomplete;
                 buffer.copy(&Chunk { producer: id, identity, header, complete, payload });
             }
         }

@@ -6,7 +6,8 @@ use crate::service::Service;
 use crate::shared_buffer::ChunkHeader;
 use esatto_schema as proto;
 
-/// Drives a central buffer by a script of bytes: chunks of any content, repetitions, patches, reads, clones.
+/// Drives a central buffer by a script of bytes: chunks of any content, repetitions, patches, reads, clones, ids that are
+/// used again.
 ///
 /// # Panics
 ///
@@ -35,15 +36,25 @@ pub fn fuzz_buffer(script: &[u8]) {
                 payload.clear();
                 payload.extend_from_slice(script.take(len.min(64)));
                 payload.resize(len, fill);
-                let complete = who & 0x20 == 0;
-                buffer.copy(&Chunk { producer, identity: Identity::default(), header, complete, payload: &payload });
+                let (complete, identity) = (who & 0x20 == 0, Identity::default());
+                if complete && who & 0x08 != 0 {
+                    buffer.copy_from(producer, identity, header, &payload.as_slice(), &mut Vec::new());
+                } else {
+                    buffer.copy(&Chunk { producer, identity, header, complete, payload: &payload });
+                }
             }
             4 => {
                 let who = script.byte();
                 let chunk_id = u32::from(script.byte() & 0x1f).wrapping_sub(8);
                 let patch = Patch { offset: script.u16().into(), data: [script.byte(); 4] };
                 let (producer, writer) = (ProducerId(u16::from(who & 1) + 1), WriterId(u16::from(who >> 1 & 3)));
-                buffer.patch(producer, writer, chunk_id, core::iter::once(patch), who & 8 != 0);
+                match who >> 6 {
+                    0 | 1 => {
+                        buffer.patch(producer, writer, chunk_id, core::iter::once(patch), who & 8 != 0);
+                    }
+                    2 => buffer.renew_writer(producer, writer),
+                    _ => buffer.retire_producer(producer),
+                }
             }
             5 => {
                 if let Some(mut clone) = buffer.try_clone() {

@@ -129,7 +129,8 @@ impl Service {
             use_shmem_emulation: Some(is_emulated),
             ..InitializeConnectionResponse::default()
         };
-        cx.info(format!("producer {} connected, uid {}", producer.display_name(), producer.peer.uid));
+        let pid = producer.peer.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
+        cx.info(format!("producer {} connected, uid {}{pid}", producer.display_name(), producer.peer.uid));
         cx.reply(call, response.encode());
         if let Some(buffer) = adopted {
             producer.memory = Memory::Shared(buffer);

@@ -30,6 +30,11 @@ pub trait SharedBuffer: fmt::Debug + Send {
         header.is_some()
     }
 
+    /// Says that a chunk of this page will be taken soon. A hint; the page may not exist.
+    fn expect_chunk(&self, page: u32) {
+        let _ = page;
+    }
+
     /// Shows every chunk that is complete, or being written with at least two packets, and leaves it untouched
     /// (`docs/spec/shared-memory.md §16`). `payload` is scratch space.
     fn scrape(&mut self, payload: &mut Vec<u8>, each: &mut dyn FnMut(ScrapedChunk<'_>));

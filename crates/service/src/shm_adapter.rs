@@ -34,6 +34,10 @@ impl<R: Region + 'static> SharedBuffer for ServiceRegion<R> {
         }
     }
 
+    fn expect_chunk(&self, page: u32) {
+        Self::expect_chunk(self, page);
+    }
+
     fn scrape(&mut self, payload: &mut Vec<u8>, each: &mut dyn FnMut(ScrapedChunk<'_>)) {
         Self::scrape(
             self,

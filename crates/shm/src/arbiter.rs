@@ -191,12 +191,19 @@ impl Arbiter {
     pub fn flush_pending(&self, flush_request_id: Option<u64>) {
         let turn = lock(&self.sending);
         if let Some(id) = flush_request_id {
-            if self.options.emulation && self.options.self_scraping {
-                self.send(&turn);
-                self.scrape_self();
-            }
+            self.scrape_self(&turn);
             self.state().pending.acknowledge_flush(id);
         }
+        self.send(&turn);
+    }
+
+    /// Sends everything queued so far, and behind it copies of the chunks that threads are still writing, where the service cannot
+    /// look for them itself: only with [`Options::emulation`] and [`Options::self_scraping`].
+    ///
+    /// To be called on the connection's thread, before a process ends whose threads may not all have ended.
+    pub fn send_unfinished(&self) {
+        let turn = lock(&self.sending);
+        self.scrape_self(&turn);
         self.send(&turn);
     }
 
@@ -442,8 +449,12 @@ impl Arbiter {
         }
     }
 
-    /// Sends copies of the chunks that are being written (§17).
-    fn scrape_self(&self) {
+    /// Sends copies of the chunks that are being written, behind everything that is pending (§17).
+    fn scrape_self(&self, turn: &MutexGuard<'_, ()>) {
+        if !(self.options.emulation && self.options.self_scraping) {
+            return;
+        }
+        self.send(turn);
         let registered = self.state().registered.clone();
         let mut splitter = Splitter::new(true);
         let mut found_any = false;

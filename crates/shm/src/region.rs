@@ -60,6 +60,11 @@ pub unsafe trait Region: Send + Sync + fmt::Debug {
         self.read_into(offset, &mut out[begin..]);
     }
 
+    /// Says that the words at `offset` will be written soon. A hint.
+    fn prefetch_for_write(&self, offset: usize) {
+        let _ = offset;
+    }
+
     /// Writes `bytes` to `offset`.
     ///
     /// # Safety
@@ -241,6 +246,11 @@ mod real {
             let len = out.len() + len;
             // SAFETY: reserved above, and the bytes up to there are written now.
             unsafe { out.set_len(len) };
+        }
+
+        #[inline]
+        fn prefetch_for_write(&self, offset: usize) {
+            crate::prefetch::prefetch_for_write(self.base().as_ptr().wrapping_add(offset));
         }
 
         unsafe fn write_from(&self, offset: usize, bytes: &[u8]) {

@@ -196,6 +196,14 @@ impl<R: Region> ServiceRegion<R> {
         take_chunk_with(&self.smb, page, chunk, take)
     }
 
+    /// Says that a chunk of this page will be taken soon, so that its words may come from the other processor's cache
+    /// meanwhile. A hint; the number is the producer's, unchecked.
+    pub fn expect_chunk(&self, page: u32) {
+        if page < self.smb.pages() {
+            self.smb.region().prefetch_for_write(page as usize * self.smb.page_size().bytes());
+        }
+    }
+
     /// Frees a complete chunk without copying it.
     ///
     /// # Errors

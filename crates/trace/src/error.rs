@@ -102,14 +102,6 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
-    /// A packet is compressed in a way that this reader does not know.
-    #[error("the packet at {place} is compressed with {codec}, which is not supported")]
-    UnsupportedCodec {
-        /// Where the packet begins.
-        place: Place,
-        /// The name of the codec.
-        codec: &'static str,
-    },
     /// A packet is no well-formed message.
     #[error("the packet at {place} is malformed at its byte {at}")]
     Malformed {
@@ -133,7 +125,6 @@ impl Error {
             | Self::Inflate { place, .. }
             | Self::InflatesTooMuch { place, .. }
             | Self::NestedTooDeep { place, .. }
-            | Self::UnsupportedCodec { place, .. }
             | Self::Malformed { place, .. } => place.offset,
         }
     }
@@ -148,7 +139,6 @@ impl Error {
             Self::Garbage { .. } | Self::TooLarge { .. } => "garbage",
             Self::Inflate { .. } => "inflate",
             Self::InflatesTooMuch { .. } | Self::NestedTooDeep { .. } => "limit",
-            Self::UnsupportedCodec { .. } => "codec",
             Self::Malformed { .. } => "malformed",
         }
     }

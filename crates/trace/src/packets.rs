@@ -11,6 +11,7 @@ use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 use esatto_protozero::{Fields, wire::MAX_MESSAGE_LENGTH};
 use esatto_schema::trace_packet::field;
 use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 
 use crate::error::{Error, Place};
 
@@ -68,6 +69,22 @@ enum Source<R: Read> {
     Plain(Whole<R>),
     Gzip(BufReader<MultiGzDecoder<Whole<R>>>),
     Zlib(BufReader<ZlibDecoder<Cursor<Vec<u8>>>>),
+    Zstd(Box<BufReader<ZstdDecoder>>),
+}
+
+/// One frame. Windows of more than 100 MiB are refused.
+struct ZstdDecoder(StreamingDecoder<Cursor<Vec<u8>>, FrameDecoder>);
+
+impl Read for ZstdDecoder {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl core::fmt::Debug for ZstdDecoder {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("ZstdDecoder")
+    }
 }
 
 /// The file again, with the first bytes that were looked at.
@@ -165,14 +182,18 @@ impl<R: Read> PacketReader<R> {
         let Some(compressed) = compressed else { return Ok(Some(packet)) };
         self.containers += 1;
         let place = packet.place;
-        if compressed.id == field::ZSTD_COMPRESSED_PACKETS {
-            return Err(Error::UnsupportedCodec { place, codec: "zstd" });
-        }
         if self.layers.len() > MAX_COMPRESSED_NESTING {
             return Err(Error::NestedTooDeep { place, limit: MAX_COMPRESSED_NESTING });
         }
         let content = Cursor::new(compressed.as_bytes().to_vec());
-        let source = Source::Zlib(BufReader::with_capacity(1 << 16, ZlibDecoder::new(content)));
+        let source = if compressed.id == field::ZSTD_COMPRESSED_PACKETS {
+            let inside = Place { offset: place.offset, inside: Some(0) };
+            let decoder = StreamingDecoder::new(content)
+                .map_err(|error| Error::Inflate { place: inside, why: error.to_string() })?;
+            Source::Zstd(Box::new(BufReader::with_capacity(1 << 16, ZstdDecoder(decoder))))
+        } else {
+            Source::Zlib(BufReader::with_capacity(1 << 16, ZlibDecoder::new(content)))
+        };
         self.layers.push(Layer { source, at: 0, container: Some(place.offset) });
         Ok(None)
     }
@@ -214,7 +235,7 @@ impl<R: Read> Iterator for PacketReader<R> {
 
 impl<R: Read> Layer<R> {
     fn is_compressed(&self) -> bool {
-        matches!(self.source, Source::Gzip(_) | Source::Zlib(_))
+        matches!(self.source, Source::Gzip(_) | Source::Zlib(_) | Source::Zstd(_))
     }
 
     fn place(&self, at: u64) -> Place {
@@ -256,6 +277,7 @@ impl<R: Read> Read for Source<R> {
             Self::Plain(inner) => inner.read(buffer),
             Self::Gzip(inner) => inner.read(buffer),
             Self::Zlib(inner) => inner.read(buffer),
+            Self::Zstd(inner) => inner.read(buffer),
         }
     }
 }
@@ -267,6 +289,7 @@ impl<R: Read> BufRead for Source<R> {
             Self::Plain(inner) => inner.fill_buf(),
             Self::Gzip(inner) => inner.fill_buf(),
             Self::Zlib(inner) => inner.fill_buf(),
+            Self::Zstd(inner) => inner.fill_buf(),
         }
     }
 
@@ -276,6 +299,7 @@ impl<R: Read> BufRead for Source<R> {
             Self::Plain(inner) => inner.consume(amount),
             Self::Gzip(inner) => inner.consume(amount),
             Self::Zlib(inner) => inner.consume(amount),
+            Self::Zstd(inner) => inner.consume(amount),
         }
     }
 }

@@ -23,6 +23,9 @@ const MAX_BUFFERS_KB: u64 = 64 * 1024;
 /// Shared memory that is granted.
 const MAX_REGION_BYTES: usize = 1 << 20;
 
+/// Wishes in InitializeConnection: pages of 4 KiB, 16 KiB in all. More would only make the fuzzer slow.
+const SMALL_MEMORY: [u8; 7] = [0x08, 0x80, 0x20, 0x10, 0x80, 0x80, 0x01];
+
 /// The connection that the bytes come from.
 const HOSTILE: ClientId = ClientId(1);
 /// Those who must not notice: a producer without shared memory, and its consumer.
@@ -46,7 +49,7 @@ pub fn producer_frames(bytes: &[u8]) {
     let is_introduced = options & 2 == 0;
     if is_introduced {
         // Its name, and that it wants to be scraped.
-        call(&mut prologue, 1, &[message(3, b"hostile"), vec![0x20, 1]].concat());
+        call(&mut prologue, 1, &[&SMALL_MEMORY[..], &message(3, b"hostile"), &[0x20, 1]].concat());
         call(&mut prologue, 5, &[]);
         call(&mut prologue, 2, &message(1, &message(1, b"hostile")));
         call(&mut prologue, 6, &[0x08, 1, 0x10, 2]);
@@ -142,7 +145,8 @@ impl World {
 
     /// Offers a data source of its own name.
     fn introduce(&mut self, client: ClientId, name: &[u8]) {
-        self.producer(client, producer_port::Method::InitializeConnection, &message(3, name));
+        let introduction = [&SMALL_MEMORY[..], &message(3, name)].concat();
+        self.producer(client, producer_port::Method::InitializeConnection, &introduction);
         self.producer(client, producer_port::Method::GetAsyncCommand, &[]);
         self.producer(client, producer_port::Method::RegisterDataSource, &message(1, &message(1, name)));
     }

@@ -9,27 +9,6 @@ fn sockets(lab: &Lab) -> [PathBuf; 2] {
     [lab.producer_socket(), lab.consumer_socket()]
 }
 
-/// A bind that any service answers, to see that a connection is still good.
-fn assert_answers(peer: &mut Peer) {
-    peer.send(&Proto::new().int(2, 77).message(3, &Proto::new().bytes(1, "NoSuchService")).frame());
-    assert_eq!(peer.read().expect("the connection stands").request_id, 77);
-}
-
-#[test]
-fn a_frame_that_is_no_protobuf_is_passed_over() {
-    skip(|| {
-        bystander::attack(|lab, _| {
-            for socket in sockets(lab) {
-                let mut peer = Peer::connect(&socket);
-                peer.send(&[&5_u32.to_le_bytes()[..], &[0xff; 5]].concat());
-                peer.send(&0_u32.to_le_bytes());
-                assert_answers(&mut peer);
-            }
-            Logged::No
-        })
-    });
-}
-
 #[test]
 fn a_frame_that_is_too_long_closes_the_connection() {
     skip(|| {
@@ -42,40 +21,6 @@ fn a_frame_that_is_too_long_closes_the_connection() {
                 }
             }
             Logged::Yes
-        })
-    });
-}
-
-#[test]
-fn the_longest_frame_is_read() {
-    skip(|| {
-        bystander::attack(|lab, _| {
-            for socket in sockets(lab) {
-                let mut peer = Peer::connect(&socket);
-                // Field 1 is padding for tests; its length takes 3 bytes.
-                let padding = Proto::new().bytes(1, vec![0; MAX_PAYLOAD as usize - 4]);
-                assert_eq!(padding.0.len(), MAX_PAYLOAD as usize);
-                peer.send(&padding.frame());
-                let reply = peer.read().expect("the connection stands");
-                assert!(reply.error.is_some(), "no request is in it: {reply:?}");
-                assert_answers(&mut peer);
-            }
-            Logged::No
-        })
-    });
-}
-
-#[test]
-fn a_frame_that_comes_byte_by_byte_is_read() {
-    skip(|| {
-        bystander::attack(|lab, _| {
-            for socket in sockets(lab) {
-                let mut peer = Peer::connect(&socket);
-                let frame = Proto::new().int(2, 5).message(3, &Proto::new().bytes(1, "NoSuchService")).frame();
-                frame.iter().for_each(|byte| peer.send(&[*byte]));
-                assert_eq!(peer.read().expect("the connection stands").request_id, 5);
-            }
-            Logged::No
         })
     });
 }
@@ -119,22 +64,6 @@ fn random_bytes_do_no_harm() {
             }
             service.wait_for_descriptors(before);
             Logged::Yes
-        })
-    });
-}
-
-#[test]
-fn a_client_that_never_reads_is_cut_off() {
-    skip(|| {
-        bystander::attack(|lab, service| {
-            let before = service.descriptors();
-            let mut peer = Peer::producer(lab);
-            let (_, call) = peer.raw_call_frame(1, 99, &[]);
-            let stopped = peer.flood(&call.repeat(1000), 64 << 20);
-            assert!(stopped, "the service takes 64 MB of calls whose answers nobody reads");
-            drop(peer);
-            service.wait_for_descriptors(before);
-            Logged::No
         })
     });
 }

@@ -4,7 +4,6 @@
 use esatto_tests::bystander::{self, Logged};
 use esatto_tests::skip;
 use esatto_tests::wire::{Peer, Proto};
-use std::os::fd::AsFd;
 
 #[test]
 fn unknown_services_and_methods_are_rejected() {
@@ -43,72 +42,6 @@ fn a_service_of_the_other_socket_is_not_bound() {
                 let reply = esatto_tests::wire::last(&frame, 4).expect("BindServiceReply");
                 assert_eq!(esatto_tests::wire::int(reply, 1), 0, "{name} is bound");
             }
-            Logged::No
-        })
-    });
-}
-
-#[test]
-fn a_producer_must_introduce_itself_first_and_only_once() {
-    skip(|| {
-        bystander::attack(|lab, _| {
-            let mut peer = Peer::producer(lab);
-            for method in ["RegisterDataSource", "GetAsyncCommand", "Sync", "CommitData", "ActivateTriggers"] {
-                assert!(!peer.call(method, &Proto::new()).success, "{method} before InitializeConnection");
-            }
-            assert!(peer.call("InitializeConnection", &Proto::new().bytes(3, "twice")).success);
-            assert!(!peer.call("InitializeConnection", &Proto::new().bytes(3, "twice")).success);
-            assert!(peer.call("Sync", &Proto::new()).success);
-            Logged::No
-        })
-    });
-}
-
-#[test]
-fn a_producer_cannot_fill_the_service_with_registrations() {
-    skip(|| {
-        bystander::attack(|lab, _| {
-            let mut peer = Peer::producer(lab);
-            assert!(peer.call("InitializeConnection", &Proto::new().bytes(3, vec![b'n'; 100_000])).success);
-            for id in 1..2000 {
-                let descriptor = Proto::new().bytes(1, format!("source-{id}")).int(7, id).bytes(6, vec![0; 1000]);
-                let (_, frame) = peer.call_frame("RegisterDataSource", &Proto::new().message(1, &descriptor));
-                peer.send(&frame);
-                let (_, frame) =
-                    peer.call_frame("RegisterTraceWriter", &Proto::new().int(1, id << 20).int(2, id << 16));
-                peer.send(&frame);
-                // The answers must go somewhere.
-                if id % 50 == 0 {
-                    let _ = peer.call("Sync", &Proto::new());
-                }
-            }
-            // Whoever asks still gets an answer.
-            let _ = lab.state();
-            Logged::No
-        })
-    });
-}
-
-#[test]
-fn descriptors_nobody_asked_for_are_closed() {
-    skip(|| {
-        bystander::attack(|lab, service| {
-            let before = service.descriptors();
-            let file = std::fs::File::open("/dev/null").expect("/dev/null");
-            for socket in [lab.producer_socket(), lab.consumer_socket()] {
-                let mut peer = Peer::connect(&socket);
-                let frame = Proto::new().int(2, 1).message(3, &Proto::new().bytes(1, "NoSuchService")).frame();
-                for _ in 0..200 {
-                    peer.send_with_fds(&frame, &[file.as_fd()]);
-                    assert!(peer.read().is_some(), "the connection stands");
-                }
-                // Two fit into the control buffer of a peer that expects one; three do not.
-                Peer::connect(&socket).send_with_fds(&frame, &[file.as_fd(); 2]);
-                let mut peer = Peer::connect(&socket);
-                peer.send_with_fds(&frame, &[file.as_fd(); 8]);
-                assert!(peer.is_closed(), "eight descriptors in one message");
-            }
-            service.wait_for_descriptors(before);
             Logged::No
         })
     });

@@ -1,18 +1,38 @@
 //! `docs/spec/wire-protocol.md` §22: what a service has to do, row by row, over real sockets, ours and as a control Perfetto's.
 //!
-//! What a client has to do, and what cannot be seen from outside, is tested elsewhere.
+//! What a client has to do, and what cannot be seen from outside, is tested [elsewhere](ELSEWHERE).
 
 use esatto_tests::raw::{self, ONE_COMPLETE, RawChunk, RawConsumer, RawProducer, moved, packet};
 use esatto_tests::wire::{self, MAX_PAYLOAD, Peer, Proto, Reply};
 use esatto_tests::{Lab, Side, wait_until};
 use rustix::fs::SealFlags;
 use std::os::fd::AsFd;
+use std::path::Path;
 
 use crate::attacker::{ALL_MACHINES, SEALS, memory, offer};
+
+/// Rows that other tests are about: the row, their file, their name.
+const ELSEWHERE: [(u32, &str, &str); 9] = [
+    (35, "crates/service/tests/service/sessions.rs", "a_session_can_be_detached_and_attached"),
+    (39, "crates/ipc/tests/ipc/clients_tolerate_odd_services.rs", "ids_are_taken_from_the_list"),
+    (
+        40,
+        "crates/ipc/tests/ipc/clients_tolerate_odd_services.rs",
+        "a_method_the_service_lacks_sends_nothing_and_uses_no_id",
+    ),
+    (41, "tests/tests/old_peers/old_services.rs", "a_producer_of_a_service_of_2018"),
+    (42, "tests/tests/old_peers/old_services.rs", "a_producer_of_a_service_that_says_more_than_is_known"),
+    (43, "crates/ipc/tests/ipc/clients_tolerate_odd_services.rs", "replies_nobody_waits_for_are_ignored"),
+    (44, "crates/ipc/tests/ipc/captures_decode_in_pieces_of_any_size.rs", "all_at_once"),
+    (45, "crates/ipc/tests/ipc/frames_are_bounded.rs", "lengths_of_four_bytes_are_accepted"),
+    (50, "tests/tests/old_peers/old_services.rs", "a_producer_of_a_service_with_numbers_of_its_own"),
+];
 
 /// Makes each row a test with our service and one with Perfetto's, or with ours alone where Perfetto's is known to differ.
 macro_rules! rows {
     ($($name:ident: $sides:ident),* $(,)?) => {
+        const ROWS: &[&str] = &[$(stringify!($name)),*];
+
         $(mod $name {
             rows!(@ $sides $name);
         })*
@@ -83,6 +103,25 @@ fn run(side: Side, row: fn(&Lab, u16)) {
     row(&lab, port);
     assert!(service.is_running(), "the service died of it");
     wait_until("nothing is left", || (lab.state().sessions == 0).then_some(()));
+}
+
+#[test]
+fn every_row_has_a_test() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let spec = std::fs::read_to_string(root.join("docs/spec/wire-protocol.md")).expect("the spec");
+    let (_, checklist) = spec.split_once("## 22. Checklist").expect("the section");
+    let rows = checklist.lines().filter_map(|line| line.strip_prefix("| ")?.split(' ').next()?.parse::<u32>().ok());
+    let mut count = 0;
+    for row in rows {
+        count += 1;
+        let here = ROWS.iter().any(|name| name.starts_with(&format!("row_22_{row:02}_")));
+        let elsewhere = ELSEWHERE.iter().filter(|(number, ..)| *number == row).any(|(_, file, test)| {
+            let text = std::fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+            text.contains(&format!("fn {test}("))
+        });
+        assert!(here || elsewhere, "row {row} has no test");
+    }
+    assert_eq!(count, 50);
 }
 
 fn sockets(lab: &Lab) -> [Peer; 2] {

@@ -1,7 +1,7 @@
 //! A session is left behind under a key, found again, and stopped by another process.
 
-use crate::{assert_whole, config, path, require, run_application};
-use esatto_tests::{Lab, Side, Skip, wait_until};
+use crate::{ENDLESS, assert_whole, config, path, require, run_application};
+use esatto_tests::{Lab, Side, Skip, tp, wait_until};
 
 const STREAMING: &str = "write_into_file: true file_write_period_ms: 200 flush_period_ms: 200";
 
@@ -42,12 +42,15 @@ mod until_their_time_is_over {
         require()?;
         let lab = Lab::new();
         let _service = lab.service(service);
-        let config = config(&lab, "cfg", &format!("{STREAMING} duration_ms: 6000"));
+        let _application = lab.application(Side::Ours, ENDLESS);
+        lab.wait_for_producers(1);
+        let config = config(&lab, "cfg", &format!("{STREAMING} duration_ms: 1000"));
         let (code, log) = lab.run_perfetto(&["--txt", "-c", &config, "-o", &path(&lab, "trace"), "--detach=key"]);
         assert_eq!(code, 0, "{log}");
-        let emitted = run_application(&lab);
         wait_until("the session has ended by itself", || (lab.state().sessions == 0).then_some(()));
-        assert_whole(&lab.path("trace"), emitted);
+        let rows = tp::rows(&lab.path("trace"), "select count(*) as drawn from slice where name = 'draw'");
+        assert!(rows[0].int("drawn") > 0);
+        assert_eq!(lab.run_perfetto(&["--is_detached=key"]).0, 2);
         Ok(())
     }
     esatto_tests::for_each_service!(scenario);

@@ -1,7 +1,7 @@
 //! A trigger, sent by `perfetto` itself, starts, stops or clones a session.
 
 use crate::{ENDLESS, config, path, require};
-use esatto_tests::{Lab, Program, Side, Skip, tp};
+use esatto_tests::{Lab, Program, Side, Signal, Skip, tp};
 use std::path::Path;
 
 fn trigger(lab: &Lab) {
@@ -10,11 +10,11 @@ fn trigger(lab: &Lab) {
     assert_eq!(code, 0, "{log}");
 }
 
-/// A session with a trigger of this mode, which is configured or runs.
-fn waiting(lab: &Lab, mode: &str) -> Program {
+/// A session with a trigger of this mode, which is configured or runs, and ends after this time without a trigger.
+fn waiting(lab: &Lab, mode: &str, timeout_ms: u32) -> Program {
     let more = format!(
         r#"unique_session_name: "triggered"
-trigger_config {{ {mode} trigger_timeout_ms: 4000 triggers {{ name: "go" stop_delay_ms: 200 }} }}"#
+trigger_config {{ {mode} trigger_timeout_ms: {timeout_ms} triggers {{ name: "go" stop_delay_ms: 1000 }} }}"#
     );
     let config = config(lab, "triggered.cfg", &more);
     let program = lab.start("perfetto", &mut lab.perfetto(&["--txt", "-c", &config, "-o", &path(lab, "trace")]));
@@ -26,7 +26,7 @@ trigger_config {{ {mode} trigger_timeout_ms: 4000 triggers {{ name: "go" stop_de
 fn assert_triggered(trace: &Path, told: i64, service: Side) {
     let rows =
         tp::rows(trace, "select count(*) as n, sum(name = 'draw') as drawn, sum(name = 'go') as told from slice");
-    assert!(rows[0].int("drawn") > 10, "{rows:?}");
+    assert!(rows[0].int("drawn") > 0, "{rows:?}");
     assert_eq!(rows[0].int("told"), told);
     // Perfetto's puts the snapshot of a start trigger behind the later one of the start.
     if service == Side::Ours {
@@ -40,17 +40,17 @@ fn scenario(service: Side, mode: &str) -> Result<(), Skip> {
     let _service = lab.service(service);
     let _application = lab.application(Side::Ours, ENDLESS);
     lab.wait_for_producers(1);
-    let mut session = waiting(&lab, mode);
-    if !mode.contains("START") {
-        // Something to be seen that was before the trigger.
-        std::thread::sleep(std::time::Duration::from_millis(200));
-    }
+    let mut session = waiting(&lab, mode, 60_000);
     trigger(&lab);
-    session.wait_ok();
     if mode.contains("CLONE") || mode.contains("use_clone") {
+        // A snapshot does not end the session.
+        session.wait_for_log("trace.0");
+        session.signal(Signal::INT);
+        session.wait_ok();
         assert_triggered(&lab.path("trace.0"), 2, service);
         assert_eq!(std::fs::metadata(lab.path("trace")).expect("the session's own file").len(), 0);
     } else {
+        session.wait_ok();
         assert_triggered(&lab.path("trace"), 1, service);
     }
     Ok(())
@@ -99,7 +99,7 @@ mod none {
         require()?;
         let lab = Lab::new();
         let _service = lab.service(service);
-        let mut session = waiting(&lab, "trigger_mode: STOP_TRACING");
+        let mut session = waiting(&lab, "trigger_mode: STOP_TRACING", 500);
         session.wait_ok();
         let left = std::fs::metadata(lab.path("trace")).map_or(0, |file| file.len());
         assert_eq!(left, 0, "without a trigger there is nothing to be seen");
@@ -120,7 +120,7 @@ mod two_at_once {
         let more = r#"
 trigger_config {
   trigger_mode: CLONE_SNAPSHOT
-  trigger_timeout_ms: 4000
+  trigger_timeout_ms: 60000
   triggers { name: "one" }
   triggers { name: "two" }
 }"#;
@@ -131,6 +131,8 @@ trigger_config {
         let sender = "activate_triggers: \"one\"\nactivate_triggers: \"two\"\n";
         let sender = lab.write("send.cfg", sender).display().to_string();
         assert_eq!(lab.run_perfetto(&["--txt", "-c", &sender]).0, 0);
+        session.wait_for_log("trace.1");
+        session.signal(Signal::INT);
         session.wait_ok();
         let snapshots = (0..9).filter(|number| lab.path(format!("trace.{number}")).exists()).count();
         assert_eq!(snapshots, 2, "each hit has its own");

@@ -1,7 +1,7 @@
 //! systemd reads them without a complaint and finds little that the service could do.
 
 use crate::unit::{Unit, folder, output, systemd};
-use esatto_tests::{Lab, esatto_bin, skip};
+use esatto_tests::{Lab, Signal, beside_this_test, esatto_bin, skip, wait_until, wire};
 use std::os::unix::fs::MetadataExt;
 
 /// Tenths of what systemd calls the exposure, from 0 to 10; a service without any restriction has 9.6.
@@ -52,6 +52,31 @@ fn and_makes_the_user_and_the_folder_that_they_need() {
         output(folders.arg(&root).arg("--create").arg(folder().join("perfetto.tmpfiles")));
         let meta = std::fs::metadata(lab.path("run/perfetto")).expect("it was made");
         assert_eq!(meta.mode() & 0o7777, 0o755);
+        Ok(())
+    });
+}
+
+/// The other side of socket activation, by who has made it up: with the names of the units.
+#[test]
+fn and_starts_the_daemon_with_their_sockets() {
+    skip(|| {
+        let mut activate = systemd("systemd-socket-activate")?;
+        let lab = Lab::new();
+        let name = |unit: &str| Unit::read(unit).value("FileDescriptorName").to_owned();
+        let names = format!("{}:{}", name("traced-consumer.socket"), name("traced-producer.socket"));
+        activate.arg("--listen").arg(lab.consumer_socket()).arg("--listen").arg(lab.producer_socket());
+        activate.arg(format!("--fdname={names}")).arg(beside_this_test("traced"));
+        let mut traced = lab.start("systemd-socket-activate", &mut activate);
+        for socket in [lab.consumer_socket(), lab.producer_socket()] {
+            wait_until("systemd listens", || socket.exists().then_some(()));
+        }
+        // The first connection starts it, and is served.
+        assert_eq!(lab.state().sessions, 0);
+        traced.wait_for_log("Started traced, listening on");
+        drop(wire::Peer::producer(&lab));
+        traced.signal(Signal::TERM);
+        traced.wait_ok();
+        assert!(lab.consumer_socket().exists() && lab.producer_socket().exists(), "they are systemd's");
         Ok(())
     });
 }

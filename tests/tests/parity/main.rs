@@ -11,13 +11,16 @@
 //! | `system_info` (45): `tracing_service_version` (4) | the name of the service |
 //! | clock 9 (TSC) in clock snapshots, `timezone_off_mins` (7) in `system_info` | our daemon does not tell them yet |
 //! | `trace_provenance` (124) | V1 buffers of v56 list no sequences; a service may list them in every case (`docs/spec/service.md` §16) |
-//! | `previous_packet_dropped` (42) | its rules are those of v58 here, which v56 does not know yet; the captures of v58 are the judge of ours |
+//! | `previous_packet_dropped` (42): which bits | a set of reasons since v57, a bool in v56; with V2 it is compared whether it is there |
+//! | the same on the first packet that a trace has of a sequence, if it is not the writer's first | ours marks it, v56 does not (`docs/spec/trace-buffer.md` §19) |
 //! | `timestamp_clock_id` (58) of service packets | after v58.2 only |
 //!
 //! Ours behave as V2 whatever the config names (`docs/spec/trace-buffer.md` §19), so with V2 the order of all packets and every counter is
 //! compared, and without it the packets of each sequence by itself, for V1 reads one after the other, and what V1 counts alike.
 
 mod buffers;
+mod clones;
+mod consumers;
 mod outcome;
 mod sessions;
 mod stage;

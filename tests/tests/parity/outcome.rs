@@ -1,12 +1,16 @@
 //! What came of a scenario, without what may differ.
 
 use esatto_tests::wire::{self, Proto, Value};
+use std::collections::BTreeSet;
+use std::io::Read as _;
 
 /// What is compared beside the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rules {
     /// Buffers with V2: the order of all packets, the marks of losses, and all statistics that v56 has.
     V2,
+    /// The same without the marks, where v58 has other rules for them than v56.
+    V2WithoutMarks,
     /// Others: the packets of each sequence, and the statistics that do not depend on how a buffer is organised.
     V1,
 }
@@ -23,8 +27,12 @@ pub(crate) struct Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Packet {
     sequence: u64,
+    is_marked: bool,
     text: String,
 }
+
+/// Of TracePacket: packets, deflated.
+const COMPRESSED_PACKETS: u32 = 50;
 
 /// The clock that counts cycles.
 const TSC: u64 = 9;
@@ -71,8 +79,8 @@ const SERVICE_COUNTERS: &[(u32, &str)] = &[
 impl Outcome {
     pub(crate) fn read(&mut self, packets: &[Vec<u8>]) {
         let mut normal: Vec<Packet> = Vec::new();
-        for packet in packets {
-            let next = Packet::new(packet);
+        for packet in packets.iter().flat_map(|packet| decompressed(packet)) {
+            let next = Packet::new(&packet);
             let repeats_a_snapshot = next.text.starts_with("clock_snapshot") && normal.last() == Some(&next);
             if !repeats_a_snapshot {
                 normal.push(next);
@@ -108,6 +116,14 @@ impl Outcome {
     }
 }
 
+/// The packets in a compressed one, or it.
+fn decompressed(packet: &[u8]) -> Vec<Vec<u8>> {
+    let Some(compressed) = wire::last(packet, COMPRESSED_PACKETS) else { return vec![packet.to_vec()] };
+    let mut trace = Vec::new();
+    flate2::read::ZlibDecoder::new(compressed).read_to_end(&mut trace).expect("zlib");
+    wire::all(&trace, 1).into_iter().map(<[u8]>::to_vec).collect()
+}
+
 fn lines(packets: &[Packet], rules: Rules) -> Vec<String> {
     let mut packets = packets.to_vec();
     if rules == Rules::V1 {
@@ -117,7 +133,16 @@ fn lines(packets: &[Packet], rules: Rules) -> Vec<String> {
         let last = packets.iter().rposition(|packet| data(&packet)).map_or(first, |last| last + 1);
         packets[first..last].sort_by_key(|packet| packet.sequence);
     }
-    packets.into_iter().map(|packet| packet.text).collect()
+    let mut seen = BTreeSet::new();
+    let line = |packet: Packet| {
+        // Nobody says what was before it.
+        let is_known = !seen.insert(packet.sequence) || packet.text.contains(" 87=1 ");
+        match rules {
+            Rules::V2 if packet.is_marked && is_known => format!("{} (behind a loss)", packet.text),
+            _ => packet.text,
+        }
+    };
+    packets.into_iter().map(line).collect()
 }
 
 fn counters(stats: &[u8], rules: Rules) -> Vec<String> {
@@ -127,7 +152,7 @@ fn counters(stats: &[u8], rules: Rules) -> Vec<String> {
     for (number, buffer) in wire::all(stats, 1).into_iter().enumerate() {
         let place = format!("buffer {number}: ");
         out.extend(COUNTERS.iter().map(|counter| line(&place, buffer, counter)));
-        if rules == Rules::V2 {
+        if rules != Rules::V1 {
             out.extend(COUNTERS_V2.iter().map(|counter| line(&place, buffer, counter)));
         }
     }
@@ -167,7 +192,7 @@ impl Packet {
         }
         // The kind first.
         parts.sort_by_key(|part| !part.starts_with(char::is_alphabetic));
-        Self { sequence, text: parts.join(" ") }
+        Self { sequence, is_marked: wire::int(packet, 42) != 0, text: parts.join(" ") }
     }
 }
 

@@ -54,6 +54,40 @@ fn with_everything() {
 }
 
 #[test]
+fn an_end_without_a_flush() {
+    compare(V2, |stage| {
+        stage.offer(&["d"]);
+        stage.enable(&config());
+        let buffer = stage.await_start().buffer;
+        stage.commit(buffer, 1, &[10, 20]);
+        assert!(stage.consumer.peer.call("DisableTracing", &Proto::new()).success);
+        stage.ended();
+        stage.stats();
+        stage.read();
+    });
+}
+
+#[test]
+fn compression() {
+    // COMPRESSION_TYPE_DEFLATE
+    compare(V2, |stage| record(stage, &config().int(24, 1)));
+}
+
+#[test]
+fn a_filter() {
+    // Of the packets most, of those for tests the number only.
+    let filter = || -> Result<Vec<u8>, esatto_filter::Error> {
+        let mut builder = esatto_filter::Builder::new(esatto_filter::Version::V2);
+        builder.nested(1, esatto_filter::MessageId(1))?.end_message();
+        builder.pass_range(1..=99)?.nested(900, esatto_filter::MessageId(2))?.end_message();
+        builder.pass(2)?.end_message();
+        Ok(builder.build()?.bytecode)
+    };
+    let bytecode = filter().expect("bytecode");
+    compare(V2, |stage| record(stage, &config().message(33, &Proto::new().bytes(2, &bytecode))));
+}
+
+#[test]
 fn a_deferred_start() {
     compare(V2, |stage| {
         stage.offer(&["d"]);

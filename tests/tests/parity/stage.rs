@@ -77,11 +77,17 @@ impl<'a> Stage<'a> {
         packet(self.number, &letter.to_string().repeat(len))
     }
 
-    /// The next chunk of a writer, with these fragments.
+    /// The next chunk of a writer, with these fragments. Its first packet says that it is, or ours would mark it
+    /// (`docs/spec/trace-buffer.md` §19).
     pub(crate) fn chunk(&mut self, writer: u16, fragments: &[impl AsRef<[u8]>]) -> RawChunk {
+        let is_first = !self.chunk_ids.contains_key(&writer);
         let id = self.chunk_ids.entry(writer).or_default();
         *id += 1;
-        RawChunk::new(writer, *id - 1, fragments)
+        let mut fragments: Vec<Vec<u8>> = fragments.iter().map(|fragment| fragment.as_ref().to_vec()).collect();
+        if let Some(first) = fragments.iter_mut().find(|fragment| is_first && !fragment.is_empty()) {
+            first.splice(..0, Proto::new().int(87, 1).0);
+        }
+        RawChunk::new(writer, *id - 1, &fragments)
     }
 
     /// Commits a chunk with packets of these sizes.
@@ -139,6 +145,38 @@ impl<'a> Stage<'a> {
     pub(crate) fn read(&mut self) {
         let packets = self.consumer.read();
         self.outcome.read(&packets);
+    }
+
+    /// Another consumer clones a session, for which the producer acknowledges so many flushes; notes what it reads, and its
+    /// statistics before and after.
+    pub(crate) fn clone_session(&mut self, request: &Proto, flushes: usize) {
+        let mut cloner = RawConsumer::connect(self.lab);
+        let (id, frame) = cloner.peer.call_frame("CloneSession", request);
+        cloner.peer.send(&frame);
+        for _ in 0..flushes {
+            self.acknowledge_flush();
+        }
+        let reply = cloner.peer.reply_to(id);
+        let text = String::from_utf8_lossy(wire::last(&reply.body, 2).unwrap_or_default()).into_owned();
+        assert!(reply.success && wire::int(&reply.body, 1) == 1, "{text}");
+        self.outcome.stats(&cloner.stats());
+        self.outcome.read(&cloner.read());
+        self.outcome.read(&cloner.read());
+        self.outcome.stats(&cloner.stats());
+        assert!(cloner.peer.call("FreeBuffers", &Proto::new()).success);
+    }
+
+    /// Another consumer clones a session that streams into a file, with a file for the copy.
+    pub(crate) fn clone_into(&mut self, request: &Proto, file: std::os::fd::BorrowedFd<'_>, flushes: usize) {
+        let mut cloner = RawConsumer::connect(self.lab);
+        let (id, frame) = cloner.peer.call_frame("CloneSession", request);
+        cloner.peer.send_with_fds(&frame, &[file]);
+        for _ in 0..flushes {
+            self.acknowledge_flush();
+        }
+        let reply = cloner.peer.reply_to(id);
+        assert!(reply.success && wire::int(&reply.body, 1) == 1 && wire::int(&reply.body, 5) == 1, "{reply:?}");
+        assert!(cloner.peer.call("FreeBuffers", &Proto::new()).success);
     }
 
     /// Notes the statistics.

@@ -47,6 +47,8 @@ pub(crate) struct Control {
     sockets: u64,
     deadline_ns: u64,
     delay_ns: u64,
+    /// The service has heard all we have to say.
+    is_known: bool,
     /// The last failure that was logged: one that lasts is told once.
     told: Option<String>,
 }
@@ -119,6 +121,7 @@ impl Control {
             sockets: 0,
             deadline_ns: 0,
             delay_ns: FIRST_DELAY_NS,
+            is_known: false,
             told: None,
         })
     }
@@ -194,8 +197,9 @@ impl Control {
             };
             if worked {
                 self.delay_ns = FIRST_DELAY_NS;
-                if self.told.take().is_some() {
-                    log::info!("The service knows this machine again");
+                self.told = None;
+                if !core::mem::replace(&mut self.is_known, true) {
+                    log::info!("The service knows this machine and its clocks");
                 }
             }
             self.deadline_ns = now_ns.saturating_add(wait_ns);
@@ -213,6 +217,7 @@ impl Control {
             self.told = Some(text);
         }
         self.state = State::Waiting;
+        self.is_known = false;
         self.deadline_ns = now_ns.saturating_add(self.delay_ns);
         self.delay_ns = self.delay_ns.saturating_mul(2).min(LONGEST_DELAY_NS);
         News::Disconnected

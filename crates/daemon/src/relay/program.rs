@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use esatto_ipc::Family;
+
 use super::machine::MACHINE_ID_HINT;
 use super::{Relay, RelayOptions};
 use crate::background;
@@ -67,6 +69,12 @@ fn serve(options: RelayOptions, verbosity: u8) -> Result<(), Error> {
     raise_descriptor_limit();
     if options.machine_id_hint.is_empty() {
         log::warn!("nothing tells this machine from others: set {MACHINE_ID_HINT}");
+    }
+    if options.service.family() == Family::Unix {
+        log::warn!(
+            "{} has to lead to another machine: here, memory would be shared, and that cannot be forwarded",
+            options.service
+        );
     }
     let addresses = format!("listening on {}, forwarding to {}", options.listen, options.service);
     let mut relay = Relay::bind(options)?;

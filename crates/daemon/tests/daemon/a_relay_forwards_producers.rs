@@ -1,6 +1,6 @@
 //! A relay between producers and the service of another machine, which here is this one.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 
@@ -158,7 +158,12 @@ fn and_leaves_no_socket_behind() {
     assert!(second.is_err(), "a live socket is not stolen");
     drop(machines.relay);
     assert!(!path.exists());
-    assert_eq!(producer.read(&mut [0]).unwrap(), 0, "closed");
+    // Closed, whether the relay had come to accept it or not.
+    match producer.read(&mut [0]) {
+        Ok(0) => {}
+        Err(e) if e.kind() == ErrorKind::ConnectionReset => {}
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -281,7 +286,7 @@ fn no_faster_than_the_service_reads() {
                 assert!(sent < 1 << 30, "somebody keeps it all");
             }
             Err(e) => {
-                assert_eq!(e.kind(), std::io::ErrorKind::WouldBlock);
+                assert_eq!(e.kind(), ErrorKind::WouldBlock);
                 refused += 1;
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }

@@ -26,12 +26,12 @@ fn on_paths_abstract_names_and_both_versions_of_ip() {
 #[test]
 fn and_says_so_where_a_variable_asks_for_it() {
     let lab = Lab::new();
-    let (ours, theirs) = std::io::pipe().unwrap();
+    let (ours, theirs) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
     rustix::io::fcntl_setfd(&theirs, rustix::io::FdFlags::empty()).unwrap();
     let _traced = Running::start(&lab, lab.traced().env("TRACED_NOTIFY_FD", theirs.as_raw_fd().to_string()));
     drop(theirs);
     // To the end: the descriptor is closed, too.
-    assert_eq!(read_all(std::os::fd::OwnedFd::from(ours)), "1");
+    assert_eq!(read_all(ours), "1");
     assert!(std::os::unix::net::UnixStream::connect(lab.path("c")).is_ok());
 }
 

@@ -153,7 +153,9 @@ impl Producer {
     /// breaks, `done` is dropped.
     pub(crate) fn flush(&mut self, done: FlushCallback) {
         if let Some(transport) = &self.transport {
-            transport.arbiter.flush_pending(None);
+            // Threads may be gone in a moment, with the process: a service that shares their memory looks for what they
+            // were writing, another one has to be told.
+            transport.arbiter.send_unfinished();
             self.send_outgoing();
             // Calls are handled in order: the reply to an empty commit tells that those before it were.
             self.push(Method::CommitData, Vec::new(), Some(Tag::Commit(vec![done])));

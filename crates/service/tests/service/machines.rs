@@ -4,9 +4,9 @@ use esatto_protozero::Owned;
 use esatto_schema::sync_clock_request::{Clock, Phase};
 use esatto_schema::trace_config::BuiltinDataSource;
 use esatto_schema::{
-    ClockSnapshotReader, CommitDataRequest, InitRelayRequest, InitializeConnectionRequest, QueryServiceStateResponse,
-    SyncClockRequest, SystemInfo, TraceConfig, TracePacketReader, commit_data_request, consumer_port, producer_port,
-    relay_port,
+    ClockSnapshotReader, CloneSessionRequest, CommitDataRequest, InitRelayRequest, InitializeConnectionRequest,
+    QueryServiceStateResponse, SyncClockRequest, SystemInfo, TraceConfig, TracePacketReader, commit_data_request,
+    consumer_port, producer_port, relay_port,
 };
 use esatto_service::{CallId, ClientId, Input, MemoryKind, Peer, RelayCall};
 
@@ -243,6 +243,22 @@ fn what_a_machine_told_outlives_its_relay() {
     world.enable(consumer, &everywhere(&["ds"]));
     world.feed(Input::RelayDisconnected(guest));
     assert_eq!(read(&mut world, consumer).remote().len(), 2);
+}
+
+#[test]
+fn a_clone_tells_of_other_machines_again() {
+    let mut world = World::new();
+    let guest = relay(&mut world, GUEST, "guest1");
+    init(&mut world, guest, 1);
+    round(&mut world, guest);
+    let consumer = world.consumer();
+    world.enable(consumer, &everywhere(&["ds"]));
+    assert_eq!(read(&mut world, consumer).remote().len(), 2);
+    let cloning = world.consumer();
+    let request = CloneSessionRequest { session_id: Some(1), ..CloneSessionRequest::default() };
+    let call = world.consumer_call(cloning, consumer_port::Method::CloneSession, &request.encode());
+    assert!(world.is_answered(call));
+    assert_eq!(read(&mut world, cloning).remote().len(), 2);
 }
 
 #[test]

@@ -78,6 +78,22 @@ fn unfinished_chunks_are_sent_before_the_acknowledgement() {
 }
 
 #[test]
+fn unfinished_chunks_are_sent_at_the_end_of_a_process() {
+    let rig = Rig::with_options(16384, emulated(true));
+    let mut writer = rig.writer();
+    test_packet(&mut writer, 1, "one");
+    rig.arbiter.send_unfinished();
+    let commit = rig.commit();
+    assert!(commit.moves[0].incomplete);
+    // With shared memory that is the service's business.
+    let rig = Rig::with_options(16384, Options::default());
+    let mut writer = rig.writer();
+    test_packet(&mut writer, 1, "one");
+    rig.arbiter.send_unfinished();
+    assert!(rig.commits().is_empty());
+}
+
+#[test]
 fn data_of_any_length_is_checked() {
     let whole = [1; 70000];
     for (len, want) in [

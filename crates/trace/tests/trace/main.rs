@@ -10,3 +10,4 @@ mod numbers_agree_with_the_trace_processor;
 mod reports_for_people_and_machines;
 mod rules_of_sequences;
 mod slices_flows_and_tracks;
+mod zstd_is_read_as_deflate_is;

@@ -1,0 +1,99 @@
+//! Without a relay: chunks come inside of messages, and the service takes the producer for one of its own machine.
+//!
+//! Our service alone: Perfetto's (v56) loses what a producer sent last over TCP before it ended, its own SDK's, too.
+
+use crate::guest::{host, loopback_address};
+use esatto_tests::workload::{self, CONFIG, Expected, Workload};
+use esatto_tests::{Lab, Peer, Program, Side, Skip, Trio, skip, tp, wait_until};
+
+const LARGE: Workload = Workload { threads: 3, rounds: 400, pause_us: 100 };
+
+/// Emits a few events, and then nothing for longer than the recording takes.
+const STUCK: Workload = Workload { threads: 1, rounds: 2, pause_us: 60_000_000 };
+
+fn record(producer: Side, consumer: Side) {
+    skip(|| {
+        Trio { producer, service: Side::Ours, consumer }.require()?;
+        let lab = Lab::new();
+        let address = loopback_address();
+        let _service = host(&lab, Side::Ours, &address);
+        let mut application = start(&lab, producer, LARGE, &address);
+        let mut recording = lab.record(consumer, "trace", CONFIG);
+        application.wait_ok();
+        let trace = lab.stop(&mut recording);
+        workload::assert_whole(&trace, &[Expected { pid: application.pid(), workload: LARGE, details: true }]);
+        let machines = tp::rows(&trace, "select raw_id from machine");
+        assert_eq!(machines.iter().map(|row| row.int("raw_id")).collect::<Vec<_>>(), [0]);
+        Ok(())
+    });
+}
+
+fn start(lab: &Lab, side: Side, workload: Workload, address: &str) -> Program {
+    let mut command = lab.application_command(side, workload);
+    lab.start("producer", command.env("PERFETTO_PRODUCER_SOCK_NAME", address))
+}
+
+#[test]
+fn ours_recorded_by_ours() {
+    record(Side::Ours, Side::Ours);
+}
+
+#[test]
+fn ours_recorded_by_theirs() {
+    record(Side::Ours, Side::Theirs);
+}
+
+#[test]
+fn theirs_recorded_by_ours() {
+    record(Side::Theirs, Side::Ours);
+}
+
+#[test]
+fn theirs_recorded_by_theirs() {
+    record(Side::Theirs, Side::Theirs);
+}
+
+/// What threads have not committed yet comes with a flush, because producers scrape themselves where the service cannot.
+fn scrape(producer: Side, service: Side) -> Result<(), Skip> {
+    Trio { producer, service, consumer: Side::Ours }.require()?;
+    let lab = Lab::new();
+    let address = loopback_address();
+    let _service = host(&lab, service, &address);
+    let mut recording = lab.record(Side::Ours, "trace", CONFIG);
+    lab.wait_for_sessions(1);
+    let application = start(&lab, producer, STUCK, &address);
+    wait_until("the application sleeps inside of a slice", || sleeps(&application).then_some(()));
+    let trace = recording.stop();
+    let begun = "select s.name from slice s join thread_track k on s.track_id = k.id order by s.id";
+    let names: Vec<String> = tp::rows(&trace, begun).iter().map(|row| row.text("name").to_owned()).collect();
+    assert!(names.starts_with(&["frame".to_owned(), "draw".to_owned()]), "{names:?}");
+    Ok(())
+}
+
+/// Whether the kernel says that the thread which emits is in the sleep that follows.
+fn sleeps(application: &Program) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", application.pid())).expect("it runs");
+    let text = |path| std::fs::read_to_string(path).unwrap_or_default();
+    tasks
+        .filter_map(Result::ok)
+        .map(|task| task.path())
+        .any(|task| text(task.join("comm")).trim() == "worker-0" && text(task.join("wchan")).contains("nanosleep"))
+}
+
+#[test]
+fn ours_is_scraped() {
+    skip(|| scrape(Side::Ours, Side::Ours));
+}
+
+#[test]
+fn theirs_is_scraped() {
+    skip(|| scrape(Side::Theirs, Side::Ours));
+}
+
+#[test]
+fn ours_is_scraped_for_their_service() {
+    skip(|| {
+        Peer::Official.require()?;
+        scrape(Side::Ours, Side::Theirs)
+    });
+}

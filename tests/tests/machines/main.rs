@@ -1,0 +1,10 @@
+//! Several machines: relays, producers behind them, and services that know which machine a packet is from.
+
+mod a_producer_over_tcp_loses_nothing;
+mod a_relay_is_a_daemon;
+mod clocks_of_two_machines_are_aligned;
+mod guest;
+mod network_namespaces_are_machines;
+mod perfettos_own_relay_is_understood;
+mod producers_behind_a_relay_are_recorded_whole;
+mod vsock_works_like_tcp;

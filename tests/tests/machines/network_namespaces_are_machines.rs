@@ -1,0 +1,121 @@
+//! Two guests and a host that have nothing but a network in common: three network namespaces.
+
+use crate::guest::{Found, Guest, host_inside};
+use esatto_tests::workload::{self, CONFIG, Expected, Workload};
+use esatto_tests::{Lab, Peer, Side, Skip, skip};
+use std::ffi::OsString;
+use std::process::Command;
+
+const WORKLOAD: Workload = Workload { threads: 2, rounds: 100, pause_us: 200 };
+
+/// A namespace that goes away.
+struct Namespace(String);
+
+impl Namespace {
+    fn new(name: &str) -> Result<Self, Skip> {
+        let this = Self(format!("esatto-{}-{name}", std::process::id()));
+        ip(&["netns", "add", &this.0])?;
+        ip(&["-n", &this.0, "link", "set", "lo", "up"])?;
+        Ok(this)
+    }
+
+    /// What starts programs inside.
+    fn wrapper(&self) -> Vec<OsString> {
+        ["ip", "netns", "exec", &self.0].map(OsString::from).to_vec()
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = ip(&["netns", "del", &self.0]);
+    }
+}
+
+fn ip(args: &[&str]) -> Result<(), Skip> {
+    let output = Command::new("ip").args(args).output().map_err(|e| Skip(format!("no network namespaces: ip: {e}")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(Skip(format!("no network namespaces: ip {args:?}: {}", String::from_utf8_lossy(&output.stderr).trim())))
+}
+
+/// A cable between two namespaces, with an address at each end.
+fn connect(host: &Namespace, guest: &Namespace, net: u8) -> Result<String, Skip> {
+    let end = format!("guest{net}");
+    ip(&["-n", &host.0, "link", "add", &end, "type", "veth", "peer", "name", "host", "netns", &guest.0])?;
+    for (namespace, link, last) in [(host, end.as_str(), 1), (guest, "host", 2)] {
+        ip(&["-n", &namespace.0, "addr", "add", &format!("10.77.{net}.{last}/24"), "dev", link])?;
+        ip(&["-n", &namespace.0, "link", "set", link, "up"])?;
+    }
+    Ok(format!("10.77.{net}.1:20001"))
+}
+
+#[test]
+fn and_a_config_chooses_among_them() {
+    skip(|| {
+        Peer::TraceProcessor.require()?;
+        Peer::Producer.require()?;
+        let lab = Lab::new();
+        let [here, there1, there2] = [Namespace::new("h")?, Namespace::new("g1")?, Namespace::new("g2")?];
+        let addresses = [connect(&here, &there1, 1)?, connect(&here, &there2, 2)?];
+        let _service = host_inside(&lab, Side::Ours, "0.0.0.0:20001", &here.wrapper());
+        let guests = [("guest1", there1.wrapper()), ("guest2", there2.wrapper())];
+        let guests = guests.map(|(name, wrapper)| Guest::inside(&lab, name, wrapper));
+        let _relays = [guests[0].relay(&addresses[0]), guests[1].relay(&addresses[1])];
+
+        // The first config wants all machines, the second one of them.
+        let all = format!("{CONFIG}trace_all_machines: true\n");
+        let one = CONFIG.replace("data_sources {", "data_sources { machine_name_filter: \"guest2\"");
+        let mut all = lab.record(Side::Ours, "all", &all);
+        let mut one = lab.record(Side::Ours, "one", &one);
+        lab.wait_for_sessions(2);
+        let mut programs = [
+            lab.application(Side::Ours, WORKLOAD),
+            guests[0].application(Side::Ours, WORKLOAD),
+            guests[0].application(Side::Theirs, WORKLOAD),
+            guests[1].application(Side::Theirs, WORKLOAD),
+        ];
+        for program in &mut programs {
+            program.wait_ok();
+        }
+        let (all, one) = (lab.stop(&mut all), lab.stop(&mut one));
+
+        let expected =
+            [0, 1, 2, 3].map(|n: usize| Expected { pid: programs[n].pid(), workload: WORKLOAD, details: true });
+        let ids = [0, guests[0].id(), guests[0].id(), guests[1].id()];
+        workload::assert_whole(&all, &expected);
+        let found = Found::in_trace(&all);
+        for (program, id) in programs.iter().zip(ids) {
+            assert_eq!(found.machine_of(program), id);
+        }
+        let mut known = [0, guests[0].id(), guests[1].id()];
+        known.sort_unstable();
+        assert_eq!(found.machines, known);
+        workload::assert_whole(&one, &expected[3..]);
+        assert_eq!(Found::in_trace(&one).processes(), 1, "of one machine alone");
+        Ok(())
+    });
+}
+
+#[test]
+fn and_programs_come_back_when_the_host_does() {
+    skip(|| {
+        Peer::TraceProcessor.require()?;
+        let lab = Lab::new();
+        let [here, there] = [Namespace::new("ch")?, Namespace::new("cg")?];
+        let address = connect(&here, &there, 1)?;
+        let guest = Guest::inside(&lab, "guest1", there.wrapper());
+        let mut relay = lab.start("relay", &mut guest.relay_command(&address));
+        relay.wait_for_log("No control connection");
+        let mut program = guest.application(Side::Ours, WORKLOAD);
+        relay.wait_for_log("producers are turned away");
+
+        let _service = host_inside(&lab, Side::Ours, "0.0.0.0:20001", &here.wrapper());
+        relay.wait_for_log("The service knows this machine and its clocks");
+        let mut recording = lab.record(Side::Ours, "trace", &format!("{CONFIG}trace_all_machines: true\n"));
+        program.wait_ok();
+        let trace = lab.stop(&mut recording);
+        workload::assert_whole(&trace, &[Expected { pid: program.pid(), workload: WORKLOAD, details: true }]);
+        Ok(())
+    });
+}
