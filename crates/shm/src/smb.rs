@@ -339,11 +339,6 @@ impl<R: Region> Smb<R> {
             let new = word.with_state(i, S::STATE);
             match field.compare_exchange(word.0, new.0, access.ordering(), Ordering::Relaxed) {
                 Ok(_) => {
-                    let layout = if crate::planted!("second-load-trusted") {
-                        PageWord(self.region.atomic_u32(offset).load(Ordering::Acquire)).layout().unwrap_or(layout)
-                    } else {
-                        layout
-                    };
                     let size = layout.chunk_size(self.page_size);
                     return Ok(Chunk {
                         page,

@@ -22,7 +22,7 @@ planted! {
     "readmission-repeats" 10: "of a scraped chunk that comes again, what was read is returned again",
     "late-chunk-accepted" 1: "a chunk is stored although it was consumed before",
     "patch-next-chunk" 3: "a patch is applied to the chunk behind",
-    "patch-releases-early" 43: "a chunk is released although more patches are to come",
+    "patch-releases-early" 4: "a chunk is released although more patches are to come",
     "rewrite-begins-again" 2: "a chunk that is replaced is read from its beginning",
     "wrap-too-early" 1: "a record that just fits is put to the front",
     "discard-reopens" 2: "a full DISCARD buffer takes the next chunk that fits",
@@ -45,15 +45,14 @@ planted! {
     "foreign-buffer" 1: "a producer may write to a buffer of somebody else",
     "discarded-counted-twice" 1: "chunks for foreign buffers are counted twice",
     "sequence-id-shared" 1: "two writers get one sequence id",
-    "has-more-lost" 43: "a read ends at the first pause",
-    "file-error-untold" 6: "nobody hears that a file could not be written",
+    "has-more-lost" 12: "a read ends at the first pause",
+    "file-error-untold" 8: "nobody hears that a file could not be written",
     "file-beyond-limit" 2: "a file grows beyond its limit",
     "command-lost" 2: "of commands that wait for memory the first is lost",
     "pid-lost" 1: "packets of other machines have no pid",
     "reserved-field-passed" 1: "some of the service's fields may come from producers",
     "scrape-unfinished" 2: "the packet that is being written is scraped",
     "chunk-unfreed" 2: "a chunk that was taken stays taken",
-    "second-load-trusted" 43: "the layout of a page is loaded a second time",
 }
 
 /// The bug of this name.
