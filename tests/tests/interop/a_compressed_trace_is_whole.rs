@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use esatto_tests::workload::{self, Expected, Workload};
-use esatto_tests::{Lab, Peer, Side, Skip, skip, wire};
+use esatto_tests::{Lab, Peer, Side, Skip, esatto_bin, skip, wire};
 
 const WORKLOAD: Workload = Workload { threads: 2, rounds: 300, pause_us: 100 };
 const CONFIG: &str = r#"
@@ -66,6 +66,8 @@ fn is_whole_when_decompressed(more: &str) -> Result<(), Skip> {
         .flat_map(|frame| zstd::stream::decode_all(*frame).expect("a zstd frame"))
         .collect();
     assert!(decompressed.len() > 3 * trace.len(), "{} bytes in {}", decompressed.len(), trace.len());
+    let info = lab.command(esatto_bin()).arg("info").arg(lab.path("trace")).output().expect("esatto info");
+    assert!(info.status.success(), "{}", String::from_utf8_lossy(&info.stderr));
     let path = lab.write("decompressed", decompressed);
     workload::assert_whole(&path, &[Expected { pid, workload: WORKLOAD, details: true }]);
     Ok(())
