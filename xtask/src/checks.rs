@@ -1,7 +1,7 @@
 //! Checks beside `cargo test`: models under loom, features, generated code.
 
 use crate::test::{Run, Tally, libtest};
-use crate::{codegen, peers, shell};
+use crate::{codegen, peers, shell, sim};
 use serde_json::Value;
 
 /// Packages and features other than those that the build of the whole workspace unites.
@@ -40,6 +40,9 @@ pub(crate) fn run(tally: &mut Tally) -> Result<(), String> {
     replay.args(["test", "--manifest-path", "fuzz/Cargo.toml", "-p", "esatto-fuzz-targets"]);
     replay.env("CARGO_TARGET_DIR", shell::target_dir());
     tally.add(libtest::run(&mut replay, Run { label: "fuzz" })?);
+    shell::heading("simulation");
+    tally.check("simulation", sim::run(&args(&["--seeds", "60"])));
+    tally.check("planted bugs", sim::run(&args(&["--planted", "known"])));
     for package in packages_with_loom()? {
         shell::heading(&format!("loom models of {package}"));
         let mut tests = shell::cargo();
@@ -66,6 +69,10 @@ pub(crate) fn oldest_compiler() -> Result<(), String> {
         .env("RUSTC", peers::folder()?.join("rustc/rustc"))
         .env("CARGO_TARGET_DIR", shell::target_dir().join("oldest"));
     shell::run(&mut check)
+}
+
+fn args(args: &[&str]) -> Vec<String> {
+    args.iter().map(|&arg| arg.to_owned()).collect()
 }
 
 /// The caller's `RUSTFLAGS` and more.

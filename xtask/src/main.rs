@@ -8,6 +8,7 @@ mod layers;
 mod lint;
 mod peers;
 mod shell;
+mod sim;
 mod soak;
 mod test;
 
@@ -18,6 +19,7 @@ cargo xtask COMMAND
 
   test                  install what is missing, run every test, print a summary
   soak [NAME...]        what takes too long for `test`: see `cargo xtask soak --list`
+  sim [OPTIONS]         the service in a simulated world: see `cargo xtask sim --help`
   lint                  rustfmt, clippy, docs and layers, warnings as errors
   layers                check the order of the crates (ARCHITECTURE.md)
   codegen [--check]     generate crates/schema/src from crates/schema/proto
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         "test" => test::run(&args),
         "soak" => soak::run(&args),
         "lint" => lint::run(),
+        "sim" => sim::run(&args),
         "layers" => layers::run(),
         "codegen" => codegen::run(&args),
         "peers" => peers::run("install", &args),

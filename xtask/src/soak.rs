@@ -13,6 +13,7 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("mutations", "a hundred times the mutations of `test` for every parser of foreign bytes", mutations),
     ("loom", "models of the shared memory with up to ESATTO_LOOM_PREEMPTIONS (5) preemptions", loom),
     ("conformance", "generated code against prost's, ESATTO_CONFORMANCE_SEEDS (5) times as many schemas", conformance),
+    ("sim", "the simulator, ESATTO_SIM_SEEDS (20000) seeds that differ every hour, and each planted bug anew", sim),
     ("fuzz", "libFuzzer with AddressSanitizer, ESATTO_FUZZ_SECONDS (60) for each target of fuzz/", fuzz),
 ];
 
@@ -81,6 +82,17 @@ fn conformance(tally: &mut Tally) -> Result<(), String> {
         cargo.env("ESATTO_CONFORMANCE_SCHEMAS", "8").env("ESATTO_CONFORMANCE_VALUES", "100");
         tally.add(libtest::run(&mut cargo, Run { label: "conformance" })?);
     }
+    Ok(())
+}
+
+/// Other seeds each time.
+fn sim(tally: &mut Tally) -> Result<(), String> {
+    let seeds = std::env::var("ESATTO_SIM_SEEDS").unwrap_or_else(|_| "20000".into());
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let from = (now.as_secs() / 3600 * 1_000_000).to_string();
+    let args = |args: &[&str]| args.iter().map(|&arg| arg.to_owned()).collect::<Vec<String>>();
+    tally.check("simulation", crate::sim::run(&args(&["--seeds", &seeds, "--from", &from])));
+    tally.check("planted bugs", crate::sim::run(&args(&["--planted", "all", "--seeds", "1000"])));
     Ok(())
 }
 

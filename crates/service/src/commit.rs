@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use esatto_protozero::Fields;
 use esatto_schema::CommitDataRequestReader;
 use esatto_schema::commit_data_request::{ChunkToPatchReader, ChunksToMoveReader, chunks_to_move};
+use esatto_shm::planted;
 
 use crate::api::CallId;
 use crate::buffer::{CentralBuffer, Chunk, Patch};
 use crate::context::Context;
 use crate::ids::{BufferId, MAX_PATCHED_WRITER, ProducerId, SessionId, WriterId, writer_from_wire};
+use crate::probe::{self, Note};
 use crate::producer::{Memory, Producer};
 use crate::service::{Discarded, Service};
 use crate::shared_buffer::ChunkHeader;
@@ -69,6 +71,7 @@ impl Service {
     pub(crate) fn scrape_session(&mut self, session: SessionId) {
         let Self { producers, buffers, scratch, sessions, .. } = self;
         let Some(session) = sessions.get(&session) else { return };
+        probe::note(Note::Scrape(Some(session.id.0)));
         for producer in producers.values_mut() {
             scrape(producer, buffers, scratch, |buffer| session.buffers.contains(&buffer));
         }
@@ -78,6 +81,7 @@ impl Service {
     pub(crate) fn scrape_producer(&mut self, producer: ProducerId) {
         let Self { producers, buffers, scratch, .. } = self;
         if let Some(producer) = producers.get_mut(&producer) {
+            probe::note(Note::Scrape(None));
             scrape(producer, buffers, scratch, |_| true);
         }
     }
@@ -156,12 +160,12 @@ impl Targets<'_> {
         let writer = writer_from_wire(writer.into());
         let is_allowed = |target: &BufferId| {
             let registered = writer.map(|writer| writers.get(&writer));
-            allowed_buffers.contains(target)
+            (allowed_buffers.contains(target) || planted!("foreign-buffer"))
                 && registered.is_some_and(|registered| registered.is_none_or(|registered| registered == target))
         };
         let buffer = BufferId::from_wire(target).filter(is_allowed).and_then(|target| buffers.get_mut(&target));
         if buffer.is_none() {
-            discarded.chunks += 1;
+            discarded.chunks += 1 + u64::from(planted!("discarded-counted-twice"));
         }
         buffer
     }

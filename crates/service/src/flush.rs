@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::trace_stats::FinalFlushOutcome;
+use esatto_shm::planted;
 
 use crate::api::{MemoryKind, TimerClock};
 use crate::context::Context;
@@ -83,6 +84,7 @@ impl Service {
     pub(crate) fn acknowledge_flush(&mut self, producer: ProducerId, up_to: u64, cx: &mut Context<'_>) {
         let mut complete = Vec::new();
         for session in self.sessions.values_mut() {
+            let up_to = if planted!("flush-id-off-by-one") { up_to - 1 } else { up_to };
             for (&id, flush) in session.flushes.range_mut(..=up_to) {
                 if flush.waiting_for.remove(&producer).is_some() && flush.waiting_for.is_empty() {
                     complete.push((session.id, id));
@@ -99,7 +101,9 @@ impl Service {
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
         let Some(flush) = session.flushes.remove(&id) else { return };
         self.cancel_timers(session_id, |purpose| purpose == Purpose::FlushTimeout(id), cx);
-        self.scrape_session(session_id);
+        if !planted!("flush-unscraped") {
+            self.scrape_session(session_id);
+        }
         let slow = if !succeeded && flush.reason.names_slow_ones() {
             let unanswered = |instance: &Instance| {
                 flush.waiting_for.get(&instance.producer).is_some_and(|asked| asked.contains(&instance.id))
@@ -125,7 +129,13 @@ impl Service {
     fn after_flush(&mut self, session_id: SessionId, then: AfterFlush, succeeded: bool, cx: &mut Context<'_>) {
         match then {
             AfterFlush::Nothing => {}
-            AfterFlush::Reply(call) if succeeded => cx.reply_empty(call),
+            AfterFlush::Reply(call) if succeeded => {
+                cx.reply_empty(call);
+                if planted!("flush-answered-twice") {
+                    cx.reply_empty(call);
+                }
+            }
+            AfterFlush::Reply(_) if planted!("flush-unanswered") => {}
             AfterFlush::Reply(call) => cx.reject(call),
             AfterFlush::WriteFile => self.write_file(session_id, false, cx),
             AfterFlush::Clone(clone, group) => self.take_group(clone, group, succeeded, cx),
@@ -149,7 +159,9 @@ impl Service {
             return;
         };
         if let FlushStrategy::Periodic { period_ms } = session.flush_strategy {
-            self.set_periodic_timer(session_id, Purpose::PeriodicFlush, TimerClock::Monotonic, period_ms, cx);
+            if !planted!("periodic-flush-forgotten") {
+                self.set_periodic_timer(session_id, Purpose::PeriodicFlush, TimerClock::Monotonic, period_ms, cx);
+            }
             self.flush(session_id, 0, FlushReason::Periodic, AfterFlush::Nothing, cx);
         }
     }

@@ -20,6 +20,8 @@ mod flush;
 #[doc(hidden)]
 pub mod fuzz;
 mod ids;
+#[doc(hidden)]
+pub mod inspect;
 mod lifecycle;
 mod machines;
 mod name_pattern;
@@ -27,6 +29,8 @@ mod opening;
 mod packet_check;
 mod pass;
 mod priority;
+#[doc(hidden)]
+pub mod probe;
 mod producer;
 mod producer_calls;
 mod query;

@@ -1,5 +1,7 @@
 //! Sessions start, stop and go (`docs/spec/service.md §9, §10`).
 
+use esatto_shm::planted;
+
 use crate::api::{Output, TimerClock};
 use crate::context::Context;
 use crate::ids::{InstanceId, ProducerId, SessionId};
@@ -101,7 +103,7 @@ impl Service {
         }
         session.all_started_reported = true;
         session.record(Event::AllDataSourcesStarted, true, cx.now);
-        if let Some(client) = session.consumer {
+        if let Some(client) = session.consumer.filter(|_| !planted!("event-lost")) {
             self.notify_all_started(client);
         }
     }
@@ -140,7 +142,9 @@ impl Service {
         }
         let timeout_ms = session.stop_timeout_ms();
         self.enter(session_id, State::WaitingForStop, cx);
-        self.set_timer(session_id, Purpose::StopTimeout, TimerClock::Monotonic, timeout_ms, cx);
+        if !planted!("stop-timeout-forgotten") {
+            self.set_timer(session_id, Purpose::StopTimeout, TimerClock::Monotonic, timeout_ms, cx);
+        }
     }
 
     fn stop_instance(&mut self, session_id: SessionId, index: usize, immediately: bool, cx: &mut Context<'_>) {
@@ -159,8 +163,10 @@ impl Service {
 
     /// A stop was acknowledged, or an instance vanished.
     pub(crate) fn finish_if_all_stopped(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let done =
-            |session: &&crate::session::Session| session.state == State::WaitingForStop && session.are_all_stopped();
+        let done = |session: &&crate::session::Session| {
+            let is_done = session.are_all_stopped() || planted!("stop-acks-miscounted");
+            session.state == State::WaitingForStop && is_done
+        };
         if self.sessions.get(&session_id).filter(done).is_some() {
             self.finish_stopping(session_id, cx);
         }
@@ -202,7 +208,7 @@ impl Service {
         }
         let Some(session) = self.sessions.remove(&session_id) else { return };
         let (mut recorded, mut overwritten) = (0, 0);
-        for buffer in &session.buffers {
+        for buffer in &session.buffers[usize::from(planted!("buffer-leak") && session.buffers.len() > 1)..] {
             if let Some(buffer) = self.buffers.remove(buffer) {
                 recorded += buffer.stats().bytes_written;
                 overwritten += buffer.stats().bytes_overwritten;

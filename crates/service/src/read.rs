@@ -1,10 +1,13 @@
 //! Reading a session: what comes in which order (`docs/spec/service.md §15`).
 
+use esatto_shm::planted;
+
 use crate::api::{Attachment, Body, ClientId, Now, Output};
 use crate::context::Context;
 use crate::ids::SessionId;
 use crate::packet_check::check;
 use crate::pass::Pass;
+use crate::probe::{self, Note, PassEnd};
 use crate::service::Service;
 use crate::sinks::{PacketSink, ReplySink};
 use crate::stamp::Stamper;
@@ -63,16 +66,25 @@ impl Service {
     }
 
     fn fill(&mut self, id: SessionId, threshold_bytes: usize, pass: &mut Pass<'_, impl PacketSink>, now: &Now) -> bool {
+        let note = |end| probe::note(Note::Read { session: id.0, end });
         if !self.put_service_packets(id, pass, now) {
+            note(PassEnd::NotBegun);
             return false;
         }
         match self.put_buffered_packets(id, threshold_bytes, pass) {
             Contents::Exhausted => {
+                note(PassEnd::Exhausted);
                 self.put_closing_packets(id, pass, now);
                 false
             }
-            Contents::More => true,
-            Contents::Refused => false,
+            Contents::More => {
+                note(PassEnd::More);
+                !planted!("has-more-lost")
+            }
+            Contents::Refused => {
+                note(PassEnd::Refused);
+                false
+            }
         }
     }
 

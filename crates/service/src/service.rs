@@ -166,6 +166,11 @@ impl Service {
         }
     }
 
+    /// Timers that are armed.
+    pub(crate) fn timer_count(&self) -> usize {
+        self.timers.len()
+    }
+
     fn timer_expired(&mut self, id: TimerId, cx: &mut Context<'_>) {
         let Some(Timer { session, purpose }) = self.timers.remove(&id) else { return };
         match purpose {

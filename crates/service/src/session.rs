@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::WriteFlushMode;
 use esatto_schema::trace_stats::FinalFlushOutcome;
+use esatto_shm::planted;
 
 use crate::api::{CallId, ClientId, FileId, Now, PriorityBoost};
 use crate::clone::{BufferGroup, CloneFacts, CloneId};
@@ -425,6 +426,7 @@ impl SequenceIds {
     }
 
     fn entry(&mut self, machine_id: u32, producer: u16, writer: u16) -> &mut (u32, bool) {
+        let writer = if planted!("sequence-id-shared") { writer & !1 } else { writer };
         self.ids.entry((machine_id, producer, writer)).or_insert_with(|| {
             self.last = self.last.checked_add(1).unwrap_or(2);
             (self.last, false)

@@ -1,10 +1,10 @@
 //! `esatto_shm`'s view of a region, as the service wants it.
 
-use esatto_shm::{HeldPayload, ServiceRegion, Skip};
+use esatto_shm::{HeldPayload, Region, ServiceRegion, Skip};
 
 use crate::shared_buffer::{ChunkHeader, Payload, ScrapedChunk, SharedBuffer};
 
-impl SharedBuffer for ServiceRegion {
+impl<R: Region + 'static> SharedBuffer for ServiceRegion<R> {
     fn size_bytes(&self) -> usize {
         self.size()
     }

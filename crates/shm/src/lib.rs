@@ -44,12 +44,16 @@ pub mod order;
 mod patches;
 #[cfg(not(esatto_loom))]
 mod pending;
+#[doc(hidden)]
+pub mod planted;
 mod prefetch;
 mod region;
 mod service;
 pub mod size;
 mod smb;
 pub mod sync;
+#[cfg(not(esatto_loom))]
+mod watched;
 #[cfg(not(esatto_loom))]
 mod writer;
 
@@ -74,5 +78,8 @@ pub use region::Region;
 pub use region::{Memory, PrivateRegion};
 pub use service::{ChunkInfo, HeldPayload, MAX_CHUNK_DATA, ServiceRegion};
 pub use smb::{Chunk, Skip, Smb, announce, state};
+#[cfg(not(esatto_loom))]
+#[doc(hidden)]
+pub use watched::WatchedRegion;
 #[cfg(not(esatto_loom))]
 pub use writer::{Packet, TraceWriter};

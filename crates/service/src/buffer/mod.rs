@@ -310,6 +310,8 @@ impl CentralBuffer {
         copy.write = self.write;
         copy.closed = self.closed;
         copy.read_only = true;
+        // Sequences remember in which pass they had to wait.
+        copy.pass = self.pass;
         copy.sequences = self.sequences.clone();
         copy.sequences.clear_histograms();
         copy.stats =

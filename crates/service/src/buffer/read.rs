@@ -1,5 +1,7 @@
 //! Packets come out, or are given up (`docs/spec/trace-buffer.md §9, §11, §12`).
 
+use esatto_shm::planted;
+
 use super::record::{self, ChunkRecord, HEADER, INCOMPLETE, LAST_CONTINUES, NEEDS_PATCHING, Record};
 use super::record::{ABORTED, CORRUPTED, FIRST_CONTINUES};
 use super::sequence::Consumed;
@@ -107,12 +109,12 @@ impl CentralBuffer {
         let mut chunk = record::load_chunk(&self.data, first.offset);
         let mut lost = 0;
         if let Some(last) = sequence.consumed {
-            if chunk.read == 0 && first.id != last.id.wrapping_add(1) {
+            if chunk.read == 0 && first.id != last.id.wrapping_add(1) && !planted!("gap-unmarked") {
                 lost |= loss::PRESENT | loss::READ_GAP;
             }
         }
         if chunk.is_read() {
-            if chunk.has(INCOMPLETE) {
+            if chunk.has(INCOMPLETE) && !planted!("incomplete-left") {
                 return Step::Waits;
             }
             self.lose(slot, lost);
@@ -126,12 +128,12 @@ impl CentralBuffer {
             return Step::Consumed;
         };
         let is_last = chunk.ends_at(fragment.end());
-        if chunk.read == 0 && chunk.has(FIRST_CONTINUES) {
+        if chunk.read == 0 && chunk.has(FIRST_CONTINUES) && !planted!("orphan-returned") {
             self.lose(slot, lost | loss::PRESENT | loss::ORPHAN_CONTINUATION);
             self.consume(first.offset, &mut chunk, fragment.end());
             return Step::Consumed;
         }
-        if is_last && chunk.has(NEEDS_PATCHING) {
+        if is_last && chunk.has(NEEDS_PATCHING) && !planted!("unpatched-returned") {
             return Step::Waits;
         }
         self.ranges.clear();
@@ -208,7 +210,11 @@ impl CentralBuffer {
         if self.ranges.is_empty() {
             return Step::Consumed;
         }
-        Step::Packet(core::mem::take(&mut self.sequences.get_mut(slot).loss))
+        let loss = &mut self.sequences.get_mut(slot).loss;
+        if planted!("mark-repeated") {
+            return Step::Packet(*loss);
+        }
+        Step::Packet(core::mem::take(loss))
     }
 
     fn add_range(&mut self, offset: u32, fragment: super::fragment::Fragment) {
@@ -251,7 +257,7 @@ impl CentralBuffer {
         record::store_padding(&mut self.data, offset as usize, chunk.size());
         let sequence = self.sequences.get_mut(slot);
         sequence.consumed = Some(Consumed::of(chunk));
-        if chunk.has(ABORTED) {
+        if chunk.has(ABORTED) && !planted!("abort-unmarked") {
             sequence.loss |= loss::PRESENT | loss::WRITER_ABORT;
         }
         if chunk.has(CORRUPTED) {
@@ -315,7 +321,7 @@ impl CentralBuffer {
     }
 
     fn count_overwritten(&mut self, slot: u32, chunk: &ChunkRecord) {
-        self.stats.chunks_overwritten += 1;
+        self.stats.chunks_overwritten += 1 + u64::from(planted!("overwritten-counted-twice"));
         self.stats.bytes_overwritten += chunk.size() as u64;
         self.lose(slot, loss::PRESENT | loss::OVERWRITE);
     }

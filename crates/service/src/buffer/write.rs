@@ -1,5 +1,7 @@
 //! Chunks and patches go in (`docs/spec/trace-buffer.md §3-§8`).
 
+use esatto_shm::planted;
+
 use super::fragment::{self, Broken};
 use super::record::{self, ChunkRecord, HEADER, INCOMPLETE, LAST_CONTINUES, NEEDS_PATCHING, Record, WIRE_FLAGS};
 use super::sequence::{Consumed, Stored, is_before};
@@ -46,9 +48,9 @@ impl CentralBuffer {
         let mut already_consumed = 0;
         match sequence.consumed {
             Some(last) if last.id == checked.chunk_id && last.incomplete && checked.available > last.bytes => {
-                already_consumed = last.bytes;
+                already_consumed = if planted!("readmission-repeats") { 0 } else { last.bytes };
             }
-            Some(last) if !is_before(last.id, checked.chunk_id) => {
+            Some(last) if !is_before(last.id, checked.chunk_id) && !planted!("late-chunk-accepted") => {
                 self.stats.chunks_discarded += 1;
                 return;
             }
@@ -89,7 +91,10 @@ impl CentralBuffer {
         debug_assert!(!self.read_only, "a clone is not written to");
         let found = self.sequences.find(producer, writer).filter(|_| !self.read_only).and_then(|slot| {
             let sequence = self.sequences.get(slot);
-            sequence.position(chunk_id).ok().map(|at| sequence.chunks[at].offset)
+            let at = sequence.position(chunk_id).ok();
+            let at =
+                at.map(|at| if planted!("patch-next-chunk") && at + 1 < sequence.chunks.len() { at + 1 } else { at });
+            at.map(|at| sequence.chunks[at].offset)
         });
         let Some(offset) = found else {
             self.stats.patches_failed += 1;
@@ -112,7 +117,7 @@ impl CentralBuffer {
             applied += 1;
         }
         self.stats.patches_succeeded += applied;
-        if !more {
+        if !more || planted!("patch-releases-early") {
             chunk.flags &= !NEEDS_PATCHING;
             record::store_chunk(&mut self.data, offset as usize, &chunk);
         }
@@ -189,6 +194,9 @@ impl CentralBuffer {
         if checked.available == stored.available && !was_patched && !(is_complete && was_incomplete) {
             return;
         }
+        if planted!("rewrite-begins-again") {
+            stored.read = 0;
+        }
         let is_larger = checked.available > stored.available;
         let is_relocated = is_larger
             && self.policy == FillPolicy::Ring
@@ -240,9 +248,9 @@ impl CentralBuffer {
     /// `size` is at most the capacity. Afterwards the bytes up to the next record are padding, except the cleared ones,
     /// which the caller fills.
     fn make_room(&mut self, size: usize) -> Option<usize> {
-        if self.write + size > self.capacity {
+        if self.write + size + usize::from(planted!("wrap-too-early")) > self.capacity {
             if self.policy == FillPolicy::Discard {
-                self.closed = true;
+                self.closed = !planted!("discard-reopens");
                 return None;
             }
             let used = self.data.len();

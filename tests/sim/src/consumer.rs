@@ -1,0 +1,352 @@
+//! A consumer: it makes sessions of every kind, and uses the whole of its port.
+
+use esatto_protozero::Owned;
+use esatto_schema::trace_config::buffer_config::FillPolicy;
+use esatto_schema::trace_config::trigger_config::{Trigger, TriggerMode};
+use esatto_schema::trace_config::{
+    BufferConfig, BuiltinDataSource, DataSource, FFlushMode, IncrementalStateConfig, SessionSemaphore, TriggerConfig,
+    WriteFlushMode,
+};
+use esatto_schema::{DataSourceConfig, TraceConfig, consumer_port::Method};
+use esatto_service::{MemoryKind, Peer};
+
+use crate::pb::Pb;
+use crate::profile::MS;
+use crate::world::{Actor, Attached, ClientReply, Event, Phase, World, trace};
+
+/// A consumer.
+#[derive(Debug)]
+pub struct Consumer {
+    client: usize,
+    uid: i32,
+    /// The pending EnableTracing.
+    enable: Option<u64>,
+    attach: Option<(u64, String)>,
+    detach: Option<(u64, String)>,
+    read: Option<u64>,
+    /// A session is there, as far as it knows.
+    has_session: bool,
+    /// And over.
+    has_ended: bool,
+    is_deferred: bool,
+    /// Reads since the end.
+    final_reads: u32,
+    asked_to_stop: bool,
+}
+
+impl Consumer {
+    /// Connects.
+    pub fn connect(world: &mut World) {
+        let uid = world.rng.pick(&[0, 1000, 1001, 1002]);
+        Self::connect_as(world, uid);
+    }
+
+    /// Connects as this user.
+    pub fn connect_as(world: &mut World, uid: i32) {
+        let peer = Peer { uid, pid: Some(1), machine_id: 0 };
+        let client = world.connect(peer, MemoryKind::Shared, true, false);
+        let consumer = Self {
+            client,
+            uid,
+            enable: None,
+            attach: None,
+            detach: None,
+            read: None,
+            has_session: false,
+            has_ended: false,
+            is_deferred: false,
+            final_reads: 0,
+            asked_to_stop: false,
+        };
+        world.actors[client] = Some(Actor::Consumer(Box::new(consumer)));
+        let delay_ns = world.rng.below(50 * MS);
+        world.after(delay_ns, Event::Act(client));
+    }
+
+    /// Takes a reply.
+    pub fn receive(&mut self, reply: &ClientReply<'_>, world: &mut World) {
+        if self.enable == Some(reply.request) {
+            self.enable = None;
+            self.has_ended = true;
+        } else if self.attach.as_ref().is_some_and(|(request, _)| *request == reply.request) {
+            let key = self.attach.take().map(|(_, key)| key).filter(|_| !reply.success);
+            // Somebody else may have it, or be about to give it back.
+            world.detached.extend(key.filter(|key| world.model.has_detached(key)).map(|key| (self.uid, key)));
+            self.has_session |= reply.success;
+            self.has_ended = false;
+            if reply.success {
+                let request = Pb::default().int(2, 1);
+                self.enable = Some(world.call(self.client, Method::EnableTracing.id(), &request.0, false));
+            }
+        } else if self.detach.as_ref().is_some_and(|(request, _)| *request == reply.request) {
+            self.detach = None;
+            if reply.success {
+                self.has_session = false;
+                self.enable = None;
+            }
+        } else if self.read == Some(reply.request) && !reply.has_more {
+            self.read = None;
+            self.final_reads += u32::from(self.has_ended);
+        }
+    }
+
+    /// The next step.
+    pub fn act(&mut self, world: &mut World) {
+        match world.phase {
+            Phase::Running => self.go_on(world),
+            Phase::Closing => self.wind_up(world),
+            Phase::Leaving => return,
+        }
+        if world.clients[self.client].is_alive {
+            let pause_ns = if world.phase == Phase::Running { 40 * MS } else { 100 * MS };
+            let pause_ns = world.rng.between(MS, pause_ns);
+            world.after(pause_ns, Event::Act(self.client));
+        }
+    }
+
+    fn call(&self, world: &mut World, method: Method, args: &[u8]) -> u64 {
+        world.call(self.client, method.id(), args, false)
+    }
+
+    fn go_on(&mut self, world: &mut World) {
+        let crashes = world.profile.consumer_crash_one_in;
+        if crashes != 0 && world.rng.one_in(crashes) {
+            return world.crash(self.client);
+        }
+        if !self.has_session {
+            return match world.rng.below(10) {
+                0 => self.ask_something(world),
+                1 | 2 if !world.detached.is_empty() => self.attach(world),
+                _ => self.enable(world),
+            };
+        }
+        if self.has_ended && self.final_reads > 0 && world.rng.percent(60) {
+            return self.free(world);
+        }
+        match world.rng.below(40) {
+            0..=13 => self.read(world),
+            14..=18 => self.flush(world),
+            19..=22 => drop(self.call(world, Method::GetTraceStats, &[])),
+            23..=26 if self.is_deferred => {
+                self.call(world, Method::StartTracing, &[]);
+            }
+            27 if world.rng.percent(30) => self.stop(world),
+            28 if world.rng.percent(20) => self.free(world),
+            29 if world.profile.detaches && self.detach.is_none() => self.detach(world),
+            30 | 31 => self.observe(world),
+            32 => self.ask_something(world),
+            33 => {
+                let config = config(world, self.client).0;
+                let request = Pb::default().bytes(1, &config.encode());
+                self.call(world, Method::ChangeTraceConfig, &request.0);
+            }
+            _ => {}
+        }
+    }
+
+    /// The end: what there is, is stopped, read and freed.
+    fn wind_up(&mut self, world: &mut World) {
+        if self.attach.is_some() || self.detach.is_some() || self.read.is_some() {
+            return;
+        }
+        if !self.has_session {
+            if !world.detached.is_empty() {
+                self.attach(world);
+            }
+        } else if !self.has_ended {
+            if !core::mem::replace(&mut self.asked_to_stop, true) {
+                self.stop(world);
+            }
+        } else if self.final_reads < 2 {
+            self.read(world);
+        } else {
+            self.call(world, Method::GetTraceStats, &[]);
+            self.free(world);
+        }
+    }
+
+    fn stop(&mut self, world: &mut World) {
+        self.call(world, Method::DisableTracing, &[]);
+    }
+
+    fn free(&mut self, world: &mut World) {
+        self.call(world, Method::FreeBuffers, &[]);
+        self.has_session = false;
+        self.has_ended = false;
+        self.asked_to_stop = false;
+        self.final_reads = 0;
+        self.read = None;
+    }
+
+    fn read(&mut self, world: &mut World) {
+        self.read = Some(self.call(world, Method::ReadBuffers, &[]));
+    }
+
+    fn flush(&mut self, world: &mut World) {
+        let mut request = Pb::default();
+        if world.rng.percent(70) {
+            request = request.int(1, world.rng.pick(&[1, 50, 300, 3000]));
+        }
+        if world.rng.percent(30) {
+            request = request.int(2, world.rng.pick(&[0x20, 0x22, 0x23]));
+        }
+        self.call(world, Method::Flush, &request.0);
+    }
+
+    fn detach(&mut self, world: &mut World) {
+        let key = format!("key-{}", world.name());
+        let request = self.call(world, Method::Detach, &Pb::default().bytes(1, key.as_bytes()).0);
+        self.detach = Some((request, key));
+    }
+
+    fn attach(&mut self, world: &mut World) {
+        if self.attach.is_some() {
+            return;
+        }
+        let Some(at) = world.detached.iter().position(|(uid, _)| *uid == self.uid) else { return };
+        let (_, key) = world.detached.swap_remove(at);
+        self.asked_to_stop = false;
+        self.final_reads = 0;
+        let request = self.call(world, Method::Attach, &Pb::default().bytes(1, key.as_bytes()).0);
+        self.attach = Some((request, key));
+    }
+
+    fn observe(&mut self, world: &mut World) {
+        let mut request = Pb::default();
+        for event in [1, 2] {
+            if world.rng.percent(70) {
+                request = request.int(1, event);
+            }
+        }
+        self.call(world, Method::ObserveEvents, &request.0);
+    }
+
+    fn ask_something(&mut self, world: &mut World) {
+        match world.rng.below(8) {
+            0 => drop(self.call(world, Method::QueryCapabilities, &[])),
+            1 => drop(self.call(world, Method::SaveTraceForBugreport, &[])),
+            2 => drop(self.call(world, Method::Attach, &Pb::default().bytes(1, b"no such key").0)),
+            3 => drop(self.call(world, Method::EnableTracing, &[0xff])),
+            4 => self.read(world),
+            5 => drop(self.call(world, Method::GetTraceStats, &[])),
+            _ => {
+                let request = Pb::default().int(1, world.rng.below(2));
+                self.call(world, Method::QueryServiceState, &request.0);
+            }
+        }
+    }
+
+    fn enable(&mut self, world: &mut World) {
+        if self.enable.is_some() {
+            return;
+        }
+        let (config, attached) = config(world, self.client);
+        self.is_deferred = config.deferred_start == Some(true);
+        trace!(world, "consumer {} wants {config:?}", self.client);
+        let request = Pb::default().bytes(1, &config.encode());
+        let request = world.call_with(self.client, Method::EnableTracing.id(), &request.0, false, attached);
+        self.enable = Some(request);
+        self.has_session = true;
+        self.has_ended = false;
+        self.asked_to_stop = false;
+        self.final_reads = 0;
+    }
+}
+
+/// A config of any kind, and the file that goes with it.
+fn config(world: &mut World, client: usize) -> (TraceConfig, Option<Attached>) {
+    let profile = world.profile.clone();
+    let rng = &mut world.rng;
+    let some = |on: bool, value: u32| on.then_some(value);
+    let buffers = rng.between(1, 3);
+    let mut config = TraceConfig::default();
+    for _ in 0..buffers {
+        let size_kb = rng.pick(&[4, 8, 13, 64, 512]).min(profile.buffer_kb as u32);
+        let policy = if rng.percent(profile.discard) { FillPolicy::DISCARD } else { FillPolicy(rng.below(2) as i32) };
+        config.buffers.push(BufferConfig { size_kb: Some(size_kb), fill_policy: Some(policy), ..Default::default() });
+    }
+    for source in 0..profile.sources {
+        if rng.percent(30) {
+            continue;
+        }
+        let target = rng.below(buffers) as u32;
+        let name = format!("source-{source}");
+        let source =
+            DataSourceConfig { name: Some(name.as_str().into()), target_buffer: Some(target), ..Default::default() };
+        let producer_name_filter =
+            if rng.percent(10) { vec![format!("producer-{}", rng.below(40)).as_str().into()] } else { Vec::new() };
+        config.data_sources.push(DataSource {
+            config: Some(Box::new(source)),
+            producer_name_filter,
+            ..Default::default()
+        });
+    }
+    config.trace_all_machines = rng.percent(60).then_some(true);
+    config.flush_timeout_ms = some(rng.percent(80), rng.pick(&[20, 200, 2000]));
+    config.data_source_stop_timeout_ms = some(rng.percent(80), rng.pick(&[20, 200, 2000]));
+    config.flush_period_ms = some(rng.percent(30), rng.pick(&[30, 200, 1000]));
+    config.deferred_start = rng.percent(20).then_some(true);
+    config.prefer_suspend_clock_for_duration = rng.percent(20).then_some(true);
+    config.builtin_data_sources = rng.percent(70).then(|| BuiltinDataSource {
+        disable_clock_snapshotting: rng.percent(40).then_some(true),
+        disable_service_events: rng.percent(20).then_some(true),
+        disable_trace_config: rng.percent(20).then_some(true),
+        disable_chunk_usage_histograms: rng.percent(70).then_some(true),
+        snapshot_interval_ms: some(rng.percent(50), rng.pick(&[50, 500])),
+        enable_concurrent_session_events: rng.percent(20).then_some(true),
+        prefer_suspend_clock_for_snapshot: rng.percent(20).then_some(true),
+        ..Default::default()
+    });
+    if rng.percent(40) {
+        let clear_period_ms = Some(rng.pick(&[40, 300]));
+        config.incremental_state_config = Some(IncrementalStateConfig { clear_period_ms, ..Default::default() });
+    }
+    if rng.percent(3) {
+        config.exclusive_prio = Some(rng.between(1, 3) as u32);
+    }
+    if rng.percent(20) {
+        let semaphore = SessionSemaphore {
+            name: Some("semaphore".into()),
+            max_other_session_count: Some(rng.between(0, 3)),
+            ..Default::default()
+        };
+        config.session_semaphores.push(semaphore);
+    }
+    if rng.percent(10) {
+        config.unique_session_name = Some(format!("session-{}", rng.below(3)).as_str().into());
+    }
+    let streams = rng.percent(profile.files);
+    let has_triggers = rng.percent(profile.triggers);
+    if has_triggers {
+        let mode = if rng.percent(50) || streams { TriggerMode::START_TRACING } else { TriggerMode::STOP_TRACING };
+        let triggers = (0..rng.between(1, 3)).map(|i| Trigger {
+            name: Some(format!("trigger-{i}").as_str().into()),
+            stop_delay_ms: Some(rng.pick(&[1, 100, 900])),
+            max_per_24_h: some(rng.percent(30), 2),
+            skip_probability: rng.percent(20).then_some(0.5),
+            ..Default::default()
+        });
+        config.trigger_config = Some(TriggerConfig {
+            trigger_mode: Some(mode),
+            triggers: triggers.collect(),
+            trigger_timeout_ms: Some(rng.pick(&[300, 3000])),
+            ..Default::default()
+        });
+    } else {
+        config.duration_ms = some(rng.percent(50), rng.pick(&[1, 100, 700, 4000]));
+    }
+    let mut attached = None;
+    if streams {
+        config.write_into_file = Some(true);
+        config.file_write_period_ms = some(rng.percent(80), rng.pick(&[1, 150, 600, 6000]));
+        config.max_file_size_bytes = rng.percent(30).then(|| rng.pick(&[1, 3000, 60_000]));
+        config.write_flush_mode = rng.percent(60).then(|| WriteFlushMode(rng.between(0, 2) as i32));
+        config.fflush_post_write = rng.percent(40).then_some(FFlushMode::FFLUSH_ENABLED);
+        if rng.percent(50) {
+            attached = Some(Attached::File);
+        } else {
+            config.output_path = Some(format!("/trace-{client}").as_str().into());
+        }
+    }
+    (config, attached)
+}

@@ -1,0 +1,62 @@
+//! The tracing service in a simulated world: everything that can go wrong, from one seed.
+//!
+//! ```text
+//! cargo xtask sim --seeds 1000          so many seeds; a failing one is printed with the command that replays it
+//! cargo xtask sim --seed 17 --trace     one of them, with every event
+//! cargo xtask sim --planted all         whether it still finds the bugs that are planted in the service
+//! ```
+//!
+//! # How it works
+//!
+//! [`world`] has a queue of events on a clock of its own, and chance from the seed ([`rng`]); there is no thread, no socket and no real time in it,
+//! so a seed always does the same. First the seed draws its [`profile`]: which faults it has and how many of everything, so that seeds differ
+//! widely. Then [`producer`]s, [`hostile`] ones and [`consumer`]s connect, do what they do, crash and come again, until the service
+//! has taken ten thousand inputs. What they say are the real frames (`esatto_ipc`), which arrive late, in pieces, or up to any byte. Honest
+//! producers write into real shared memory by its real rules (`esatto_shm`); when the service reads that of a hostile one,
+//! the memory changes between any two loads ([`memory`]). Between the clients and the core stands what the daemon would be (`owner`):
+//! timers that fire late or although they were cancelled, [`files`] that are slow and full, memory that cannot be had, clocks that jump.
+//!
+//! # What is checked
+//!
+//! | invariant | how |
+//! |---|---|
+//! | each packet is read once, whole and in order; each loss is marked where it was, and counted once | [`reference`], a simple buffer of our own by the spec, gets the same chunks; all packets, marks and counters must be equal (`verify`). Packets of honest producers say which they are in every byte ([`content`]): what is missing must be marked, and nothing else |
+//! | no session affects another's data | routes, commands, trusted fields and sequence ids are followed here ([`model`], `lifecycle`), of hostile producers, too |
+//! | every request is answered, once and when it is time | each call is kept until its last reply; flushes, ends of sessions and files have deadlines |
+//! | what must happen again and again does | flushes, clearing of state and file writes of running sessions are never long overdue |
+//! | files hold whole packets, and failures are told | [`files`] |
+//! | memory stays within its bound | a counting allocator ([`alloc`]), against a sum of named constants |
+//! | nothing is left when all clients are gone | `esatto_service::inspect`, timers, calls, files, and what dropping the service frees |
+//!
+//! The bugs of [`planted`] are asleep in the service; each has a seed that finds it, so that a simulator that has gone blind is noticed.
+//!
+//! # What it cannot see
+//!
+//! * Races of real threads and memory orderings: those are loom's (`crates/shm/tests/loom.rs`).
+//! * What the real daemon does with sockets and files: `tests/` has real ones.
+//! * A mistake that is made alike in the reference and in the service. The reference was written from the same spec by people who knew the
+//!   service; only what is checked of honest producers' packets does not depend on it.
+//! * The content of packets of the service itself, but for statistics and what may come only once. Snapshots, filters,
+//!   compression, relays and changes of priority are not drawn by any profile yet.
+//! * In which order a step scraped and read it is told by the service itself (`esatto_service::probe`).
+#![warn(missing_docs)]
+
+pub mod alloc;
+pub mod consumer;
+pub mod content;
+pub mod files;
+pub mod hostile;
+mod lifecycle;
+pub mod memory;
+pub mod model;
+mod owner;
+pub mod pb;
+pub mod planted;
+pub mod producer;
+pub mod profile;
+pub mod reference;
+pub mod rng;
+pub mod run;
+pub mod runner;
+mod verify;
+pub mod world;

@@ -1,0 +1,361 @@
+//! What the simulation knows: who may write where, what every buffer must hold, who was asked what.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use esatto_schema::{CommitDataRequestReader, TraceConfig};
+use esatto_service::probe::Note;
+use esatto_service::{CallId, FileId, Output};
+
+use crate::memory::Seen;
+use crate::reference::{Incoming, Key, Reference};
+use crate::world::{CallKind, World, trace};
+
+/// A producer as the service must see it.
+#[derive(Debug, Default)]
+pub struct ProducerModel {
+    pub(crate) id: u16,
+    pub(crate) is_emulated: bool,
+    pub(crate) is_scraped: bool,
+    /// Commits are taken.
+    pub(crate) has_memory: bool,
+    pub(crate) writers: BTreeMap<u16, u16>,
+    /// Writer ids that it gave back.
+    pub(crate) retired: BTreeSet<u16>,
+    pub(crate) allowed: BTreeSet<u16>,
+}
+
+/// Whose packets a sequence holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Identity {
+    pub(crate) uid: i32,
+    pub(crate) pid: Option<i32>,
+    pub(crate) machine: u32,
+    /// The simulator's number of an honest producer.
+    pub(crate) honest: Option<u32>,
+}
+
+/// A buffer of a session.
+#[derive(Clone, Debug)]
+pub struct BufferModel {
+    pub(crate) reference: Reference,
+    /// Number of the packet that was read last, per sequence.
+    pub(crate) last_read: BTreeMap<Key, u32>,
+}
+
+/// A data source instance.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    pub(crate) producer: usize,
+    pub(crate) name: Vec<u8>,
+    pub(crate) since_ns: u64,
+    pub(crate) was_started: bool,
+    pub(crate) start_acked: bool,
+    pub(crate) stop_sent_ns: Option<u64>,
+    pub(crate) stop_acked: bool,
+}
+
+/// A session.
+#[derive(Debug)]
+pub struct SessionModel {
+    pub(crate) consumer: Option<usize>,
+    pub(crate) buffers: Vec<u16>,
+    pub(crate) config: TraceConfig,
+    pub(crate) enable_call: Option<CallId>,
+    pub(crate) created_ns: u64,
+    pub(crate) created_boottime_ns: u64,
+    pub(crate) instances: BTreeMap<u64, Instance>,
+    pub(crate) sequence_ids: BTreeMap<Key, u32>,
+    pub(crate) keys: BTreeMap<u32, Key>,
+    pub(crate) first_seen: BTreeSet<u32>,
+    pub(crate) invalid_packets: u64,
+    pub(crate) file: Option<FileId>,
+    /// Something happened that ends it.
+    pub(crate) may_end: bool,
+    pub(crate) has_ended: bool,
+    pub(crate) configs_read: u32,
+    pub(crate) uuids_read: u32,
+    pub(crate) last_flush_ns: u64,
+    pub(crate) last_clear_ns: u64,
+    pub(crate) last_write_ns: u64,
+    pub(crate) started_ns: Option<u64>,
+    pub(crate) all_started_told: bool,
+    /// A write of its file failed.
+    pub(crate) file_failed: bool,
+    /// The session is a clone: nothing is written into it any more.
+    pub(crate) is_clone: bool,
+    pub(crate) triggers_read: u64,
+    pub(crate) detach_key: Option<String>,
+}
+
+/// A flush under way; of session 0 if it is not known of which.
+#[derive(Debug, Default)]
+pub struct FlushModel {
+    pub(crate) session: u64,
+    pub(crate) waiting: BTreeSet<usize>,
+    pub(crate) call: Option<CallId>,
+    pub(crate) ends_ns: u64,
+}
+
+/// Everything that is known.
+#[derive(Debug, Default)]
+pub struct Model {
+    pub(crate) producers: BTreeMap<usize, ProducerModel>,
+    pub(crate) identities: BTreeMap<u16, Identity>,
+    pub(crate) last_producer: u16,
+    pub(crate) sessions: BTreeMap<u64, SessionModel>,
+    pub(crate) buffers: BTreeMap<u16, BufferModel>,
+    pub(crate) flushes: BTreeMap<u64, FlushModel>,
+    pub(crate) discarded_chunks: u64,
+    pub(crate) discarded_patches: u64,
+    pub(crate) stamp: (usize, u64),
+    /// Handed to the session that this step makes.
+    pub(crate) enabling: Option<(CallId, TraceConfig)>,
+    pub(crate) hello: Option<Hello>,
+    /// The flush that this step asks for.
+    pub(crate) flushing: Option<(CallId, u32)>,
+    /// Calls whose answer nobody can expect any more: their session was detached.
+    pub(crate) excused: BTreeSet<CallId>,
+    /// Sessions whose uncommitted chunks this step copied.
+    pub(crate) scraped: BTreeSet<u64>,
+    /// Flushes that this step completes.
+    pub(crate) completed: Vec<FlushModel>,
+    /// Consumers that want to hear that all data sources are started.
+    pub(crate) observers: BTreeSet<usize>,
+    /// Instances whose session went, or that were taken back; commands for them may still be on their way.
+    pub(crate) ghosts: BTreeSet<u64>,
+    /// Producers whose memory is being made.
+    pub(crate) creating: BTreeSet<usize>,
+    /// This step sends what waited for memory.
+    pub(crate) is_late: bool,
+    /// Producers that got no memory.
+    pub(crate) broken: BTreeSet<usize>,
+    /// This step is a call of ObserveEvents.
+    pub(crate) is_observing: bool,
+}
+
+/// What a producer says of itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Hello {
+    pub(crate) is_scraped: bool,
+    pub(crate) honest: Option<u32>,
+}
+
+impl World {
+    /// Looks at everything that the last step noted and put out, in the order in which it happened.
+    pub(crate) fn settle(&mut self) {
+        let notes = core::mem::take(&mut self.notes);
+        let seen = core::mem::take(&mut self.seen);
+        self.settle_notes(&notes, &seen, 0);
+    }
+
+    fn settle_notes(&mut self, notes: &[Note], seen: &[Seen], mut at: usize) {
+        let mut outputs = Vec::with_capacity(self.outputs.len());
+        while let Some(output) = self.outputs.pop() {
+            outputs.push(output);
+        }
+        self.see_new_sessions();
+        let mut writes = BTreeMap::new();
+        let mut scraping = None;
+        while let Some(note) = notes.get(at) {
+            at += 1;
+            match *note {
+                Note::Scrape(session) => {
+                    scraping = Some(session);
+                    if let Some(session) = session {
+                        self.model.scraped.insert(session);
+                        self.assert_all_are_scraped(session, &notes[at..], seen);
+                    }
+                }
+                Note::Mark(mark) => match &seen[mark as usize] {
+                    Seen::Scraped(client, chunk) => {
+                        self.model_scraped(*client as usize, chunk, scraping.expect("a scrape is announced"));
+                    }
+                    Seen::ScrapeBegins(_) => {}
+                    Seen::Took(..) => panic!("a chunk is taken that no commit named"),
+                },
+                Note::Read { session, end } => self.verify_pass(session, end, &outputs, &mut writes),
+            }
+        }
+        for output in outputs {
+            self.carry_out(output);
+        }
+        self.see_gone_sessions();
+        self.check_completed();
+        self.model.scraped.clear();
+        self.model.enabling = None;
+        self.model.flushing = None;
+        if self.tally.inputs % 64 == 0 {
+            self.check_periods();
+        }
+    }
+
+    /// What a commit moves and patches; then whatever it led to.
+    pub(crate) fn settle_commit(&mut self, index: usize, args: &[u8]) {
+        let notes = core::mem::take(&mut self.notes);
+        let seen = core::mem::take(&mut self.seen);
+        let mut at = 0;
+        let Some(producer) = self.model.producers.get(&index).filter(|producer| producer.has_memory) else {
+            return self.settle_notes(&notes, &seen, 0);
+        };
+        let (id, is_emulated) = (producer.id, producer.is_emulated);
+        let request = CommitDataRequestReader::new(args);
+        for entry in request.chunks_to_move() {
+            let chunk = match (is_emulated, entry.data()) {
+                (false, None) => {
+                    let Some(Note::Mark(mark)) = notes.get(at) else { panic!("a commit is passed over") };
+                    at += 1;
+                    let Seen::Took(client, taken) = &seen[*mark as usize] else { panic!("a commit is passed over") };
+                    assert_eq!(*client, index as u64, "a chunk of somebody else is taken");
+                    taken.clone()
+                }
+                (true, Some(data)) if data.len() <= 65535 => by_value(data, !entry.chunk_incomplete().unwrap_or(false)),
+                _ => None,
+            };
+            let Some(chunk) = chunk else { continue };
+            let target = u16::try_from(entry.target_buffer().unwrap_or(0)).unwrap_or(0);
+            let is_taken = self.model.copy(index, id, target, &chunk, true);
+            trace!(self, "commit ({id}, {}) {} to {target}: {is_taken}", chunk.writer, show(&chunk));
+            self.model.discarded_chunks += u64::from(!is_taken);
+        }
+        for entry in request.chunks_to_patch() {
+            let count = entry.patches().count();
+            let writer = entry.writer_id().filter(|writer| (1..=32767).contains(writer));
+            let target = u16::try_from(entry.target_buffer().unwrap_or(0)).unwrap_or(0);
+            let buffer = self.model.buffers.get_mut(&target).filter(|_| count <= 1024);
+            let (Some(writer), Some(buffer)) = (writer, buffer) else {
+                self.model.discarded_patches += count as u64;
+                continue;
+            };
+            let patches: Vec<(u32, [u8; 4])> = entry
+                .patches()
+                .filter_map(|patch| {
+                    Some((patch.offset().unwrap_or(0), patch.data().unwrap_or_default().try_into().ok()?))
+                })
+                .collect();
+            let malformed = count - patches.len();
+            self.model.discarded_patches += malformed as u64;
+            let more = entry.has_more_patches().unwrap_or(false) || malformed != 0;
+            trace!(
+                self,
+                "patch ({id}, {writer}) #{} in {target}: {patches:?} more {more}",
+                entry.chunk_id().unwrap_or(0)
+            );
+            buffer.reference.patch((id, writer as u16), entry.chunk_id().unwrap_or(0), &patches, more);
+        }
+        if let Some(flush) = request.flush_request_id().filter(|&id| id != 0) {
+            self.acknowledged(index, flush);
+        }
+        self.settle_notes(&notes, &seen, at);
+    }
+
+    /// Every producer that wants it is scraped for a session, each once.
+    fn assert_all_are_scraped(&self, session: u64, notes: &[Note], seen: &[Seen]) {
+        let mut scraped = Vec::new();
+        for note in notes {
+            match note {
+                Note::Mark(mark) => {
+                    if let Seen::ScrapeBegins(client) = seen[*mark as usize] {
+                        scraped.push(client as usize);
+                    }
+                }
+                _ => break,
+            }
+        }
+        let mut wanted: Vec<(u16, usize)> = Vec::new();
+        for (&client, producer) in &self.model.producers {
+            let writes_there = self
+                .model
+                .sessions
+                .get(&session)
+                .is_some_and(|session| session.buffers.iter().any(|buffer| producer.allowed.contains(buffer)));
+            if producer.is_scraped && producer.has_memory && !producer.is_emulated && writes_there {
+                wanted.push((producer.id, client));
+            }
+        }
+        wanted.sort_unstable();
+        let wanted: Vec<usize> = wanted.into_iter().map(|(_, client)| client).collect();
+        assert_eq!(scraped, wanted, "the producers that are scraped for session {session}");
+    }
+
+    fn model_scraped(&mut self, index: usize, chunk: &Incoming, session: Option<u64>) {
+        let Some(producer) = self.model.producers.get(&index) else { return };
+        let Some(&target) = producer.writers.get(&chunk.writer) else { return };
+        let is_wanted = session.is_none_or(|session| {
+            self.model.sessions.get(&session).is_some_and(|session| session.buffers.contains(&target))
+        });
+        if is_wanted {
+            let id = producer.id;
+            let is_taken = self.model.copy(index, id, target, chunk, false);
+            trace!(self, "scrape ({id}, {}) {} to {target}: {is_taken}", chunk.writer, show(chunk));
+        }
+    }
+
+    /// The replies of a pass, or what it wrote to its file.
+    pub(crate) fn pass_output<'o>(
+        &self,
+        session: u64,
+        outputs: &'o [Output],
+        writes: &mut BTreeMap<FileId, usize>,
+    ) -> Vec<&'o [u8]> {
+        let Some(model) = self.model.sessions.get(&session) else { return Vec::new() };
+        if let Some(file) = model.file {
+            let nth = writes.entry(file).or_default();
+            let mut mine = outputs.iter().filter_map(|output| match output {
+                Output::WriteFile { file: written, bytes } if *written == file => Some(&bytes[..]),
+                _ => None,
+            });
+            let bytes = mine.nth(*nth);
+            *nth += 1;
+            return bytes.into_iter().collect();
+        }
+        let of_reader = |call: &CallId| {
+            Some(call.client.0 as usize) == model.consumer
+                && self.calls.get(call).is_some_and(|pending| pending.kind == CallKind::Read)
+        };
+        outputs
+            .iter()
+            .filter_map(|output| match output {
+                Output::Reply(reply) if of_reader(&reply.call) => Some(reply.body.as_bytes()),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+impl Model {
+    /// Routes a chunk; false if its producer may not write there.
+    fn copy(&mut self, client: usize, id: u16, target: u16, chunk: &Incoming, committed: bool) -> bool {
+        let Some(producer) = self.producers.get(&client) else { return false };
+        let is_writer = chunk.writer != 0;
+        let registered = producer.writers.get(&chunk.writer);
+        let is_target = match registered {
+            Some(registered) => *registered == target,
+            None => committed,
+        };
+        let Some(buffer) = self.buffers.get_mut(&target) else { return false };
+        if !is_writer || !is_target || !producer.allowed.contains(&target) {
+            return false;
+        }
+        buffer.reference.copy(id, chunk);
+        true
+    }
+}
+
+/// A chunk in the event log.
+fn show(chunk: &Incoming) -> String {
+    let half = if chunk.complete { "" } else { "?" };
+    format!("#{}{half} [{} packets, flags {}, {} bytes]", chunk.chunk_id, chunk.count, chunk.flags, chunk.payload.len())
+}
+
+fn by_value(data: &[u8], complete: bool) -> Option<Incoming> {
+    let (head, payload) = data.split_first_chunk::<8>()?;
+    let packets = u16::from_le_bytes([head[6], head[7]]);
+    Some(Incoming {
+        chunk_id: u32::from_le_bytes([head[0], head[1], head[2], head[3]]),
+        writer: u16::from_le_bytes([head[4], head[5]]),
+        count: packets & 0x3ff,
+        flags: (packets >> 10 & 7) as u8,
+        complete,
+        payload: payload.to_vec(),
+    })
+}

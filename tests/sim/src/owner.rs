@@ -1,0 +1,394 @@
+//! The owner of the service in the simulation: what the daemon does with sockets, timers and files, and the contract of
+//! `esatto_service::api` checked on the way.
+
+use std::sync::Arc;
+
+use esatto_ipc::{HostEvent, Invoke};
+use esatto_schema::{consumer_port, producer_port};
+use esatto_service::{
+    Attachment, CallId, ClientId, ConsumerCall, FileId, Input, MemoryKind, Output, ProducerCall, Reply, SharedBuffer,
+    TimerClock, TimerId, probe,
+};
+use esatto_shm::PrivateRegion;
+
+use crate::files::SimFile;
+use crate::memory::{SimBuffer, take_seen};
+use crate::profile::MS;
+use crate::rng::Rng;
+use crate::world::{Attached, CallKind, Event, Pending, Phase, SharedMemory, World, trace};
+
+/// Hands an input to the service, and leaves notes and outputs to be looked at.
+impl World {
+    pub(crate) fn handle(&mut self, input: Input<'_>) {
+        trace!(self, "→ {}", shorten(&format!("{input:?}")));
+        self.tally.inputs += 1;
+        let now = self.now();
+        let held = crate::alloc::count(|| self.service.handle(&now, input, &mut self.outputs));
+        self.tally.peak_bytes = self.tally.peak_bytes.max(held);
+        probe::take(&mut self.notes);
+        take_seen(&mut self.seen);
+        if self.tally.inputs % 64 == 0 {
+            self.assert_memory_is_bounded();
+        }
+    }
+
+    /// Hands in an input that has no meaning of its own for the model.
+    pub(crate) fn feed(&mut self, input: Input<'_>) {
+        self.handle(input);
+        self.settle();
+    }
+
+    /// Handles the frames that are complete.
+    pub(crate) fn take_frames(&mut self, index: usize) {
+        loop {
+            if !self.clients[index].is_open {
+                return;
+            }
+            let mut decoder = core::mem::take(&mut self.clients[index].decoder);
+            let mut answer = Vec::new();
+            let client = &mut self.clients[index];
+            let (call, is_over) = match decoder.next_frame() {
+                Ok(Some(frame)) => match client.host.handle(&frame, &mut answer) {
+                    Some(HostEvent::Invoke(invoke)) => (Some((Call::of(&invoke), invoke.args.to_vec())), false),
+                    _ => (None, false),
+                },
+                Ok(None) => (None, true),
+                Err(_) => {
+                    // A frame that is too large: the connection ends.
+                    self.clients[index].decoder = decoder;
+                    self.crash(index);
+                    return;
+                }
+            };
+            let end = decoder.consumed();
+            client.decoder = decoder;
+            self.send_down(index, answer);
+            if let Some((call, args)) = call {
+                self.invoke(index, call, &args, end);
+            }
+            if is_over {
+                return;
+            }
+        }
+    }
+
+    fn invoke(&mut self, index: usize, call: Call, args: &[u8], end: u64) {
+        let client = &mut self.clients[index];
+        let is_new = !core::mem::replace(&mut client.introduced, true);
+        let (id, peer, memory, is_consumer) = (client.id, client.peer, client.memory_kind, client.is_consumer);
+        if is_new && is_consumer {
+            self.feed(Input::ConsumerConnected { client: id, peer });
+        } else if is_new {
+            self.feed(Input::ProducerConnected { client: id, peer, memory });
+        }
+        let attached = self.take_attached(index, end);
+        let at = call.method as usize - 1;
+        if is_consumer {
+            let method = consumer_port::Method::ALL[at];
+            match ConsumerCall::parse(method, args) {
+                Ok(parsed) => {
+                    let kind = consumer_kind(method);
+                    let call = self.note_call(index, kind, call);
+                    self.consumer_call(index, call, method, parsed, args, attached == Some(Attached::File));
+                }
+                Err(_) => self.not_invoked(index, call.request_id),
+            }
+        } else {
+            let method = producer_port::Method::ALL[at];
+            match ProducerCall::parse(method, args) {
+                Ok(mut parsed) => {
+                    if let ProducerCall::InitializeConnection { offered, .. } = &mut parsed {
+                        if attached == Some(Attached::Memory) {
+                            *offered = self.own_memory(index);
+                        }
+                    }
+                    let kind = producer_kind(method);
+                    let call = self.note_call(index, kind, call);
+                    self.producer_call(index, call, method, parsed, args);
+                }
+                Err(_) => self.not_invoked(index, call.request_id),
+            }
+        }
+    }
+
+    fn not_invoked(&mut self, index: usize, request_id: u64) {
+        let mut out = Vec::new();
+        self.clients[index].host.reply_not_invoked(request_id, &mut out);
+        self.send_down(index, out);
+    }
+
+    fn note_call(&mut self, index: usize, kind: CallKind, call: Call) -> CallId {
+        let client = &mut self.clients[index];
+        client.last_call += 1;
+        let id = CallId { client: client.id, request: client.last_call };
+        self.calls.insert(id, Pending { kind, request_id: (!call.drop_reply).then_some(call.request_id) });
+        id
+    }
+
+    fn own_memory(&mut self, index: usize) -> Option<Box<dyn SharedBuffer>> {
+        let memory = self.clients[index].memory.clone()?;
+        Some(self.service_view(index, &memory))
+    }
+
+    fn service_view(&mut self, index: usize, memory: &SharedMemory) -> Box<dyn SharedBuffer> {
+        let mischief =
+            self.clients[index].is_hostile.then(|| (Rng::new(self.rng.bits()), self.rng.pick(&[3, 20, 200])));
+        Box::new(SimBuffer::new(index as u64, memory.region.clone(), memory.page_size, mischief))
+    }
+
+    pub(crate) fn hung_up(&mut self, index: usize) {
+        let client = &mut self.clients[index];
+        if !core::mem::replace(&mut client.is_open, false) {
+            return;
+        }
+        client.is_alive = false;
+        self.actors[index] = None;
+        let id = self.clients[index].id;
+        let mine = CallId { client: id, request: 0 }..=CallId { client: id, request: u64::MAX };
+        let calls: Vec<CallId> = self.calls.range(mine).map(|(call, _)| *call).collect();
+        self.calls.retain(|call, _| !calls.contains(call));
+        if !self.clients[index].introduced {
+            return;
+        }
+        if self.clients[index].is_consumer {
+            self.consumer_hung_up(index);
+        } else {
+            self.producer_hung_up(index);
+        }
+    }
+
+    pub(crate) fn timer_is_due(&mut self, timer: TimerId) {
+        let Some(&(clock, at_ns)) = self.timers.get(&timer) else { return };
+        let axis_ns = self.axis_ns(clock);
+        if axis_ns < at_ns {
+            return;
+        }
+        self.timers.remove(&timer);
+        self.feed(Input::TimerExpired(timer));
+    }
+
+    fn axis_ns(&self, clock: TimerClock) -> u64 {
+        match clock {
+            TimerClock::Monotonic => self.now_ns,
+            TimerClock::Boottime => self.now_ns + self.suspended_ns,
+        }
+    }
+
+    pub(crate) fn client_is_ready(&mut self, index: usize) {
+        if self.clients[index].is_open {
+            self.feed(Input::Ready(self.clients[index].id));
+        }
+    }
+
+    pub(crate) fn memory_was_made(&mut self, index: usize) {
+        if !self.clients[index].is_open {
+            return;
+        }
+        let fails = self.phase == Phase::Running && self.rng.percent(self.profile.no_memory);
+        let memory = self.clients[index].memory.clone().filter(|_| !fails);
+        let buffer = memory.map(|memory| self.service_view(index, &memory));
+        self.memory_for_producer(index, buffer);
+    }
+
+    pub(crate) fn file_was_opened(&mut self, file: FileId) {
+        let fails = self.rng.percent(self.profile.file_faults);
+        if fails {
+            self.files.remove(&file);
+        }
+        self.file_opened(file, if fails { Err("permission denied".to_owned()) } else { Ok(()) });
+    }
+
+    pub(crate) fn file_was_written(&mut self, file: FileId) {
+        let result = self.files.get_mut(&file).expect("a file that was written to").write_oldest();
+        trace!(self, "file {} written: {result:?}", file.0);
+        self.file_written(file, result);
+    }
+
+    /// Does what the service wants done, and lets the model look at it.
+    pub(crate) fn carry_out(&mut self, output: Output) {
+        match output {
+            Output::Reply(reply) => self.carry_reply(&reply),
+            Output::Reject(call) => {
+                if let Some((index, pending)) = self.answered(call, false, "rejected") {
+                    self.model_rejected(call, pending);
+                    self.reply_down(index, pending, None);
+                }
+            }
+            Output::CreateSharedBuffer { client, size_bytes, page_size_bytes } => {
+                let index = client.0 as usize;
+                let memory =
+                    SharedMemory { region: Arc::new(PrivateRegion::new(size_bytes)), page_size: page_size_bytes };
+                assert_eq!(
+                    self.clients[index].memory_kind,
+                    MemoryKind::Shared,
+                    "memory is made for an emulated producer"
+                );
+                self.clients[index].memory = Some(memory);
+                self.model.creating.insert(index);
+                let delay_ns = self.rng.below(5 * MS);
+                self.after(delay_ns, Event::Memory(index));
+            }
+            Output::CloseClient { client, .. } => {
+                let index = client.0 as usize;
+                if self.clients[index].is_alive {
+                    self.crash(index);
+                }
+            }
+            Output::AwaitReady(client) => {
+                let index = client.0 as usize;
+                let is_slow = self.rng.percent(self.profile.slow_readers);
+                let delay_ns = if is_slow { self.rng.below(50 * MS) } else { 0 };
+                self.after(delay_ns, Event::Ready(index));
+            }
+            Output::SetTimer { timer, clock, at_ns } => {
+                assert!(self.timers.insert(timer, (clock, at_ns)).is_none(), "a timer is set twice");
+                let late_ns = if self.profile.late_ns == 0 { 0 } else { self.rng.below(self.profile.late_ns) };
+                let delay_ns = at_ns.saturating_sub(self.axis_ns(clock)) + late_ns;
+                self.after(delay_ns, Event::Timer(timer.0));
+            }
+            Output::CancelTimer(timer) => {
+                // Sometimes it comes too late.
+                if self.phase != Phase::Running || !self.rng.percent(5) {
+                    self.timers.remove(&timer);
+                }
+            }
+            Output::AdoptFile { file, call } => {
+                assert!(
+                    self.calls
+                        .get(&call)
+                        .is_some_and(|pending| pending.kind == CallKind::Enable || pending.kind == CallKind::Clone)
+                );
+                self.new_file(file);
+            }
+            Output::CreateFile { file, path: _ } => {
+                self.new_file(file);
+                let delay_ns = self.rng.below(3 * MS);
+                self.after(delay_ns, Event::Opened(file.0));
+            }
+            Output::WriteFile { file, bytes } => {
+                let target = self.files.get_mut(&file).expect("files: a write to a file that does not exist");
+                assert!(!target.is_closed, "files: a write to a closed file");
+                target.waiting.push_back(bytes);
+                let delay_ns = target.delay_ns;
+                self.after(delay_ns, Event::Written(file.0));
+            }
+            Output::SyncFile(file) => {
+                assert!(self.files.get(&file).is_some_and(|file| !file.is_closed), "files: a sync of a closed file");
+            }
+            Output::CloseFile(file) => {
+                let target = self.files.get_mut(&file).expect("files: a file that does not exist is closed");
+                assert!(!core::mem::replace(&mut target.is_closed, true), "files: a file is closed twice");
+                for session in self.model.sessions.values_mut().filter(|session| session.file == Some(file)) {
+                    session.file = None;
+                }
+            }
+            Output::Log { level, text } => trace!(self, "log {level:?}: {text}"),
+            other => panic!("the simulation does not know {other:?}"),
+        }
+    }
+
+    /// A file for the session that this step makes.
+    fn new_file(&mut self, file: FileId) {
+        let fails = self.rng.percent(self.profile.file_faults);
+        let is_slow = self.rng.percent(self.profile.slow_files);
+        let call = self.model.enabling.as_ref().map(|(call, _)| *call).expect("files are asked for with a session");
+        let session = self.model.sessions.values_mut().find(|session| session.enable_call == Some(call));
+        let session = session.expect("files are asked for with a session");
+        session.file = Some(file);
+        let opened = SimFile {
+            room: fails.then(|| self.rng.below(200_000) as usize),
+            delay_ns: if is_slow { self.rng.below(400 * MS) } else { 0 },
+            limit: session.config.max_file_size_bytes.filter(|&limit| limit != 0),
+            ..SimFile::default()
+        };
+        assert!(self.files.insert(file, opened).is_none(), "files: a file id is used twice");
+    }
+
+    fn carry_reply(&mut self, reply: &Reply) {
+        let Some((index, pending)) = self.answered(reply.call, reply.has_more, "answered") else { return };
+        if reply.attachment == Attachment::SharedBuffer {
+            assert!(self.clients[index].memory.is_some(), "memory is announced that was not made");
+        }
+        self.model_replied(index, reply, pending);
+        self.reply_down(index, pending, Some((reply.body.as_bytes(), reply.has_more)));
+    }
+
+    /// The connection and the call of an answer; none if its client is gone.
+    fn answered(&mut self, call: CallId, has_more: bool, how: &str) -> Option<(usize, Pending)> {
+        let index = call.client.0 as usize;
+        if !self.clients[index].is_open {
+            return None;
+        }
+        let pending = self.calls.get(&call).copied();
+        let pending = pending.unwrap_or_else(|| panic!("every request is answered once: {call:?} is {how} again"));
+        if !has_more {
+            self.calls.remove(&call);
+        }
+        Some((index, pending))
+    }
+
+    fn reply_down(&mut self, index: usize, pending: Pending, body: Option<(&[u8], bool)>) {
+        let Some(request_id) = pending.request_id else { return };
+        let mut out = Vec::new();
+        match body {
+            Some((body, has_more)) => self.clients[index]
+                .host
+                .reply_ok(request_id, body, has_more, &mut out)
+                .expect("every reply fits into a frame"),
+            None => self.clients[index].host.reply_rejected(request_id, &mut out),
+        }
+        self.send_down(index, out);
+    }
+
+    /// This call must be answered before so much time has passed (of the service's own; timers may be late).
+    pub(crate) fn expect_answer(&mut self, call: CallId, within_ns: u64) {
+        let slack_ns = 5_000 * MS + 8 * self.profile.late_ns;
+        self.after(within_ns + slack_ns, Event::Deadline(call.client.0 as usize, call.request));
+    }
+}
+
+/// What is kept of an invoke frame.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    method: u32,
+    request_id: u64,
+    drop_reply: bool,
+}
+
+impl Call {
+    fn of(invoke: &Invoke<'_>) -> Self {
+        Self { method: invoke.method_id, request_id: invoke.request_id, drop_reply: invoke.drop_reply }
+    }
+}
+
+fn producer_kind(method: producer_port::Method) -> CallKind {
+    match method {
+        producer_port::Method::GetAsyncCommand => CallKind::Commands,
+        producer_port::Method::CommitData => CallKind::Commit,
+        _ => CallKind::Simple,
+    }
+}
+
+fn consumer_kind(method: consumer_port::Method) -> CallKind {
+    use consumer_port::Method;
+    match method {
+        Method::EnableTracing => CallKind::Enable,
+        Method::ReadBuffers => CallKind::Read,
+        Method::Flush => CallKind::Flush,
+        Method::GetTraceStats => CallKind::Stats,
+        Method::ObserveEvents => CallKind::Observe,
+        Method::CloneSession => CallKind::Clone,
+        _ => CallKind::Simple,
+    }
+}
+
+/// So much of a line that the log stays readable.
+fn shorten(text: &str) -> &str {
+    let end = text.char_indices().nth(300).map_or(text.len(), |(at, _)| at);
+    &text[..end]
+}
+
+/// The client's number.
+pub(crate) fn index_of(client: ClientId) -> usize {
+    client.0 as usize
+}

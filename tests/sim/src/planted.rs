@@ -1,0 +1,69 @@
+//! The bugs that are planted in the service and in shared memory (`planted!` there), and the seeds that are known to find them.
+
+/// A bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Planted {
+    /// What `planted!` calls it.
+    pub name: &'static str,
+    /// What it does wrong.
+    pub what: &'static str,
+    /// The first seed that finds it.
+    pub found_by: u64,
+}
+
+macro_rules! planted {
+    ($($name:literal $seed:literal: $what:literal,)*) => {
+        /// All of them.
+        pub const ALL: &[Planted] = &[$(Planted { name: $name, what: $what, found_by: $seed },)*];
+    };
+}
+
+planted! {
+    "readmission-repeats" 10: "of a scraped chunk that comes again, what was read is returned again",
+    "late-chunk-accepted" 1: "a chunk is stored although it was consumed before",
+    "patch-next-chunk" 3: "a patch is applied to the chunk behind",
+    "patch-releases-early" 4: "a chunk is released although more patches are to come",
+    "rewrite-begins-again" 2: "a chunk that is replaced is read from its beginning",
+    "wrap-too-early" 1: "a record that just fits is put to the front",
+    "discard-reopens" 2: "a full DISCARD buffer takes the next chunk that fits",
+    "gap-unmarked" 1: "a gap in chunk ids is not marked",
+    "incomplete-left" 1: "a half written chunk is left behind when it is read",
+    "orphan-returned" 1: "a continuation without its beginning is a packet",
+    "unpatched-returned" 1: "a packet does not wait for its patches",
+    "mark-repeated" 1: "a loss is marked on all packets that follow",
+    "abort-unmarked" 2: "a packet that its writer gave up is not marked",
+    "overwritten-counted-twice" 1: "overwritten chunks are counted twice",
+    "event-lost" 1: "nobody hears that all data sources are started",
+    "stop-acks-miscounted" 1: "a session ends with the first acknowledgement",
+    "buffer-leak" 1: "the first of several buffers is not freed",
+    "stop-timeout-forgotten" 1: "a session waits for ever for acknowledgements of its stop",
+    "flush-answered-twice" 1: "a flush that succeeds is answered twice",
+    "flush-unanswered" 1: "a flush that fails is not answered",
+    "flush-id-off-by-one" 1: "an acknowledgement counts for the flushes before",
+    "flush-unscraped" 1: "half written chunks are not copied when a flush ends",
+    "periodic-flush-forgotten" 1: "the timer of periodic flushes is armed once",
+    "foreign-buffer" 1: "a producer may write to a buffer of somebody else",
+    "discarded-counted-twice" 1: "chunks for foreign buffers are counted twice",
+    "sequence-id-shared" 1: "two writers get one sequence id",
+    "has-more-lost" 12: "a read ends at the first pause",
+    "file-error-untold" 8: "nobody hears that a file could not be written",
+    "file-beyond-limit" 2: "a file grows beyond its limit",
+    "command-lost" 2: "of commands that wait for memory the first is lost",
+    "pid-lost" 1: "packets of other machines have no pid",
+    "reserved-field-passed" 1: "some of the service's fields may come from producers",
+    "scrape-unfinished" 2: "the packet that is being written is scraped",
+    "chunk-unfreed" 2: "a chunk that was taken stays taken",
+}
+
+/// The bug of this name.
+pub fn named(name: &str) -> Option<&'static Planted> {
+    ALL.iter().find(|bug| bug.name == name)
+}
+
+/// Whether this program was built so that bugs can be woken; says so if not.
+pub fn can_be_woken() -> bool {
+    if !cfg!(esatto_planted) {
+        eprintln!("the planted bugs need --cfg esatto_planted: cargo xtask sim");
+    }
+    cfg!(esatto_planted)
+}

@@ -1,0 +1,769 @@
+//! The central buffer as the spec describes it (`docs/spec/trace-buffer.md`, V2 with the amendments of §19): simple, slow, and
+//! written without a look at how fast it is. What the service returns must be what this returns.
+
+use std::collections::BTreeMap;
+use std::collections::VecDeque;
+
+const HEADER: usize = 16;
+const FIRST_CONTINUES: u8 = 1;
+const LAST_CONTINUES: u8 = 2;
+const NEEDS_PATCHING: u8 = 4;
+const WIRE: u8 = 7;
+
+/// Loss bits (§12).
+pub mod loss {
+    #![allow(missing_docs, reason = "the names of the spec")]
+    pub const PRESENT: u32 = 1;
+    pub const READ_GAP: u32 = 2;
+    pub const CHUNK_CORRUPTED: u32 = 4;
+    pub const ORPHAN: u32 = 8;
+    pub const REASSEMBLY_GAP: u32 = 16;
+    pub const BROKEN_CHAIN: u32 = 32;
+    pub const OVERWRITE: u32 = 64;
+    pub const WRITER_ABORT: u32 = 128;
+}
+
+/// Producer and writer.
+pub type Key = (u16, u16);
+
+/// The same, and which of the writers that had this id one after the other.
+type Life = (u16, u16, u32);
+
+/// A chunk as it comes out of shared memory or a commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Incoming {
+    /// Number in its sequence.
+    pub chunk_id: u32,
+    /// The writer.
+    pub writer: u16,
+    /// Fragments announced.
+    pub count: u16,
+    /// Flags.
+    pub flags: u8,
+    /// Not scraped half written.
+    pub complete: bool,
+    /// Without header.
+    pub payload: Vec<u8>,
+}
+
+/// A packet that must come next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// Whose it is.
+    pub key: Key,
+    /// What was lost directly before.
+    pub loss: u32,
+    /// All its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// `TraceStats.BufferStats` (§14).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of the spec")]
+pub struct Stats {
+    pub bytes_written: u64,
+    pub chunks_written: u64,
+    pub chunks_rewritten: u64,
+    pub chunks_relocated: u64,
+    pub chunks_overwritten: u64,
+    pub bytes_overwritten: u64,
+    pub chunks_read: u64,
+    pub bytes_read: u64,
+    pub padding_bytes_written: u64,
+    pub padding_bytes_cleared: u64,
+    pub out_of_order: u64,
+    pub write_wrap_count: u64,
+    pub patches_succeeded: u64,
+    pub patches_failed: u64,
+    pub readaheads_succeeded: u64,
+    pub readaheads_failed: u64,
+    pub abi_violations: u64,
+    pub chunks_discarded: u64,
+    pub packet_loss: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Chunk {
+    id: u32,
+    offset: usize,
+    reserved: usize,
+    /// The valid fragments.
+    bytes: Vec<u8>,
+    read: usize,
+    flags: u8,
+    incomplete: bool,
+    /// What is lost behind the fragments.
+    lost_behind: u32,
+}
+
+impl Chunk {
+    fn is_read(&self) -> bool {
+        self.read >= self.bytes.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.lost_behind == 0
+    }
+
+    fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    fn size(&self) -> usize {
+        record_size(self.reserved)
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Sequence {
+    chunks: VecDeque<Chunk>,
+    /// Id, fragment bytes, and whether it was incomplete.
+    consumed: Option<(u32, usize, bool)>,
+    loss: u32,
+    waits_in: u64,
+    last_used: u64,
+    /// Another writer has its id.
+    is_retired: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    size: usize,
+    /// None: padding.
+    chunk: Option<(Life, u32)>,
+}
+
+/// One buffer.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    capacity: usize,
+    discards: bool,
+    closed: bool,
+    write: usize,
+    used: usize,
+    records: BTreeMap<usize, Record>,
+    sequences: BTreeMap<Life, Sequence>,
+    /// Which life the next chunk of a writer belongs to.
+    current: BTreeMap<Key, u32>,
+    lives: u32,
+    /// What the spec wants counted.
+    pub stats: Stats,
+    empty: usize,
+    copies: u64,
+    pass: u64,
+    cursor: Option<(usize, bool)>,
+}
+
+fn record_size(payload: usize) -> usize {
+    (HEADER + payload).next_multiple_of(16)
+}
+
+fn before(a: u32, b: u32) -> bool {
+    a != b && b.wrapping_sub(a) < 1 << 31
+}
+
+/// Start and length of the fragment whose size field is at `at`; `Err(true)`: a drop marker.
+fn fragment(bytes: &[u8], at: usize) -> Result<(usize, usize), bool> {
+    let mut value = 0u128;
+    for i in 0..10 {
+        let Some(&byte) = bytes.get(at + i) else { return Err(false) };
+        value |= u128::from(byte & 0x7f) << (7 * i);
+        if byte < 0x80 {
+            let value = value as u64;
+            if value == 0x0fff_ffff {
+                return Err(true);
+            }
+            let start = at + i + 1;
+            return if value <= (bytes.len() - start) as u64 { Ok((start, value as usize)) } else { Err(false) };
+        }
+    }
+    Err(false)
+}
+
+enum Step {
+    Packet(Expected),
+    Consumed,
+    Waits,
+}
+
+impl Reference {
+    /// A buffer of so many KiB.
+    pub fn new(size_kb: u32, discards: bool) -> Self {
+        Self {
+            capacity: (size_kb as usize * 1024).next_multiple_of(4096),
+            discards,
+            closed: false,
+            write: 0,
+            used: 0,
+            records: BTreeMap::new(),
+            sequences: BTreeMap::new(),
+            current: BTreeMap::new(),
+            lives: 0,
+            stats: Stats::default(),
+            empty: 0,
+            copies: 0,
+            pass: 0,
+            cursor: None,
+        }
+    }
+
+    /// Bytes of the buffer.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Writers it knows.
+    pub fn sequence_count(&self) -> usize {
+        self.sequences.len()
+    }
+
+    /// What a clone of it contains (§15).
+    pub fn cloned(&self) -> Self {
+        let mut clone = self.clone();
+        clone.stats.chunks_read = 0;
+        clone.stats.bytes_read = 0;
+        clone.stats.readaheads_succeeded = 0;
+        clone.stats.readaheads_failed = 0;
+        clone.pass = 0;
+        clone.sequences.values_mut().for_each(|sequence| sequence.waits_in = 0);
+        clone
+    }
+
+    /// An empty one of the same kind.
+    pub fn emptied(&self) -> Self {
+        Self::new((self.capacity / 1024) as u32, self.discards)
+    }
+
+    /// §3 to §7.
+    pub fn copy(&mut self, producer: u16, chunk: &Incoming) {
+        self.cursor = None;
+        if self.closed {
+            self.stats.chunks_discarded += 1;
+            return;
+        }
+        let payload = &chunk.payload;
+        if payload.len() > 65535 {
+            self.stats.abi_violations += 1;
+            return;
+        }
+        let mut flags = chunk.flags & WIRE;
+        let mut count = chunk.count;
+        if !chunk.complete {
+            flags &= FIRST_CONTINUES;
+            count = count.saturating_sub(1);
+        }
+        let (mut valid, mut lost_behind, mut broken) = (0, 0, None);
+        for _ in 0..count {
+            match fragment(payload, valid) {
+                Ok((start, len)) => valid = start + len,
+                Err(is_marker) => {
+                    flags &= FIRST_CONTINUES;
+                    lost_behind = if is_marker { loss::WRITER_ABORT } else { loss::CHUNK_CORRUPTED };
+                    broken = Some(is_marker);
+                    break;
+                }
+            }
+        }
+        let reserved = if chunk.complete { valid } else { payload.len() };
+        if record_size(reserved) > self.capacity {
+            self.stats.abi_violations += 1;
+            return;
+        }
+        let new = Chunk {
+            id: chunk.chunk_id,
+            offset: 0,
+            reserved,
+            bytes: payload[..valid].to_vec(),
+            read: 0,
+            flags,
+            incomplete: !chunk.complete,
+            lost_behind,
+        };
+        let key = self.touch((producer, chunk.writer));
+        let sequence = &self.sequences[&key];
+        let mut new = new;
+        match sequence.consumed {
+            Some((id, bytes, true)) if id == new.id && valid > bytes => new.read = bytes,
+            Some((id, ..)) if !before(id, new.id) => {
+                self.stats.chunks_discarded += 1;
+                return;
+            }
+            _ => {}
+        }
+        let at = match sequence.chunks.back() {
+            Some(last) if !before(last.id, new.id) => {
+                sequence.chunks.partition_point(|stored| before(stored.id, new.id))
+            }
+            _ => sequence.chunks.len(),
+        };
+        if sequence.chunks.get(at).is_some_and(|stored| stored.id == new.id) {
+            self.copy_again(key, at, new, broken);
+            return;
+        }
+        if at == 0 && sequence.chunks.front().is_some_and(|first| first.read > 0) {
+            self.stats.chunks_discarded += 1;
+            return;
+        }
+        if let (Some(first), Some(last)) = (sequence.chunks.front(), sequence.chunks.back()) {
+            // Ids that are half of all apart have no order.
+            let (first, last) = if before(new.id, first.id) { (new.id, last.id) } else { (first.id, new.id) };
+            if first != last && !before(first, last) {
+                self.stats.abi_violations += 1;
+                return;
+            }
+        }
+        self.count_broken(broken);
+        self.store(key, new);
+    }
+
+    fn touch(&mut self, key: Key) -> Life {
+        self.copies += 1;
+        if self.empty > 1152 {
+            let mut empty: Vec<(u64, Life)> = self
+                .sequences
+                .iter()
+                .filter(|(_, sequence)| sequence.chunks.is_empty())
+                .map(|(&life, sequence)| (sequence.last_used, life))
+                .collect();
+            empty.sort_unstable();
+            for (_, life) in &empty[..empty.len().saturating_sub(1024)] {
+                self.sequences.remove(life);
+                if self.current.get(&(life.0, life.1)) == Some(&life.2) {
+                    self.current.remove(&(life.0, life.1));
+                }
+            }
+            self.empty = self.empty.min(1024);
+        }
+        let life = match self.current.get(&key) {
+            Some(&life) => (key.0, key.1, life),
+            None => self.begin_life(key),
+        };
+        self.sequences.get_mut(&life).expect("it is there").last_used = self.copies;
+        life
+    }
+
+    fn begin_life(&mut self, key: Key) -> Life {
+        self.lives += 1;
+        let life = (key.0, key.1, self.lives);
+        self.current.insert(key, self.lives);
+        self.sequences.insert(life, Sequence { last_used: self.copies, ..Sequence::default() });
+        self.empty += 1;
+        life
+    }
+
+    /// A writer id that was given back is used again (§7).
+    pub fn renew(&mut self, key: Key) {
+        let Some(&life) = self.current.get(&key) else { return };
+        let sequence = self.sequences.get_mut(&(key.0, key.1, life)).expect("it is there");
+        if sequence.chunks.is_empty() {
+            sequence.consumed = None;
+        } else {
+            sequence.is_retired = true;
+            self.begin_life(key);
+        }
+    }
+
+    /// A producer is gone.
+    pub fn retire_producer(&mut self, producer: u16) {
+        self.current.retain(|key, _| key.0 != producer);
+    }
+
+    /// What a writer without chunks cannot tell any more is told by the one that has its id now.
+    fn hand_down(&mut self, life: Life) {
+        let sequence = self.sequences.get_mut(&life).expect("it is there");
+        if sequence.is_retired && sequence.chunks.is_empty() {
+            let loss = core::mem::take(&mut sequence.loss);
+            if let Some(&heir) = self.current.get(&(life.0, life.1)) {
+                self.sequences.get_mut(&(life.0, life.1, heir)).expect("it is there").loss |= loss;
+            }
+        }
+    }
+
+    fn count_broken(&mut self, broken: Option<bool>) {
+        match broken {
+            Some(true) => self.stats.packet_loss += 1,
+            Some(false) => self.stats.abi_violations += 1,
+            None => {}
+        }
+    }
+
+    fn copy_again(&mut self, key: Life, at: usize, new: Chunk, broken: Option<bool>) {
+        let sequence = self.sequences.get_mut(&key).expect("touched");
+        let stored = &mut sequence.chunks[at];
+        let is_patched = !new.incomplete && stored.has(NEEDS_PATCHING) && !new.has(NEEDS_PATCHING);
+        let missing = stored.flags & !new.flags & if is_patched { !NEEDS_PATCHING } else { !0 };
+        if new.bytes.len() < stored.bytes.len() || new.bytes.len() > stored.reserved || missing != 0 {
+            self.stats.abi_violations += 1;
+            return;
+        }
+        let completes = !new.incomplete && stored.incomplete;
+        let grows = new.bytes.len() > stored.bytes.len();
+        if !grows && !is_patched && !completes {
+            return;
+        }
+        if grows && !self.discards && completes && stored.is_read() && at == 0 {
+            let (offset, size, read) = (stored.offset, stored.size(), stored.read);
+            sequence.chunks.pop_front();
+            self.empty += usize::from(sequence.chunks.is_empty());
+            self.records.insert(offset, Record { size, chunk: None });
+            self.count_broken(broken);
+            self.stats.chunks_relocated += 1;
+            self.store(key, Chunk { read, ..new });
+            return;
+        }
+        if grows {
+            self.stats.chunks_rewritten += 1;
+        }
+        if grows || is_patched {
+            stored.bytes = new.bytes;
+        }
+        // What the chunk is known to have lost is known of the latest copy.
+        stored.flags = new.flags;
+        stored.lost_behind = new.lost_behind;
+        stored.incomplete &= new.incomplete;
+        self.count_broken(broken);
+    }
+
+    fn store(&mut self, key: Life, mut new: Chunk) {
+        let size = new.size();
+        let Some(offset) = self.make_room(size) else {
+            self.stats.chunks_discarded += 1;
+            return;
+        };
+        self.write = offset + size;
+        let sequence = self.sequences.get_mut(&key).expect("touched");
+        let overtaken = sequence.consumed.is_some_and(|(id, bytes, incomplete)| {
+            let goes_on = id == new.id && incomplete && new.bytes.len() > bytes;
+            !goes_on && !before(id, new.id)
+        });
+        if overtaken {
+            sequence.loss |= loss::PRESENT | loss::OVERWRITE;
+            self.stats.chunks_discarded += 1;
+            self.pad(offset, size);
+            return;
+        }
+        self.stats.chunks_written += 1;
+        self.stats.bytes_written += size as u64;
+        new.offset = offset;
+        let id = new.id;
+        let at = match sequence.chunks.back() {
+            Some(last) if !before(last.id, id) => sequence.chunks.partition_point(|stored| before(stored.id, id)),
+            _ => sequence.chunks.len(),
+        };
+        self.stats.out_of_order += u64::from(at != sequence.chunks.len());
+        self.empty -= usize::from(sequence.chunks.is_empty());
+        sequence.chunks.insert(at, new);
+        self.records.insert(offset, Record { size, chunk: Some((key, id)) });
+    }
+
+    /// §4, §5.
+    fn make_room(&mut self, size: usize) -> Option<usize> {
+        if self.write + size > self.capacity {
+            if self.discards {
+                self.closed = true;
+                return None;
+            }
+            let used = self.used;
+            self.clear(self.write, used);
+            if used > self.write {
+                self.pad(self.write, used - self.write);
+            }
+            self.write = 0;
+            self.stats.write_wrap_count += 1;
+        }
+        let (start, end) = (self.write, self.write + size);
+        let cleared_to = self.clear(start, end);
+        if end >= self.used {
+            self.used = end;
+        } else if cleared_to > end {
+            self.pad(end, cleared_to - end);
+        }
+        Some(start)
+    }
+
+    fn clear(&mut self, from: usize, to: usize) -> usize {
+        let mut at = from;
+        while at < to.min(self.used) {
+            let record = self.records[&at];
+            match record.chunk {
+                Some((key, _)) => {
+                    while self.records[&at].chunk.is_some() {
+                        self.erase_first(key);
+                    }
+                }
+                None => self.stats.padding_bytes_cleared += record.size as u64,
+            }
+            self.records.remove(&at);
+            at += record.size;
+        }
+        at
+    }
+
+    fn pad(&mut self, offset: usize, size: usize) {
+        self.records.insert(offset, Record { size, chunk: None });
+        self.stats.padding_bytes_written += size as u64;
+    }
+
+    /// The erasing read (§4).
+    fn erase_first(&mut self, key: Life) {
+        let first = &self.sequences[&key].chunks[0];
+        let mut continues = !first.is_read() && first.has(LAST_CONTINUES);
+        let mut id = first.id;
+        let mut unread = false;
+        let mut at = first.read;
+        while at < first.bytes.len() && !unread {
+            match fragment(&first.bytes, at) {
+                Ok((start, 0)) => at = start,
+                _ => unread = true,
+            }
+        }
+        if unread {
+            self.overwritten(key, 0);
+        }
+        self.leave(key);
+        while continues {
+            let sequence = self.sequences.get_mut(&key).expect("it has chunks");
+            let Some(next) = sequence.chunks.front_mut() else { return };
+            id = id.wrapping_add(1);
+            if next.id != id {
+                return;
+            }
+            if next.is_empty() {
+                if next.incomplete {
+                    return;
+                }
+                self.leave(key);
+                continue;
+            }
+            if !next.has(FIRST_CONTINUES) || next.read != 0 {
+                return;
+            }
+            let end = fragment(&next.bytes, 0).map_or(usize::MAX, |(start, len)| start + len);
+            if end < next.bytes.len() {
+                next.read = end;
+                return;
+            }
+            next.read = next.bytes.len();
+            continues = next.has(LAST_CONTINUES);
+            let incomplete = next.incomplete;
+            if !next.bytes.is_empty() {
+                self.overwritten(key, 0);
+            }
+            if incomplete {
+                return;
+            }
+            self.leave(key);
+        }
+    }
+
+    fn overwritten(&mut self, key: Life, at: usize) {
+        let sequence = self.sequences.get_mut(&key).expect("it has chunks");
+        self.stats.chunks_overwritten += 1;
+        self.stats.bytes_overwritten += sequence.chunks[at].size() as u64;
+        sequence.loss |= loss::PRESENT | loss::OVERWRITE;
+    }
+
+    /// The first chunk of a sequence becomes free space.
+    fn leave(&mut self, key: Life) {
+        let sequence = self.sequences.get_mut(&key).expect("it has chunks");
+        let chunk = sequence.chunks.pop_front().expect("it has chunks");
+        self.empty += usize::from(sequence.chunks.is_empty());
+        self.records.insert(chunk.offset, Record { size: chunk.size(), chunk: None });
+        sequence.consumed = Some((chunk.id, chunk.bytes.len(), chunk.incomplete));
+        if chunk.lost_behind != 0 {
+            sequence.loss |= loss::PRESENT | chunk.lost_behind;
+        }
+        self.hand_down(key);
+    }
+
+    /// §8. `None` stands for a patch of a wrong size, which was skipped.
+    pub fn patch(&mut self, key: Key, chunk_id: u32, patches: &[(u32, [u8; 4])], more: bool) {
+        let life = self.current.get(&key).map(|&life| (key.0, key.1, life));
+        let found = life
+            .and_then(|life| self.sequences.get_mut(&life))
+            .and_then(|sequence| sequence.chunks.iter_mut().find(|chunk| chunk.id == chunk_id));
+        let Some(chunk) = found else {
+            self.stats.patches_failed += 1;
+            return;
+        };
+        for &(offset, data) in patches {
+            let offset = offset as usize;
+            let Some(target) = chunk.bytes.get_mut(offset..offset + 4) else {
+                self.stats.patches_failed += 1;
+                return;
+            };
+            target.copy_from_slice(&data);
+        }
+        self.stats.patches_succeeded += patches.len() as u64;
+        if !more {
+            chunk.flags &= !NEEDS_PATCHING;
+        }
+    }
+
+    /// §9.
+    pub fn begin_read(&mut self) {
+        self.pass += 1;
+        self.cursor = Some((self.write, false));
+    }
+
+    /// The packet that comes next in this pass (§11).
+    pub fn next_packet(&mut self) -> Option<Expected> {
+        loop {
+            let (at, record, key) = self.next_chunk()?;
+            if self.sequences[&key].waits_in != self.pass {
+                match self.step(key) {
+                    Step::Packet(packet) => return Some(packet),
+                    Step::Consumed => continue,
+                    Step::Waits => self.sequences.get_mut(&key).expect("it has chunks").waits_in = self.pass,
+                }
+            }
+            if let Some(cursor) = &mut self.cursor {
+                cursor.0 = at + record.size;
+            }
+        }
+    }
+
+    fn next_chunk(&mut self) -> Option<(usize, Record, Life)> {
+        let (mut at, mut wrapped) = self.cursor?;
+        loop {
+            let end = if wrapped { self.write } else { self.used };
+            let found = if at < end {
+                self.records.range(at..end).find_map(|(&at, record)| Some((at, *record, record.chunk?.0)))
+            } else {
+                None
+            };
+            if let Some(found) = found {
+                self.cursor = Some((found.0, wrapped));
+                return Some(found);
+            }
+            if wrapped {
+                self.cursor = None;
+                return None;
+            }
+            (at, wrapped) = (0, true);
+        }
+    }
+
+    fn step(&mut self, key: Life) -> Step {
+        let sequence = &self.sequences[&key];
+        let Some(chunk) = sequence.chunks.front() else { return Step::Waits };
+        let is_gap = chunk.read == 0 && sequence.consumed.is_some_and(|(id, ..)| chunk.id != id.wrapping_add(1));
+        let gap = if is_gap { loss::PRESENT | loss::READ_GAP } else { 0 };
+        if chunk.is_read() {
+            if chunk.incomplete {
+                return Step::Waits;
+            }
+            self.lose(key, gap);
+            self.leave(key);
+            return Step::Consumed;
+        }
+        let Ok((start, len)) = fragment(&chunk.bytes, chunk.read) else {
+            self.stats.abi_violations += 1;
+            self.lose(key, gap | loss::PRESENT | loss::CHUNK_CORRUPTED);
+            self.consume(key, 0, usize::MAX);
+            return Step::Consumed;
+        };
+        let end = start + len;
+        let is_last = end >= chunk.bytes.len();
+        if chunk.read == 0 && chunk.has(FIRST_CONTINUES) {
+            self.lose(key, gap | loss::PRESENT | loss::ORPHAN);
+            self.consume(key, 0, end);
+            return Step::Consumed;
+        }
+        if is_last && chunk.has(NEEDS_PATCHING) {
+            return Step::Waits;
+        }
+        let bytes = chunk.bytes[start..end].to_vec();
+        if is_last && chunk.has(LAST_CONTINUES) {
+            return self.join(key, gap, bytes);
+        }
+        self.lose(key, gap);
+        self.consume(key, 0, end);
+        self.returned(key, bytes)
+    }
+
+    /// A packet over several chunks.
+    fn join(&mut self, key: Life, gap: u32, mut bytes: Vec<u8>) -> Step {
+        let mut id = self.sequences[&key].chunks[0].id;
+        let mut index = 0;
+        let (reason, left) = loop {
+            index += 1;
+            let Some(next) = self.sequences[&key].chunks.get(index) else {
+                self.stats.readaheads_failed += 1;
+                return Step::Waits;
+            };
+            id = id.wrapping_add(1);
+            if next.id != id {
+                break (loss::PRESENT | loss::REASSEMBLY_GAP, index);
+            }
+            if next.is_empty() && !next.incomplete {
+                continue;
+            }
+            if next.is_empty() {
+                self.stats.readaheads_failed += 1;
+                return Step::Waits;
+            }
+            if !next.has(FIRST_CONTINUES) || next.read != 0 {
+                break (loss::PRESENT | loss::BROKEN_CHAIN, index);
+            }
+            if next.bytes.is_empty() {
+                break (0, index + 1);
+            }
+            if next.has(NEEDS_PATCHING) {
+                self.stats.readaheads_failed += 1;
+                return Step::Waits;
+            }
+            let Ok((start, len)) = fragment(&next.bytes, 0) else {
+                self.stats.abi_violations += 1;
+                self.consume(key, index, usize::MAX);
+                break (loss::PRESENT | loss::CHUNK_CORRUPTED, index);
+            };
+            bytes.extend_from_slice(&next.bytes[start..start + len]);
+            if start + len >= next.bytes.len() && next.has(LAST_CONTINUES) {
+                continue;
+            }
+            self.lose(key, gap);
+            self.leave_whole(key, index);
+            self.consume(key, 0, start + len);
+            self.stats.readaheads_succeeded += 1;
+            return self.returned(key, bytes);
+        };
+        self.stats.readaheads_failed += 1;
+        self.leave_whole(key, left);
+        self.lose(key, gap | reason);
+        Step::Consumed
+    }
+
+    fn leave_whole(&mut self, key: Life, chunks: usize) {
+        for _ in 0..chunks {
+            if !self.sequences[&key].chunks[0].is_read() {
+                self.consume(key, 0, usize::MAX);
+            }
+            self.leave(key);
+        }
+    }
+
+    fn returned(&mut self, key: Life, bytes: Vec<u8>) -> Step {
+        if bytes.is_empty() {
+            return Step::Consumed;
+        }
+        let loss = core::mem::take(&mut self.sequences.get_mut(&key).expect("it has chunks").loss);
+        Step::Packet(Expected { key: (key.0, key.1), loss, bytes })
+    }
+
+    fn lose(&mut self, key: Life, reasons: u32) {
+        self.sequences.get_mut(&key).expect("it has chunks").loss |= reasons;
+        if reasons != 0 {
+            self.hand_down(key);
+        }
+    }
+
+    fn consume(&mut self, key: Life, index: usize, to: usize) {
+        let chunk = &mut self.sequences.get_mut(&key).expect("it has chunks").chunks[index];
+        chunk.read = to.min(chunk.bytes.len());
+        if chunk.is_read() {
+            self.stats.chunks_read += 1;
+            self.stats.bytes_read += chunk.size() as u64;
+        }
+    }
+}

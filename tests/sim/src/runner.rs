@@ -1,0 +1,137 @@
+//! Many seeds, on several threads, and what they found.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::run::run;
+use crate::world::Tally;
+
+/// Failures after which no further seed is begun.
+const ENOUGH: usize = 10;
+
+/// How often progress is told.
+const PROGRESS: Duration = Duration::from_secs(20);
+
+/// An invariant that did not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The seed that found it.
+    pub seed: u64,
+    /// Which invariant, and where it was checked.
+    pub what: String,
+}
+
+/// What many seeds came to.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Seeds that were run to their end or to a finding.
+    pub seeds: u64,
+    /// Of all seeds without a finding.
+    pub tally: Tally,
+    /// In the order of the seeds.
+    pub findings: Vec<Finding>,
+}
+
+std::thread_local! {
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Runs one seed; `planted` is the bug that is awake, or empty.
+///
+/// # Errors
+///
+/// The invariant that does not hold.
+pub fn try_seed(seed: u64, planted: &'static str, is_traced: bool) -> Result<Tally, Finding> {
+    esatto_shm::planted::plant(planted);
+    let result = panic::catch_unwind(AssertUnwindSafe(|| run(seed, is_traced)));
+    esatto_shm::planted::plant("");
+    result.map_err(|_| Finding { seed, what: PANIC.with(|text| core::mem::take(&mut *text.borrow_mut())) })
+}
+
+/// Keeps what panics say, instead of printing it. For the whole process.
+pub fn catch_panics() {
+    panic::set_hook(Box::new(|info| {
+        let payload = info.payload();
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic without words");
+        let place = info.location().map(|at| format!(" ({}:{})", at.file(), at.line())).unwrap_or_default();
+        // The first one counts; others may come of cleaning up.
+        PANIC.with(|kept| {
+            let mut kept = kept.borrow_mut();
+            if kept.is_empty() {
+                *kept = format!("{text}{place}");
+            }
+        });
+    }));
+}
+
+/// Runs seeds on so many threads; with `stop_at_first`, until one finds something.
+pub fn run_seeds(seeds: Range<u64>, jobs: usize, planted: &'static str, stop_at_first: bool) -> Outcome {
+    let next = AtomicU64::new(seeds.start);
+    let found = AtomicUsize::new(0);
+    let outcome = Mutex::new(Outcome::default());
+    let told = Mutex::new(Instant::now());
+    let enough = if stop_at_first { 1 } else { ENOUGH };
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            scope.spawn(|| {
+                while found.load(Ordering::Relaxed) < enough {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end {
+                        break;
+                    }
+                    let result = try_seed(seed, planted, false);
+                    let mut outcome = outcome.lock().expect("nobody panics with it");
+                    outcome.seeds += 1;
+                    match result {
+                        Ok(tally) => outcome.tally.add(&tally),
+                        Err(finding) => {
+                            found.fetch_add(1, Ordering::Relaxed);
+                            outcome.findings.push(finding);
+                        }
+                    }
+                    let mut told = told.lock().expect("nobody panics with it");
+                    if planted.is_empty() && told.elapsed() > PROGRESS {
+                        *told = Instant::now();
+                        println!("{} seeds, up to {seed}: {}", outcome.seeds, outcome.tally);
+                    }
+                }
+            });
+        }
+    });
+    let mut outcome = outcome.into_inner().expect("nobody panics with it");
+    outcome.findings.sort_by_key(|finding| finding.seed);
+    outcome
+}
+
+impl Tally {
+    fn add(&mut self, other: &Self) {
+        self.inputs += other.inputs;
+        self.producers += other.producers;
+        self.sessions += other.sessions;
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+        self.losses += other.losses;
+        self.peak_bytes = self.peak_bytes.max(other.peak_bytes);
+    }
+}
+
+impl core::fmt::Display for Tally {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(
+            f,
+            "{} inputs, {} producers, {} sessions, {} packets ({} MiB) compared, {} losses marked, {} KiB held at most",
+            self.inputs,
+            self.producers,
+            self.sessions,
+            self.packets,
+            self.bytes >> 20,
+            self.losses,
+            self.peak_bytes >> 10
+        )
+    }
+}

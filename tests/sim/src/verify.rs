@@ -1,0 +1,308 @@
+//! Every packet that comes out of a session is held against what must come.
+
+use std::collections::BTreeMap;
+
+use esatto_schema::trace_stats::BufferStatsReader;
+use esatto_schema::{ReadBuffersResponseReader, TracePacketReader, TraceStatsReader};
+use esatto_service::probe::PassEnd;
+use esatto_service::{FileId, Output};
+
+use crate::content::{self, Trailer};
+use crate::model::{BufferModel, Identity, SessionModel};
+use crate::pb::take_varint;
+use crate::reference::{Expected, Stats};
+use crate::world::{CallKind, SERVICE_UID, Tally, World, trace};
+
+/// Bytes after which a pass for a consumer pauses: twice what `docs/spec/service.md §15` has.
+const CONSUMER_THRESHOLD: usize = 64 * 1024;
+/// The same for a file.
+const FILE_THRESHOLD: usize = 1024 * 1024;
+
+impl World {
+    /// Checks one reading pass.
+    pub(crate) fn verify_pass(
+        &mut self,
+        session_id: u64,
+        end: PassEnd,
+        outputs: &[Output],
+        writes: &mut BTreeMap<FileId, usize>,
+    ) {
+        let pieces = self.pass_output(session_id, outputs, writes);
+        self.check_has_more(session_id, end, outputs);
+        let Some(session) = self.model.sessions.get_mut(&session_id) else {
+            panic!("session {session_id} is read, which is not there");
+        };
+        let (packets, total, last) = match session.file {
+            Some(_) => packets_of_file(&pieces),
+            None => packets_of_replies(&pieces),
+        };
+        let threshold = if session.file.is_some() { FILE_THRESHOLD } else { CONSUMER_THRESHOLD };
+        if end == PassEnd::More {
+            assert!(total >= threshold, "a pass pauses after {total} bytes");
+        }
+        assert!(end != PassEnd::More || total - last < threshold, "a pass goes on behind its threshold");
+        if session.file.is_some() {
+            session.last_write_ns = self.now_ns;
+        }
+        let mut pass = Pass {
+            session,
+            buffers: &mut self.model.buffers,
+            identities: &self.model.identities,
+            tally: &mut self.tally,
+            at: 0,
+            has_begun: false,
+            is_exhausted: false,
+            discarded: (self.model.discarded_chunks, self.model.discarded_patches),
+        };
+        for packet in &packets {
+            pass.take(packet);
+        }
+        match end {
+            PassEnd::Exhausted => pass.assert_exhausted(),
+            PassEnd::Refused => drop(pass.next_expected()),
+            PassEnd::More | PassEnd::NotBegun => {}
+        }
+        let count = packets.len();
+        trace!(self, "session {session_id} read: {count} packets, {total} bytes, {end:?}");
+    }
+}
+
+impl World {
+    /// The last reply of a pass says whether another pass follows.
+    fn check_has_more(&self, session: u64, end: PassEnd, outputs: &[Output]) {
+        let consumer = self.model.sessions.get(&session).filter(|session| session.file.is_none());
+        let Some(consumer) = consumer.and_then(|session| session.consumer) else { return };
+        let last = outputs.iter().rev().find_map(|output| match output {
+            Output::Reply(reply) if reply.call.client.0 as usize == consumer => {
+                self.calls.get(&reply.call).filter(|call| call.kind == CallKind::Read).map(|_| reply.has_more)
+            }
+            _ => None,
+        });
+        assert_eq!(last, Some(end == PassEnd::More), "a pass over session {session} ends {end:?}");
+    }
+}
+
+/// The packets of replies, the sum of their bytes, and the bytes of the last one of a producer.
+fn packets_of_replies(replies: &[&[u8]]) -> (Vec<Vec<u8>>, usize, usize) {
+    let mut packets = Vec::new();
+    let mut packet: Vec<u8> = Vec::new();
+    for reply in replies {
+        for slice in ReadBuffersResponseReader::new(reply).slices() {
+            packet.extend_from_slice(slice.data().unwrap_or_default());
+            if slice.last_slice_for_packet().unwrap_or(false) {
+                packets.push(core::mem::take(&mut packet));
+            }
+        }
+    }
+    assert!(packet.is_empty(), "a pass ends within a packet");
+    let total = packets.iter().map(Vec::len).sum();
+    let last = packets.last().map_or(0, Vec::len);
+    (packets, total, last)
+}
+
+fn packets_of_file(batches: &[&[u8]]) -> (Vec<Vec<u8>>, usize, usize) {
+    let (mut packets, mut total, mut last) = (Vec::new(), 0, 0);
+    for batch in batches {
+        let mut rest = *batch;
+        while !rest.is_empty() {
+            assert_eq!(rest[0], 0x0a, "files: a batch holds another field than packets");
+            rest = &rest[1..];
+            let len = take_varint(&mut rest).expect("files: the length of a packet is cut") as usize;
+            assert!(len <= rest.len(), "files: a batch ends within a packet");
+            packets.push(rest[..len].to_vec());
+            rest = &rest[len..];
+            last = len;
+            total += len;
+        }
+    }
+    (packets, total, last)
+}
+
+struct Pass<'a> {
+    session: &'a mut SessionModel,
+    buffers: &'a mut BTreeMap<u16, BufferModel>,
+    identities: &'a BTreeMap<u16, Identity>,
+    tally: &'a mut Tally,
+    /// Which buffer of the session.
+    at: usize,
+    has_begun: bool,
+    is_exhausted: bool,
+    discarded: (u64, u64),
+}
+
+struct Next {
+    buffer: u16,
+    packet: Expected,
+    reported_loss: u32,
+    tells_first: bool,
+}
+
+impl Pass<'_> {
+    fn take(&mut self, packet: &[u8]) {
+        if packet.first() == Some(&0x18) {
+            return self.take_service_packet(packet);
+        }
+        assert!(!self.is_exhausted, "a packet of a producer comes behind the end");
+        let Some(next) = self.next_expected() else {
+            panic!("read exactly once: a packet comes that is not there (any more): {}", show(packet));
+        };
+        let len = next.packet.bytes.len();
+        assert!(
+            packet.get(..len) == Some(&next.packet.bytes[..]),
+            "whole and in order: buffer {} must give {} of {:?}, and gives {}",
+            next.buffer,
+            show(&next.packet.bytes),
+            next.packet.key,
+            show(packet)
+        );
+        let trailer = Trailer::parse(&packet[len..]);
+        let trailer = trailer.unwrap_or_else(|| panic!("trusted fields: {} behind a packet", show(&packet[len..])));
+        self.check_trailer(&next, trailer, &packet[len..]);
+        self.check_content(&next, trailer.loss);
+        self.tally.packets += 1;
+        self.tally.bytes += packet.len() as u64;
+    }
+
+    /// The next valid packet of the session's buffers.
+    fn next_expected(&mut self) -> Option<Next> {
+        loop {
+            let id = *self.session.buffers.get(self.at)?;
+            let buffer = self.buffers.get_mut(&id)?;
+            if !core::mem::replace(&mut self.has_begun, true) {
+                buffer.reference.begin_read();
+            }
+            match buffer.reference.next_packet() {
+                Some(packet) => match content::validate(&packet.bytes) {
+                    Some((reported_loss, tells_first)) => {
+                        return Some(Next { buffer: id, packet, reported_loss, tells_first });
+                    }
+                    None => self.session.invalid_packets += 1,
+                },
+                None => {
+                    self.at += 1;
+                    self.has_begun = false;
+                }
+            }
+        }
+    }
+
+    fn assert_exhausted(&mut self) {
+        if !core::mem::replace(&mut self.is_exhausted, true) {
+            if let Some(next) = self.next_expected() {
+                panic!("read exactly once: {:?} {} is not read", next.packet.key, show(&next.packet.bytes));
+            }
+        }
+    }
+
+    fn check_trailer(&mut self, next: &Next, trailer: Trailer, bytes: &[u8]) {
+        let key = next.packet.key;
+        let identity = &self.identities[&key.0];
+        let id = *self.session.sequence_ids.entry(key).or_insert(trailer.sequence);
+        let owner = *self.session.keys.entry(trailer.sequence).or_insert(key);
+        assert_eq!((id, owner), (trailer.sequence, key), "trusted fields: sequence ids of {key:?}");
+        assert!(id > 1, "trusted fields: sequence id {id} is the service's");
+        let is_first = self.session.first_seen.insert(id) && !next.tells_first;
+        let lost = next.packet.loss | u32::from(is_first);
+        let loss = if lost == 0 { 0 } else { lost | next.reported_loss };
+        let must = Trailer { uid: identity.uid, sequence: id, pid: identity.pid, machine: identity.machine, loss };
+        assert_eq!(
+            trailer,
+            must,
+            "trusted fields and loss marks: behind packet {} of {key:?}",
+            show(&next.packet.bytes)
+        );
+        assert_eq!(bytes, must.encode(), "trusted fields: their bytes");
+    }
+
+    /// What holds of an honest producer's packets, whatever the reference says.
+    fn check_content(&mut self, next: &Next, loss: u32) {
+        let key = next.packet.key;
+        let Some(tag) = self.identities[&key.0].honest else { return };
+        let name = content::check(&next.packet.bytes);
+        let name = name.unwrap_or_else(|why| panic!("whole: a packet of {key:?} is damaged: {why}"));
+        assert_eq!((name.producer, name.writer), (tag, key.1), "isolation: a packet under another name");
+        let last_read = &mut self.buffers.get_mut(&next.buffer).expect("it was read").last_read;
+        let last = last_read.insert(key, name.number);
+        let due = last.map_or(0, |last| last + 1);
+        assert!(name.number >= due, "in order and once: {name:?} comes behind number {last:?}");
+        let lost = name.number - due;
+        assert!(lost == 0 || loss != 0, "loss marks: {lost} packets are missing before {name:?}");
+        assert!(lost != 0 || next.packet.loss == 0, "loss marks: nothing is missing before {name:?}, it says {loss}");
+        self.tally.losses += u64::from(lost);
+    }
+
+    fn take_service_packet(&mut self, bytes: &[u8]) {
+        let packet = TracePacketReader::parse(bytes).expect("a packet of the service is a message");
+        assert_eq!(packet.trusted_uid(), Some(SERVICE_UID));
+        assert_eq!(packet.trusted_packet_sequence_id(), Some(1));
+        if let Some(stats) = packet.trace_stats() {
+            self.assert_exhausted();
+            self.check_stats(stats);
+        } else if packet.service_event().is_some_and(|event| event.read_tracing_buffers_completed() == Some(true)) {
+            self.assert_exhausted();
+        } else if packet.trace_config().is_some() {
+            self.session.configs_read += 1;
+            assert_eq!(self.session.configs_read, 1, "the config is told twice");
+        } else if packet.trace_uuid().is_some() {
+            self.session.uuids_read += 1;
+            assert_eq!(self.session.uuids_read, 1, "the uuid is told twice");
+        } else if packet.trigger().is_some() {
+            self.session.triggers_read += 1;
+        }
+    }
+
+    fn check_stats(&self, stats: TraceStatsReader<'_>) {
+        check_stats(self.session, self.buffers, stats, self.discarded);
+    }
+}
+
+/// Holds statistics against what was counted here.
+pub(crate) fn check_stats(
+    session: &SessionModel,
+    buffers: &BTreeMap<u16, BufferModel>,
+    stats: TraceStatsReader<'_>,
+    (chunks, patches): (u64, u64),
+) {
+    assert_eq!(stats.invalid_packets().unwrap_or(0), session.invalid_packets, "counted once: invalid packets");
+    assert_eq!(stats.chunks_discarded().unwrap_or(0), chunks, "counted once: chunks for no buffer");
+    assert_eq!(stats.patches_discarded().unwrap_or(0), patches, "counted once: patches for no buffer");
+    let mut of_service = stats.buffer_stats();
+    for id in &session.buffers {
+        let told = of_service.next().expect("statistics of every buffer");
+        let reference = &buffers[id].reference;
+        assert_eq!(told.buffer_size(), Some(reference.capacity() as u64));
+        assert_eq!(told_stats(told), reference.stats, "counted once: buffer {id} of the session");
+    }
+    assert!(of_service.next().is_none(), "statistics of a buffer too many");
+}
+
+fn told_stats(told: BufferStatsReader<'_>) -> Stats {
+    let or_0 = |value: Option<u64>| value.unwrap_or(0);
+    Stats {
+        bytes_written: or_0(told.bytes_written()),
+        chunks_written: or_0(told.chunks_written()),
+        chunks_rewritten: or_0(told.chunks_rewritten()),
+        chunks_relocated: or_0(told.chunks_relocated()),
+        chunks_overwritten: or_0(told.chunks_overwritten()),
+        bytes_overwritten: or_0(told.bytes_overwritten()),
+        chunks_read: or_0(told.chunks_read()),
+        bytes_read: or_0(told.bytes_read()),
+        padding_bytes_written: or_0(told.padding_bytes_written()),
+        padding_bytes_cleared: or_0(told.padding_bytes_cleared()),
+        out_of_order: or_0(told.chunks_committed_out_of_order()),
+        write_wrap_count: or_0(told.write_wrap_count()),
+        patches_succeeded: or_0(told.patches_succeeded()),
+        patches_failed: or_0(told.patches_failed()),
+        readaheads_succeeded: or_0(told.readaheads_succeeded()),
+        readaheads_failed: or_0(told.readaheads_failed()),
+        abi_violations: or_0(told.abi_violations()),
+        chunks_discarded: or_0(told.chunks_discarded()),
+        packet_loss: or_0(told.trace_writer_packet_loss()),
+    }
+}
+
+/// The beginning of a packet, and which one it is.
+fn show(bytes: &[u8]) -> String {
+    let head = &bytes[..bytes.len().min(24)];
+    format!("[{} bytes {head:02x?}… {:?}]", bytes.len(), content::check(bytes).ok())
+}

@@ -1,0 +1,26 @@
+//! A few seeds in every test run, in whatever profile; `cargo xtask test` runs more, and the planted bugs.
+
+#[global_allocator]
+static ALLOCATOR: esatto_sim::alloc::Counting = esatto_sim::alloc::Counting;
+
+#[test]
+fn a_few_seeds_find_nothing_and_are_what_a_seed_must_be() {
+    // Without debug assertions the service does not tell in which order it scraped and read.
+    if !cfg!(debug_assertions) {
+        return;
+    }
+    for seed in 1..=4 {
+        let tally = esatto_sim::runner::try_seed(seed, "", false).unwrap_or_else(|finding| panic!("{finding:?}"));
+        assert!(tally.inputs >= 10_000 && tally.producers >= 10 && tally.sessions >= 3, "seed {seed}: {tally}");
+        assert!(tally.packets > 0 && tally.peak_bytes > 0, "seed {seed}: {tally}");
+    }
+}
+
+#[test]
+fn a_seed_always_does_the_same() {
+    if !cfg!(debug_assertions) {
+        return;
+    }
+    let run = || esatto_sim::runner::try_seed(2, "", false).map(|tally| (tally.inputs, tally.packets, tally.bytes));
+    assert_eq!(run(), run());
+}
