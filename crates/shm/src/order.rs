@@ -1,7 +1,7 @@
 //! The memory orderings of `docs/spec/shared-memory.md` §7, each under the name of the access that has it.
 //!
 //! A model that passes proves nothing if it would pass without the ordering too. So under loom any half of any of them can be
-//! taken away ([`Weakened`]), and `tests/loom/orderings.rs` holds for each half what then becomes of the models: one named
+//! taken away (`Weakened`), and `tests/loom/orderings.rs` holds for each half what then becomes of the models: one named
 //! model fails, or none, for here and there the spec asks for more than the proof needs.
 
 use crate::sync::Ordering;
