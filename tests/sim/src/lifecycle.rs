@@ -12,6 +12,7 @@ use esatto_service::{CallId, ConsumerCall, FileId, Input, ProducerCall, Reply, S
 
 use crate::model::{BufferModel, Hello, Identity, Instance, ProducerModel, SessionModel};
 use crate::owner::index_of;
+use crate::priority::boost_of;
 use crate::profile::MS;
 use crate::reference::Reference;
 use crate::verify::check_stats;
@@ -316,6 +317,7 @@ impl World {
                 );
                 self.expect_answer(call, (u64::from(duration_ms) + rest_ms) * MS + FILE_SLACK_NS);
             }
+            let boost = boost_of(&config);
             let session = SessionModel {
                 consumer: view.consumer.map(index_of),
                 buffers: view.buffers,
@@ -342,6 +344,8 @@ impl World {
                 is_clone: false,
                 triggers_read: 0,
                 detach_key: None,
+                boost,
+                awaits_change: boost.and_then(|_| self.model.changing.get(&self.model.last_change).copied()),
             };
             self.model.sessions.insert(view.id, session);
         }
@@ -464,6 +468,7 @@ impl World {
                 self.model.ghosts.insert(id);
                 return;
             };
+            assert_eq!(session.awaits_change, None, "session {session_id} begins before its priority is there");
             let target = config.target_buffer().unwrap_or(0) as u16;
             let name = config.name().unwrap_or_default().to_vec();
             let wanted = session.config.data_sources.iter().filter_map(|source| source.config.as_ref());

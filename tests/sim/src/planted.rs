@@ -46,7 +46,7 @@ planted! {
     "discarded-counted-twice" 1: "chunks for foreign buffers are counted twice",
     "sequence-id-shared" 1: "two writers get one sequence id",
     "has-more-lost" 12: "a read ends at the first pause",
-    "file-error-untold" 8: "nobody hears that a file could not be written",
+    "file-error-untold" 9: "nobody hears that a file could not be written",
     "file-beyond-limit" 2: "a file grows beyond its limit",
     "command-lost" 2: "of commands that wait for memory the first is lost",
     "pid-lost" 1: "packets of other machines have no pid",
