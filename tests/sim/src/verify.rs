@@ -37,8 +37,11 @@ impl World {
             Some(_) => packets_of_file(&pieces),
             None => packets_of_replies(&pieces),
         };
-        let packets =
-            if is_compressed(&session.config) { packets.iter().flat_map(unpacked).collect() } else { packets };
+        let packets = if is_compressed(&session.config) {
+            packets.iter().flat_map(|packet| unpacked(packet)).collect()
+        } else {
+            packets
+        };
         let total: usize = packets.iter().map(Vec::len).sum();
         let last = packets.last().map_or(0, Vec::len);
         let threshold = if session.file.is_some() { FILE_THRESHOLD } else { CONSUMER_THRESHOLD };
@@ -93,7 +96,7 @@ fn is_compressed(config: &TraceConfig) -> bool {
 }
 
 /// The packets of a pass that became one.
-fn unpacked(packet: &Vec<u8>) -> Vec<Vec<u8>> {
+fn unpacked(packet: &[u8]) -> Vec<Vec<u8>> {
     let reader = TracePacketReader::parse(packet).expect("a compressed pass is a packet");
     let mut trace = Vec::new();
     if let Some(deflated) = reader.compressed_packets() {
