@@ -15,6 +15,7 @@ use rustix::event::epoll::EventFlags;
 use crate::census::Owner;
 use crate::clocks;
 use crate::event_loop::AttachedFile;
+use crate::facts;
 use crate::memory;
 use crate::ports::Role;
 use crate::stats::Counters;
@@ -295,6 +296,10 @@ impl Call<'_> {
         };
         let call = self.note(invoke);
         let takes_file = matches!(method, ConsumerCall::EnableTracing(_) | ConsumerCall::CloneSession(_));
+        if takes_file {
+            // A trace begins.
+            self.feed(Input::TimezoneOffset(facts::timezone_offset_minutes()), context);
+        }
         *context.attached = fd.take_if(|_| takes_file).map(|fd| AttachedFile { call, fd });
         let file_attached = context.attached.is_some();
         self.feed(Input::ConsumerCall { call, method, file_attached }, context);

@@ -4,8 +4,6 @@ use esatto_service::Now;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Reads the clocks back to back, the one that timestamps are made of first (`docs/spec/service.md` §16).
-///
-/// The cycle counter is left out: reading it needs an intrinsic that is `unsafe`.
 pub(crate) fn now() -> Now {
     let boottime_ns = ns(ClockId::Boottime);
     let realtime_coarse_ns = ns(ClockId::RealtimeCoarse);
@@ -13,7 +11,8 @@ pub(crate) fn now() -> Now {
     let realtime_ns = ns(ClockId::Realtime);
     let monotonic_ns = ns(ClockId::Monotonic);
     let monotonic_raw_ns = ns(ClockId::MonotonicRaw);
-    Now { boottime_ns, realtime_coarse_ns, monotonic_coarse_ns, realtime_ns, monotonic_ns, monotonic_raw_ns, tsc: None }
+    let tsc = esatto_ipc::sys::cycles();
+    Now { boottime_ns, realtime_coarse_ns, monotonic_coarse_ns, realtime_ns, monotonic_ns, monotonic_raw_ns, tsc }
 }
 
 /// The clock of timers.

@@ -40,11 +40,16 @@ pub(crate) fn system_facts() -> SystemFacts {
         release: text(names.release()),
         machine: text(names.machine()),
         page_size_bytes: u32::try_from(rustix::param::page_size()).ok(),
-        timezone_offset_minutes: None,
+        timezone_offset_minutes: timezone_offset_minutes(),
         cpus: configured_cpus(),
         ram_bytes: Some(ram_bytes(memory.totalram, memory.mem_unit)),
         machine_name: machine_name(),
     }
+}
+
+/// Local time minus UTC, as it is now.
+pub(crate) fn timezone_offset_minutes() -> Option<i32> {
+    Some(chrono::Local::now().offset().local_minus_utc() / 60)
 }
 
 /// What filters call this machine: as the environment says, else the kernel's name.

@@ -2,11 +2,13 @@
 //!
 //! The only module of this crate with `unsafe`: rustix covers everything but three corners of the kernel's interface,
 //! the address of a vsock socket, peer credentials whose pid may be 0 (a process of a pid namespace that we
-//! cannot see, which rustix's `Pid` cannot represent), and descriptors of which only the number is known.
+//! cannot see, which rustix's `Pid` cannot represent), and descriptors of which only the number is known. The
+//! cycle counter, which is an instruction, is here for the same reason.
 
 #![allow(unsafe_code)]
 
 mod connecting;
+mod cycles;
 mod inherited;
 mod listener;
 mod vsock;
@@ -28,6 +30,7 @@ use crate::address::{Address, Family};
 use crate::error::Error;
 
 pub use self::connecting::Connecting;
+pub use self::cycles::cycles;
 pub use self::inherited::inherited;
 pub use self::listener::Listener;
 

@@ -231,6 +231,9 @@ pub enum Input<'a> {
     },
     /// The client can take more bytes; the answer to [`Output::AwaitReady`].
     Ready(ClientId),
+    /// Local time minus UTC, in minutes. Told again before each call that may begin a trace, because it changes with
+    /// the seasons.
+    TimezoneOffset(Option<i32>),
     /// A timer expired.
     TimerExpired(TimerId),
     /// The answer to [`Output::CreateFile`]; the text says why it failed.

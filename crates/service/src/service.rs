@@ -155,6 +155,7 @@ impl Service {
             Input::RelayDisconnected(client) => self.relay_disconnected(client),
             Input::MachineNamed { client, name } => self.machine_named(client, name, cx),
             Input::Ready(client) => self.continue_read(client, cx),
+            Input::TimezoneOffset(minutes) => self.config.system.timezone_offset_minutes = minutes,
             Input::TimerExpired(timer) => self.timer_expired(timer, cx),
             Input::FileOpened { file, result } => self.file_opened(file, result, cx),
             Input::FileWritten { file, result } => self.file_written(file, result, cx),

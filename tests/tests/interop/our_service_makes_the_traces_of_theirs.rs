@@ -27,9 +27,6 @@ const DIFFERENCES: [&str; 11] = [
     "TraceStats.BufferStats.padding_bytes_written",
 ];
 
-/// The cycle counter is in their snapshots only.
-const TSC: u32 = 9;
-
 const SOURCES: &str = "data_sources { config { name: \"esatto.same\" } }\n";
 
 #[test]
@@ -92,16 +89,6 @@ fn packets_of(trace: &[u8]) -> Vec<Vec<u8>> {
 
 fn text(message: &MessageDescriptor, packet: &[u8]) -> String {
     let mut packet = DynamicMessage::decode(message.clone(), packet).expect("a packet");
-    let snapshot = packet.get_field_by_name("clock_snapshot").map(|snapshot| snapshot.into_owned());
-    if let Some(Value::Message(mut snapshot)) = snapshot.filter(|_| packet.has_field_by_name("clock_snapshot")) {
-        if let Some(Value::List(clocks)) = snapshot.get_field_by_name_mut("clocks") {
-            clocks.retain(|clock| {
-                let id = clock.as_message().and_then(|clock| clock.get_field_by_name("clock_id")?.as_u32());
-                id != Some(TSC)
-            });
-        }
-        packet.set_field_by_name("clock_snapshot", Value::Message(snapshot));
-    }
     strip(&mut packet);
     esatto_text_format::to_text(message, &packet.encode_to_vec())
 }

@@ -9,7 +9,6 @@
 //! | how many clock snapshots follow each other | one is kept if a clock has drifted by 10 ms: a matter of time |
 //! | `trace_uuid` (89), `tracing_session_id` | ids drawn by the service; that they are there is compared |
 //! | `system_info` (45): `tracing_service_version` (4) | the name of the service |
-//! | clock 9 (TSC) in clock snapshots, `timezone_off_mins` (7) in `system_info` | our daemon does not tell them yet |
 //! | `trace_provenance` (124) | V1 buffers of v56 list no sequences; a service may list them in every case (`docs/spec/service.md` §16) |
 //! | `previous_packet_dropped` (42): which bits | a set of reasons since v57, a bool in v56; with V2 it is compared whether it is there |
 //! | the same on the first packet that a trace has of a sequence, if it is not the writer's first | ours marks it, v56 does not (`docs/spec/trace-buffer.md` §19) |

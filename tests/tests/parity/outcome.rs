@@ -34,9 +34,6 @@ struct Packet {
 /// Of TracePacket: packets, deflated.
 const COMPRESSED_PACKETS: u32 = 50;
 
-/// The clock that counts cycles.
-const TSC: u64 = 9;
-
 /// Statistics of a buffer that say how much went in and out, whatever it is made of.
 const COUNTERS: &[(u32, &str)] = &[(5, "patches_succeeded"), (6, "patches_failed")];
 
@@ -173,7 +170,7 @@ impl Packet {
                 (8 | 58, _) if is_of_service => continue,
                 (6, Value::Bytes(snapshot)) if is_of_service => {
                     let clocks = wire::all(snapshot, 1).into_iter().map(|clock| wire::int(clock, 1));
-                    let clocks = clocks.filter(|clock| *clock != TSC).map(|clock| clock.to_string());
+                    let clocks = clocks.map(|clock| clock.to_string());
                     format!("clock_snapshot primary={} {}", wire::int(snapshot, 2), list(clocks))
                 }
                 (89, _) => "trace_uuid".to_owned(),
@@ -181,7 +178,7 @@ impl Packet {
                 (45, Value::Bytes(info)) => {
                     // utsname is a message of its own.
                     let utsname = fields_but(0, wire::last(info, 1).unwrap_or_default());
-                    let rest = Proto::of(wire::fields(info).into_iter().filter(|(field, _)| !matches!(field, 1 | 7)));
+                    let rest = Proto::of(wire::fields(info).into_iter().filter(|(field, _)| *field != 1));
                     format!("system_info {utsname} {}", fields_but(4, &rest.0))
                 }
                 (33, Value::Bytes(config)) => format!("trace_config {}", fields_but(0, config)),
