@@ -220,6 +220,10 @@ impl World {
             );
         }
         self.settle();
+        self.forget_producer(index);
+    }
+
+    fn forget_producer(&mut self, index: usize) {
         if let Some(producer) = self.model.producers.remove(&index) {
             for buffer in &producer.allowed {
                 if let Some(buffer) = self.model.buffers.get_mut(buffer) {
@@ -247,14 +251,18 @@ impl World {
         if let Some(producer) = self.model.producers.get_mut(&index) {
             producer.has_memory |= buffer.is_some();
         }
-        if buffer.is_none() {
-            // It is disconnected; what waited for its memory is never sent.
-            self.model.broken.insert(index);
+        let is_refused = buffer.is_none();
+        if is_refused {
+            self.acknowledged(index, u64::MAX);
         }
         self.model.is_late = true;
         self.feed(Input::SharedBufferCreated { client: self.clients[index].id, buffer });
         self.model.is_late = false;
         self.model.creating.remove(&index);
+        if is_refused {
+            // The service is done with it, whatever it still says.
+            self.forget_producer(index);
+        }
     }
 
     pub(crate) fn file_opened(&mut self, file: FileId, result: Result<(), String>) {
@@ -456,9 +464,6 @@ impl World {
     fn model_command(&mut self, index: usize, body: &[u8]) {
         let command = GetAsyncCommandResponseReader::new(body);
         let (now_ns, is_late) = (self.now_ns, self.model.is_late);
-        if self.model.broken.contains(&index) {
-            return;
-        }
         if let Some(setup) = command.setup_data_source() {
             let config = setup.config().expect("a set-up has a config");
             let id = setup.new_instance_id().unwrap_or(0);

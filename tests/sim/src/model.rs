@@ -131,8 +131,6 @@ pub struct Model {
     pub(crate) creating: BTreeSet<usize>,
     /// This step sends what waited for memory.
     pub(crate) is_late: bool,
-    /// Producers that got no memory.
-    pub(crate) broken: BTreeSet<usize>,
     /// This step is a call of ObserveEvents.
     pub(crate) is_observing: bool,
     /// The priority that was asked for last.
