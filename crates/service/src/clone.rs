@@ -10,6 +10,7 @@
 use esatto_protozero::Owned;
 use esatto_schema::trace_stats::FinalFlushOutcome;
 use esatto_schema::{CloneSessionRequestReader, CloneSessionResponse};
+use esatto_shm::planted;
 
 use crate::api::{CallId, ClientId, FileId, Output};
 use crate::buffer::CentralBuffer;
@@ -17,6 +18,7 @@ use crate::config_check::MAX_BUFFERS;
 use crate::context::Context;
 use crate::enable::{MAX_SESSIONS, MAX_SESSIONS_PER_UID};
 use crate::ids::{BufferId, SessionId};
+use crate::probe::{self, Note};
 use crate::service::Service;
 use crate::session::{AfterFlush, Event, FlushReason, FlushStrategy, News, OutputFile, Session, State};
 use crate::triggers::{Received, Triggers};
@@ -134,6 +136,7 @@ impl Service {
 
         self.last.clone += 1;
         let id = CloneId(self.last.clone);
+        probe::note(Note::CloneBegins { clone: id.0, source: source.0 });
         let file = streams.then(|| {
             self.last.file += 1;
             FileId(self.last.file)
@@ -218,8 +221,13 @@ impl Service {
     /// Empties the buffers whose old content is not wanted in clones: all of them, or none.
     fn clear_before_clone(&mut self, source: SessionId) -> Result<(), String> {
         let Some(session) = self.sessions.get(&source) else { return Ok(()) };
-        let is_cleared =
-            |index: usize| session.config.buffers.get(index).is_some_and(|b| b.clear_before_clone == Some(true));
+        let is_cleared = |index: usize| {
+            session
+                .config
+                .buffers
+                .get(index)
+                .is_some_and(|b| b.clear_before_clone == Some(true) && !planted!("clone-uncleared"))
+        };
         let mut old = Vec::new();
         for (index, id) in session.buffers.iter().enumerate().filter(|&(index, _)| is_cleared(index)) {
             let Some(buffer) = self.buffers.get_mut(id).filter(|buffer| !buffer.is_empty()) else { continue };
@@ -260,10 +268,11 @@ impl Service {
             let group = BufferGroup::of(source, index);
             let Some(buffer) = buffers.get_mut(buffer).filter(|_| is_wanted(group)) else { continue };
             let taken = match group {
-                BufferGroup::Moved => buffer.try_take(),
-                BufferGroup::Copied => buffer.try_clone(),
+                BufferGroup::Copied if !planted!("clone-takes-away") => buffer.try_clone(),
+                _ => buffer.try_take(),
             };
             let Some(buffer) = taken else { return false };
+            probe::note(Note::CloneTakes { clone: id.0, index });
             *slot = Some(Taken { buffer, at_ns: cx.now.boottime_ns });
         }
         true
@@ -278,7 +287,7 @@ impl Service {
         let copy =
             pending.file.map(|to| (self.sessions.get(&pending.source).and_then(|source| source.file.as_ref()), to));
         let copy = copy.map(|(from, to)| (from.map(|from| from.id), to));
-        let Some(id) = self.make_clone(pending, cx) else { return };
+        let Some(id) = self.make_clone(id, pending, cx) else { return };
         match copy {
             None => self.clone_is_complete(id, None, cx),
             Some((Some(from), to)) => {
@@ -295,7 +304,7 @@ impl Service {
     }
 
     /// Makes the session.
-    fn make_clone(&mut self, pending: PendingClone, cx: &mut Context<'_>) -> Option<SessionId> {
+    fn make_clone(&mut self, clone: CloneId, pending: PendingClone, cx: &mut Context<'_>) -> Option<SessionId> {
         let mut events = Vec::new();
         let mut buffers = Vec::with_capacity(pending.buffers.len());
         for (index, taken) in (0u32..).zip(pending.buffers) {
@@ -332,7 +341,11 @@ impl Service {
             flushes: Default::default(),
             streams_to_file: file.is_some(),
             // In the same file the sequences go on, in one of its own they begin.
-            sequence_ids: if file.is_some() { source.sequence_ids.clone() } else { source.sequence_ids.restarted() },
+            sequence_ids: if file.is_some() || planted!("clone-sequences-go-on") {
+                source.sequence_ids.clone()
+            } else {
+                source.sequence_ids.restarted()
+            },
             file,
             trace_filter: source.trace_filter.clone().filter(|_| !pending.skips_filter),
             codec: source.codec,
@@ -353,6 +366,7 @@ impl Service {
             }),
         };
         self.sessions.insert(id, session);
+        probe::note(Note::CloneMade { clone: clone.0, session: id.0 });
         let (uid, source) = (pending.uid, pending.source.0);
         let unfiltered = if pending.skips_filter { ", not filtered" } else { "" };
         cx.info(format!("session {} of uid {uid} is a clone of session {source}{unfiltered}", id.0));
@@ -425,7 +439,8 @@ impl Service {
     /// Gives up a clone. What was moved out of the source goes back, unless new data came in its place meanwhile.
     fn abandon_clone(&mut self, id: CloneId, error: Option<&str>, cx: &mut Context<'_>) {
         let Some(pending) = self.pending_clones.remove(&id) else { return };
-        if let Some(source) = self.sessions.get(&pending.source) {
+        probe::note(Note::CloneAbandoned(id.0));
+        if let Some(source) = self.sessions.get(&pending.source).filter(|_| !planted!("clone-transfer-lost")) {
             for (index, (buffer, taken)) in source.buffers.iter().zip(pending.buffers).enumerate() {
                 let (Some(taken), BufferGroup::Moved) = (taken, BufferGroup::of(source, index)) else { continue };
                 if let Some(emptied) = self.buffers.get_mut(buffer).filter(|buffer| buffer.is_empty()) {
@@ -441,7 +456,7 @@ impl Service {
         if let Some(file) = pending.file {
             cx.push(Output::CloseFile(file));
         }
-        if let Some(error) = error {
+        if let Some(error) = error.filter(|_| !planted!("clone-unanswered")) {
             self.reply_clone(pending.call, Err(error.to_owned()), cx);
         }
     }

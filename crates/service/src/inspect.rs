@@ -16,6 +16,7 @@ pub struct Holdings {
     pub files: usize,
     pub timers: usize,
     pub to_notify: usize,
+    pub pending_clones: usize,
 }
 
 /// A session as the service sees it.
@@ -42,6 +43,7 @@ impl Service {
             files: self.files.len(),
             timers: self.timer_count(),
             to_notify: self.to_notify.len(),
+            pending_clones: self.pending_clones.len(),
         }
     }
 

@@ -16,6 +16,29 @@ pub enum Note {
         /// How it ended.
         end: PassEnd,
     },
+    /// A clone is begun: what old content of its source nobody wants in it is gone.
+    CloneBegins {
+        /// Number of the clone.
+        clone: u64,
+        /// The session.
+        source: u64,
+    },
+    /// A buffer of the source is copied, or moved.
+    CloneTakes {
+        /// The clone.
+        clone: u64,
+        /// Which of the source's buffers.
+        index: usize,
+    },
+    /// A clone becomes a session.
+    CloneMade {
+        /// The clone.
+        clone: u64,
+        /// The session it is from now on.
+        session: u64,
+    },
+    /// A clone is given up.
+    CloneAbandoned(u64),
     /// Whatever the simulator itself notes.
     Mark(u64),
 }

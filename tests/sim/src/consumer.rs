@@ -9,7 +9,10 @@ use esatto_schema::trace_config::{
     BufferConfig, BuiltinDataSource, CompressionConfig, CompressionType, DataSource, FFlushMode,
     IncrementalStateConfig, SessionSemaphore, TriggerConfig, WriteFlushMode,
 };
-use esatto_schema::{DataSourceConfig, PriorityBoostConfig, TraceConfig, consumer_port::Method};
+use esatto_schema::{
+    CloneSessionRequest, CloneSessionResponseReader, DataSourceConfig, ObserveEventsResponseReader,
+    PriorityBoostConfig, TraceConfig, consumer_port::Method,
+};
 use esatto_service::{MemoryKind, Peer};
 
 use crate::pb::Pb;
@@ -26,6 +29,9 @@ pub struct Consumer {
     attach: Option<(u64, String)>,
     detach: Option<(u64, String)>,
     read: Option<u64>,
+    /// The pending CloneSession.
+    clone: Option<u64>,
+    observe: Option<u64>,
     /// A session is there, as far as it knows.
     has_session: bool,
     /// And over.
@@ -54,6 +60,8 @@ impl Consumer {
             attach: None,
             detach: None,
             read: None,
+            clone: None,
+            observe: None,
             has_session: false,
             has_ended: false,
             is_deferred: false,
@@ -85,6 +93,18 @@ impl Consumer {
             if reply.success {
                 self.has_session = false;
                 self.enable = None;
+            }
+        } else if self.clone == Some(reply.request) {
+            self.clone = None;
+            let response = CloneSessionResponseReader::new(reply.body);
+            if reply.success && response.success() == Some(true) {
+                (self.has_session, self.has_ended, self.asked_to_stop, self.final_reads) = (true, true, true, 0);
+            }
+        } else if self.observe == Some(reply.request) {
+            let events = ObserveEventsResponseReader::new(reply.body).events();
+            if let Some(hit) = events.and_then(|events| events.clone_trigger_hit()) {
+                let name = hit.trigger_name().unwrap_or_default().to_vec();
+                world.clone_hits.push((hit.tracing_session_id().unwrap_or(0) as u64, name));
             }
         } else if self.read == Some(reply.request) && !reply.has_more {
             self.read = None;
@@ -119,6 +139,7 @@ impl Consumer {
             return match world.rng.below(10) {
                 0 => self.ask_something(world),
                 1 | 2 if !world.detached.is_empty() => self.attach(world),
+                3..=6 if world.profile.clones => self.clone(world),
                 _ => self.enable(world),
             };
         }
@@ -148,7 +169,7 @@ impl Consumer {
 
     /// The end: what there is, is stopped, read and freed.
     fn wind_up(&mut self, world: &mut World) {
-        if self.attach.is_some() || self.detach.is_some() || self.read.is_some() {
+        if self.attach.is_some() || self.detach.is_some() || self.read.is_some() || self.clone.is_some() {
             return;
         }
         if !self.has_session {
@@ -220,7 +241,32 @@ impl Consumer {
                 request = request.int(1, event);
             }
         }
-        self.call(world, Method::ObserveEvents, &request.0);
+        if world.profile.clones && world.rng.percent(70) {
+            request = request.int(1, 4);
+        }
+        self.observe = Some(self.call(world, Method::ObserveEvents, &request.0));
+    }
+
+    /// Asks for a clone of some session, or of none.
+    fn clone(&mut self, world: &mut World) {
+        let mut request = CloneSessionRequest::default();
+        let ids: Vec<u64> = world.model.sessions.keys().copied().collect();
+        match world.rng.below(8) {
+            0 => request.session_id = Some(u64::MAX),
+            1 => request.unique_session_name = Some(format!("session-{}", world.rng.below(3)).as_str().into()),
+            2 => request.session_id = Some(world.rng.below(1000)),
+            3 | 4 if !world.clone_hits.is_empty() => {
+                let (session, name) = world.clone_hits.remove(0);
+                request.session_id = Some(session);
+                request.clone_trigger_name = Some(String::from_utf8_lossy(&name).as_ref().into());
+            }
+            _ if !ids.is_empty() => request.session_id = Some(world.rng.pick(&ids)),
+            _ => {}
+        }
+        request.skip_trace_filter = world.rng.percent(30).then_some(true);
+        let attached = world.rng.percent(80).then_some(Attached::File);
+        let method = Method::CloneSession.id();
+        self.clone = Some(world.call_with(self.client, method, &request.encode(), false, attached));
     }
 
     fn ask_something(&mut self, world: &mut World) {
@@ -266,7 +312,12 @@ fn config(world: &mut World) -> (TraceConfig, Option<Attached>) {
     for _ in 0..buffers {
         let size_kb = rng.pick(&[4, 8, 13, 64, 512]).min(profile.buffer_kb as u32);
         let policy = if rng.percent(profile.discard) { FillPolicy::DISCARD } else { FillPolicy(rng.below(2) as i32) };
-        config.buffers.push(BufferConfig { size_kb: Some(size_kb), fill_policy: Some(policy), ..Default::default() });
+        let mut buffer = BufferConfig { size_kb: Some(size_kb), fill_policy: Some(policy), ..Default::default() };
+        if profile.clones {
+            buffer.transfer_on_clone = rng.percent(25).then_some(true);
+            buffer.clear_before_clone = rng.percent(15).then_some(true);
+        }
+        config.buffers.push(buffer);
     }
     for source in 0..profile.sources {
         if rng.percent(30) {
@@ -318,10 +369,16 @@ fn config(world: &mut World) -> (TraceConfig, Option<Attached>) {
     if rng.percent(10) {
         config.unique_session_name = Some(format!("session-{}", rng.below(3)).as_str().into());
     }
+    if profile.clones && rng.percent(30) {
+        config.bugreport_score = Some(rng.pick(&[0, 1, 100]));
+    }
     let streams = rng.percent(profile.files);
     let has_triggers = rng.percent(profile.triggers);
     if has_triggers {
-        let mode = if rng.percent(50) || streams { TriggerMode::START_TRACING } else { TriggerMode::STOP_TRACING };
+        let mut mode = if rng.percent(50) || streams { TriggerMode::START_TRACING } else { TriggerMode::STOP_TRACING };
+        if profile.clones && !streams && rng.percent(40) {
+            mode = TriggerMode::CLONE_SNAPSHOT;
+        }
         let triggers = (0..rng.between(1, 3)).map(|i| Trigger {
             name: Some(format!("trigger-{i}").as_str().into()),
             stop_delay_ms: Some(rng.pick(&[1, 100, 900])),

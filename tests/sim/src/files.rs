@@ -44,6 +44,21 @@ impl SimFile {
         Ok(())
     }
 
+    /// Takes the copy of another file.
+    ///
+    /// # Errors
+    ///
+    /// What a full disk says.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), String> {
+        if self.room.is_some_and(|room| bytes.len() > room) {
+            self.has_failed = true;
+            return Err("no space left on device".to_owned());
+        }
+        self.bytes.extend_from_slice(bytes);
+        self.whole_bytes = self.bytes.len();
+        Ok(())
+    }
+
     /// Checks what is in it at the end.
     ///
     /// # Panics

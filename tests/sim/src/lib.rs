@@ -44,6 +44,7 @@
 #![warn(missing_docs)]
 
 pub mod alloc;
+pub mod clones;
 pub mod consumer;
 pub mod content;
 pub mod files;

@@ -8,6 +8,7 @@ use esatto_schema::{
     EnableTracingResponse, GetAsyncCommandResponseReader, GetTraceStatsResponseReader, InitializeConnectionResponse,
     ObserveEventsResponseReader, TraceConfig, consumer_port, producer_port,
 };
+use esatto_service::probe::Note;
 use esatto_service::{CallId, ConsumerCall, FileId, Input, ProducerCall, Reply, SharedBuffer};
 
 use crate::model::{BufferModel, Hello, Identity, Instance, ProducerModel, SessionModel};
@@ -149,6 +150,11 @@ impl World {
                 self.model.flushing = Some((call, timeout_ms));
                 self.expect_answer(call, u64::from(timeout_ms) * MS);
             }
+            ConsumerCall::CloneSession(_) => {
+                self.model.cloning = Some(call);
+                // The flush, and the files.
+                self.expect_answer(call, 5_000 * MS + FILE_SLACK_NS);
+            }
             ConsumerCall::ObserveEvents(request) => {
                 self.model.is_observing = true;
                 use esatto_schema::observable_events::Type;
@@ -170,6 +176,7 @@ impl World {
         self.handle(Input::ConsumerCall { call, method: parsed, file_attached });
         self.settle();
         self.model.is_observing = false;
+        self.model.cloning = None;
         match method {
             Method::Detach => {
                 let is_gone =
@@ -214,10 +221,7 @@ impl World {
             .get(&index)
             .is_some_and(|producer| producer.is_scraped && producer.has_memory && !producer.is_emulated)
         {
-            assert!(
-                self.notes.contains(&esatto_service::probe::Note::Scrape(None)),
-                "what a crashed producer left is not copied"
-            );
+            assert!(self.notes.contains(&Note::Scrape(None)), "what a crashed producer left is not copied");
         }
         self.settle();
         self.forget_producer(index);
@@ -299,12 +303,13 @@ impl World {
     }
 
     /// Sessions that this step made.
-    pub(crate) fn see_new_sessions(&mut self) {
+    pub(crate) fn see_new_sessions(&mut self, notes: &[Note]) {
         if self.service.session_stamp() == self.model.stamp {
             return;
         }
         for view in self.service.session_views() {
-            if self.model.sessions.contains_key(&view.id) {
+            let is_clone = |note: &Note| matches!(note, Note::CloneMade { session, .. } if *session == view.id);
+            if self.model.sessions.contains_key(&view.id) || notes.iter().any(is_clone) {
                 continue;
             }
             let (call, config) = self.model.enabling.clone().expect("sessions come of EnableTracing");
@@ -312,7 +317,7 @@ impl World {
             for (&id, buffer) in view.buffers.iter().zip(&config.buffers) {
                 let discards = buffer.fill_policy.is_some_and(|policy| policy.0 == 2);
                 let reference = Reference::new(buffer.size_kb.unwrap_or(0), discards);
-                let fresh = BufferModel { reference, last_read: BTreeMap::new() };
+                let fresh = BufferModel { reference, last_read: BTreeMap::new(), begins_anew: false };
                 let before = self.model.buffers.insert(id, fresh);
                 assert!(before.is_none(), "isolation: buffer {id} belongs to two sessions");
             }
@@ -331,6 +336,7 @@ impl World {
                 buffers: view.buffers,
                 config,
                 enable_call: Some(call),
+                clone_call: None,
                 created_ns: self.now_ns,
                 created_boottime_ns: self.now_ns + self.suspended_ns,
                 instances: BTreeMap::new(),
@@ -406,6 +412,7 @@ impl World {
                 let is_gone = self.service.session_views().iter().all(|view| view.id != flush.session);
                 assert!(is_over || is_gone, "flush {call:?} is given up before its time");
             }
+            CallKind::Clone => self.model_clone_rejected(call),
             CallKind::Commit => {
                 let index = index_of(call.client);
                 let is_ready = self.model.producers.get(&index).is_some_and(|producer| producer.has_memory);
@@ -439,7 +446,8 @@ impl World {
                     self.model_all_started(index);
                 }
             }
-            CallKind::Read | CallKind::Simple | CallKind::Commit | CallKind::Clone => {}
+            CallKind::Clone => self.model_cloned(index, reply),
+            CallKind::Read | CallKind::Simple | CallKind::Commit => {}
         }
     }
 
@@ -694,7 +702,8 @@ impl World {
             bound += SESSION + INSTANCE * session.instances.len() as u64;
             bound += SEQUENCE * session.sequence_ids.len() as u64;
         }
-        for buffer in self.model.buffers.values() {
+        let pending = self.model.clones.values().flat_map(crate::clones::PendingClone::buffers);
+        for buffer in self.model.buffers.values().chain(pending) {
             // The bytes, and the list of chunks: 8 bytes for each of 16, at most, twice while it grows.
             bound += 2 * buffer.reference.capacity() as u64 + SEQUENCE * buffer.reference.sequence_count() as u64;
         }

@@ -6,6 +6,7 @@ use esatto_schema::{CommitDataRequestReader, TraceConfig};
 use esatto_service::probe::Note;
 use esatto_service::{CallId, FileId, Output, PriorityBoost};
 
+use crate::clones::PendingClone;
 use crate::memory::Seen;
 use crate::reference::{Incoming, Key, Reference};
 use crate::world::{CallKind, World, trace};
@@ -40,6 +41,8 @@ pub struct BufferModel {
     pub(crate) reference: Reference,
     /// Number of the packet that was read last, per sequence.
     pub(crate) last_read: BTreeMap<Key, u32>,
+    /// What was in it before went into a clone, and is not missing here.
+    pub(crate) begins_anew: bool,
 }
 
 /// A data source instance.
@@ -61,6 +64,8 @@ pub struct SessionModel {
     pub(crate) buffers: Vec<u16>,
     pub(crate) config: TraceConfig,
     pub(crate) enable_call: Option<CallId>,
+    /// The call that made it, if it is a clone.
+    pub(crate) clone_call: Option<CallId>,
     pub(crate) created_ns: u64,
     pub(crate) created_boottime_ns: u64,
     pub(crate) instances: BTreeMap<u64, Instance>,
@@ -115,6 +120,10 @@ pub struct Model {
     /// Handed to the session that this step makes.
     pub(crate) enabling: Option<(CallId, TraceConfig)>,
     pub(crate) hello: Option<Hello>,
+    /// The call of CloneSession that this step is.
+    pub(crate) cloning: Option<CallId>,
+    /// Clones under way.
+    pub(crate) clones: BTreeMap<u64, PendingClone>,
     /// The flush that this step asks for.
     pub(crate) flushing: Option<(CallId, u32)>,
     /// Calls whose answer nobody can expect any more: their session was detached.
@@ -162,12 +171,12 @@ impl World {
         while let Some(output) = self.outputs.pop() {
             outputs.push(output);
         }
-        self.see_new_sessions();
+        self.see_new_sessions(notes);
         let mut writes = BTreeMap::new();
         let mut scraping = None;
-        while let Some(note) = notes.get(at) {
+        while let Some(note_at) = notes.get(at) {
             at += 1;
-            match *note {
+            match *note_at {
                 Note::Scrape(session) => {
                     scraping = Some(session);
                     if let Some(session) = session {
@@ -182,6 +191,10 @@ impl World {
                     Seen::ScrapeBegins(_) => {}
                     Seen::Took(..) => panic!("a chunk is taken that no commit named"),
                 },
+                Note::CloneBegins { .. }
+                | Note::CloneTakes { .. }
+                | Note::CloneMade { .. }
+                | Note::CloneAbandoned(_) => self.model_clone(*note_at),
                 Note::Read { session, end } => self.verify_pass(session, end, &outputs, &mut writes),
             }
         }

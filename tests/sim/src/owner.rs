@@ -259,17 +259,18 @@ impl World {
                 }
             }
             Output::AdoptFile { file, call } => {
-                assert!(
-                    self.calls
-                        .get(&call)
-                        .is_some_and(|pending| pending.kind == CallKind::Enable || pending.kind == CallKind::Clone)
-                );
+                let kind = self.calls.get(&call).map(|pending| pending.kind);
+                if kind == Some(CallKind::Clone) {
+                    return self.clone_adopts(call, file);
+                }
+                assert_eq!(kind, Some(CallKind::Enable), "files: a call that brings no file");
                 let session = self.model.sessions.values_mut().find(|session| session.enable_call == Some(call));
                 let session = session.expect("files are asked for with a session");
                 session.file = Some(file);
                 let limit = session.config.max_file_size_bytes;
                 self.new_file(file, limit);
             }
+            Output::CopyFile { from, to } => self.copy_file(from, to),
             Output::SetPriority { change, boost } => {
                 self.model_priority(change, boost);
                 let delay_ns = self.rng.below(3 * MS);
@@ -307,7 +308,7 @@ impl World {
     }
 
     /// A file of a session, or of the clone that is being made.
-    fn new_file(&mut self, file: FileId, limit: Option<u64>) {
+    pub(crate) fn new_file(&mut self, file: FileId, limit: Option<u64>) {
         let fails = self.rng.percent(self.profile.file_faults);
         let is_slow = self.rng.percent(self.profile.slow_files);
         let opened = SimFile {

@@ -250,6 +250,11 @@ impl Reference {
         clone
     }
 
+    /// Whether nothing was ever stored in it.
+    pub fn is_untouched(&self) -> bool {
+        self.used == 0
+    }
+
     /// An empty one of the same kind.
     pub fn emptied(&self) -> Self {
         Self::new((self.capacity / 1024) as u32, self.discards)

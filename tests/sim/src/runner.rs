@@ -113,6 +113,7 @@ impl Tally {
         self.inputs += other.inputs;
         self.producers += other.producers;
         self.sessions += other.sessions;
+        self.clones += other.clones;
         self.packets += other.packets;
         self.bytes += other.bytes;
         self.losses += other.losses;
@@ -124,10 +125,11 @@ impl core::fmt::Display for Tally {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(
             f,
-            "{} inputs, {} producers, {} sessions, {} packets ({} MiB) compared, {} losses marked, {} KiB held at most",
+            "{} inputs, {} producers, {} sessions ({} clones), {} packets ({} MiB) compared, {} losses marked, {} KiB held at most",
             self.inputs,
             self.producers,
             self.sessions,
+            self.clones,
             self.packets,
             self.bytes >> 20,
             self.losses,

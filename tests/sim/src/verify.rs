@@ -244,8 +244,11 @@ impl Pass<'_> {
         let name = content::check(&next.packet.bytes);
         let name = name.unwrap_or_else(|why| panic!("whole: a packet of {key:?} is damaged: {why}"));
         assert_eq!((name.producer, name.writer), (tag, key.1), "isolation: a packet under another name");
-        let last_read = &mut self.buffers.get_mut(&next.buffer).expect("it was read").last_read;
-        let last = last_read.insert(key, name.number);
+        let buffer = self.buffers.get_mut(&next.buffer).expect("it was read");
+        let last = buffer.last_read.insert(key, name.number);
+        if last.is_none() && buffer.begins_anew {
+            return;
+        }
         let due = last.map_or(0, |last| last + 1);
         assert!(name.number >= due, "in order and once: {name:?} comes behind number {last:?}");
         let lost = name.number - due;

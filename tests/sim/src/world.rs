@@ -12,6 +12,7 @@ use esatto_service::{
 };
 use esatto_shm::PrivateRegion;
 
+use crate::clones::FileCopy;
 use crate::consumer::Consumer;
 use crate::files::SimFile;
 use crate::hostile::Hostile;
@@ -45,6 +46,8 @@ pub enum Event {
     Opened(u64),
     /// A file took, or refused, the oldest batch.
     Written(u64),
+    /// A file was copied, or not.
+    Copied(u64),
     /// A change of priority was made, or not.
     Priority(u64),
     /// By now this call must be answered.
@@ -156,6 +159,8 @@ pub struct Tally {
     pub producers: u64,
     /// Sessions that began.
     pub sessions: u64,
+    /// Of those, clones.
+    pub clones: u64,
     /// Packets of producers that were read and compared.
     pub packets: u64,
     /// Bytes of them.
@@ -199,6 +204,8 @@ pub struct World {
     pub(crate) actors: Vec<Option<Actor>>,
     pub(crate) timers: BTreeMap<TimerId, (TimerClock, u64)>,
     pub(crate) files: BTreeMap<FileId, SimFile>,
+    /// Copies under way, by the file that is copied to.
+    pub(crate) copies: BTreeMap<FileId, FileCopy>,
     pub(crate) calls: BTreeMap<CallId, Pending>,
     pub(crate) model: Model,
     /// What was done so far.
@@ -208,6 +215,8 @@ pub struct World {
     pub(crate) phase: Phase,
     /// Keys under which sessions were left.
     pub(crate) detached: Vec<(i32, String)>,
+    /// Sessions of which a trigger wants a clone, and the triggers' names.
+    pub(crate) clone_hits: Vec<(u64, Vec<u8>)>,
     pub(crate) next_name: u64,
 }
 
@@ -243,7 +252,9 @@ impl World {
             actors: Vec::new(),
             timers: BTreeMap::new(),
             files: BTreeMap::new(),
+            copies: BTreeMap::new(),
             calls: BTreeMap::new(),
+            clone_hits: Vec::new(),
             model: Model::default(),
             tally: Tally::default(),
             is_traced,
@@ -296,6 +307,7 @@ impl World {
             Event::Memory(client) => self.memory_was_made(client),
             Event::Opened(file) => self.file_was_opened(FileId(file)),
             Event::Written(file) => self.file_was_written(FileId(file)),
+            Event::Copied(file) => self.file_was_copied(FileId(file)),
             Event::Priority(change) => self.priority_was_set(change),
             Event::Deadline(client, request) => {
                 let call = CallId { client: self.clients[client].id, request };
