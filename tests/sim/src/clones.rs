@@ -87,7 +87,7 @@ impl World {
         self.tally.clones += 1;
         // In the same step it may have gone again.
         let buffers = view.map_or(Vec::new(), |view| view.buffers);
-        let streams = source.config.write_into_file == Some(true) && pending.file.is_some();
+        let streams = pending.file.is_some() || source.file.is_some();
         let session = SessionModel {
             consumer: Some(index_of(pending.call.client)),
             buffers: buffers.clone(),
@@ -119,7 +119,8 @@ impl World {
             boost: None,
             awaits_change: None,
         };
-        for (id, taken) in buffers.into_iter().zip(pending.taken.into_values()) {
+        for (id, mut taken) in buffers.into_iter().zip(pending.taken.into_values()) {
+            taken.reference.read_only = true;
             let before = self.model.buffers.insert(id, taken);
             assert!(before.is_none(), "isolation: buffer {id} belongs to two sessions");
         }
@@ -129,12 +130,17 @@ impl World {
 
     /// A file for the clone that this call asks for.
     pub(crate) fn clone_adopts(&mut self, call: CallId, file: FileId) {
-        let pending = self.model.clones.values_mut().find(|pending| pending.call == call);
-        let source = pending.map(|pending| {
+        let limit = if let Some(pending) = self.model.clones.values_mut().find(|pending| pending.call == call) {
             pending.file = Some(file);
-            pending.source
-        });
-        let limit = source.and_then(|source| self.model.sessions.get(&source)?.config.max_file_size_bytes);
+            self.model.sessions.get(&pending.source).and_then(|source| source.config.max_file_size_bytes)
+        } else {
+            // It was made in this very step, or failed.
+            let mut sessions = self.model.sessions.values_mut();
+            sessions.find(|session| session.clone_call == Some(call)).and_then(|session| {
+                session.file = Some(file);
+                session.config.max_file_size_bytes
+            })
+        };
         self.new_file(file, limit);
     }
 

@@ -54,6 +54,12 @@ planted! {
     "reserved-field-passed" 1: "some of the service's fields may come from producers",
     "scrape-unfinished" 2: "the packet that is being written is scraped",
     "chunk-unfreed" 2: "a chunk that was taken stays taken",
+    "clone-takes-away" 3: "what is copied into a clone is missing from its source",
+    "clone-sequences-go-on" 8: "the first packets of a clone are not marked as the first",
+    "clone-transfer-lost" 7: "what a clone that fails took out of its source does not go back",
+    "clone-unanswered" 8: "a clone that is given up is not answered",
+    "clone-uncleared" 6: "what nobody wants in a clone is not cleared before",
+    "clone-skips-waiting" 15: "a clone does not look again at sequences that waited in its source",
 }
 
 /// The bug of this name.

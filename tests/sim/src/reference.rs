@@ -160,6 +160,8 @@ pub struct Reference {
     capacity: usize,
     discards: bool,
     closed: bool,
+    /// It belongs to a clone.
+    pub(crate) read_only: bool,
     write: usize,
     used: usize,
     records: BTreeMap<usize, Record>,
@@ -214,6 +216,7 @@ impl Reference {
             capacity: (size_kb as usize * 1024).next_multiple_of(4096),
             discards,
             closed: false,
+            read_only: false,
             write: 0,
             used: 0,
             records: BTreeMap::new(),
@@ -619,7 +622,7 @@ impl Reference {
 
     /// §8. `None` stands for a patch of a wrong size, which was skipped.
     pub fn patch(&mut self, key: Key, chunk_id: u32, patches: &[(u32, [u8; 4])], more: bool) {
-        let life = self.current.get(&key).map(|&life| (key.0, key.1, life));
+        let life = self.current.get(&key).map(|&life| (key.0, key.1, life)).filter(|_| !self.read_only);
         let found = life
             .and_then(|life| self.sequences.get_mut(&life))
             .and_then(|sequence| sequence.chunks.iter_mut().find(|chunk| chunk.id == chunk_id));
