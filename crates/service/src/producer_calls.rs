@@ -157,9 +157,10 @@ impl Service {
                 producer.announce_memory(announcement, Attachment::SharedBuffer, cx);
             }
             None => {
-                producer.memory = Memory::Unset;
                 cx.error(format!("no shared memory for producer {}", producer.display_name()));
                 cx.push(Output::CloseClient { client, reason: "no shared memory" });
+                // At once: until its end arrives, flushes would wait for it, and sessions set it up that it never hears of.
+                self.producer_disconnected(client, cx);
             }
         }
     }

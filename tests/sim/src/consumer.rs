@@ -1,13 +1,15 @@
 //! A consumer: it makes sessions of every kind, and uses the whole of its port.
 
 use esatto_protozero::Owned;
+use esatto_schema::priority_boost_config::BoostPolicy;
 use esatto_schema::trace_config::buffer_config::FillPolicy;
+use esatto_schema::trace_config::compression_config::{Deflate, Zstd};
 use esatto_schema::trace_config::trigger_config::{Trigger, TriggerMode};
 use esatto_schema::trace_config::{
-    BufferConfig, BuiltinDataSource, DataSource, FFlushMode, IncrementalStateConfig, SessionSemaphore, TriggerConfig,
-    WriteFlushMode,
+    BufferConfig, BuiltinDataSource, CompressionConfig, CompressionType, DataSource, FFlushMode,
+    IncrementalStateConfig, SessionSemaphore, TriggerConfig, WriteFlushMode,
 };
-use esatto_schema::{DataSourceConfig, TraceConfig, consumer_port::Method};
+use esatto_schema::{DataSourceConfig, PriorityBoostConfig, TraceConfig, consumer_port::Method};
 use esatto_service::{MemoryKind, Peer};
 
 use crate::pb::Pb;
@@ -136,7 +138,7 @@ impl Consumer {
             30 | 31 => self.observe(world),
             32 => self.ask_something(world),
             33 => {
-                let config = config(world, self.client).0;
+                let config = config(world).0;
                 let request = Pb::default().bytes(1, &config.encode());
                 self.call(world, Method::ChangeTraceConfig, &request.0);
             }
@@ -240,7 +242,7 @@ impl Consumer {
         if self.enable.is_some() {
             return;
         }
-        let (config, attached) = config(world, self.client);
+        let (config, attached) = config(world);
         self.is_deferred = config.deferred_start == Some(true);
         trace!(world, "consumer {} wants {config:?}", self.client);
         let request = Pb::default().bytes(1, &config.encode());
@@ -254,8 +256,9 @@ impl Consumer {
 }
 
 /// A config of any kind, and the file that goes with it.
-fn config(world: &mut World, client: usize) -> (TraceConfig, Option<Attached>) {
+fn config(world: &mut World) -> (TraceConfig, Option<Attached>) {
     let profile = world.profile.clone();
+    let path = world.name();
     let rng = &mut world.rng;
     let some = |on: bool, value: u32| on.then_some(value);
     let buffers = rng.between(1, 3);
@@ -335,17 +338,41 @@ fn config(world: &mut World, client: usize) -> (TraceConfig, Option<Attached>) {
     } else {
         config.duration_ms = some(rng.percent(50), rng.pick(&[1, 100, 700, 4000]));
     }
+    if profile.boosted != 0 && rng.percent(profile.boosted) {
+        let policy = rng.pick(&[BoostPolicy::POLICY_SCHED_OTHER, BoostPolicy::POLICY_SCHED_FIFO]);
+        // Some of them are out of range.
+        let priority = Some(rng.pick(&[0, 1, 5, 20, 50, 99, 100]));
+        config.priority_boost = Some(PriorityBoostConfig { policy: Some(policy), priority, ..Default::default() });
+    }
+    if profile.compressed != 0 && rng.percent(profile.compressed) {
+        match rng.below(3) {
+            0 => config.compression_type = Some(CompressionType::COMPRESSION_TYPE_DEFLATE),
+            1 => {
+                let deflate = Some(Deflate::default());
+                config.compression = Some(CompressionConfig { deflate, ..Default::default() });
+            }
+            _ => {
+                let zstd = Some(Zstd { level: Some(rng.pick(&[-5, 0, 1])), ..Default::default() });
+                config.compression = Some(CompressionConfig { zstd, ..Default::default() });
+            }
+        }
+    }
+    let is_compressed = config.compression_type.is_some() || config.compression.is_some();
     let mut attached = None;
     if streams {
         config.write_into_file = Some(true);
         config.file_write_period_ms = some(rng.percent(80), rng.pick(&[1, 150, 600, 6000]));
         config.max_file_size_bytes = rng.percent(30).then(|| rng.pick(&[1, 3000, 60_000]));
+        if is_compressed {
+            // Of a pass that does not fit nothing is written, and nobody outside could tell what was in it.
+            config.max_file_size_bytes = None;
+        }
         config.write_flush_mode = rng.percent(60).then(|| WriteFlushMode(rng.between(0, 2) as i32));
         config.fflush_post_write = rng.percent(40).then_some(FFlushMode::FFLUSH_ENABLED);
         if rng.percent(50) {
             attached = Some(Attached::File);
         } else {
-            config.output_path = Some(format!("/trace-{client}").as_str().into());
+            config.output_path = Some(format!("/trace-{path}").as_str().into());
         }
     }
     (config, attached)

@@ -24,6 +24,8 @@
 //! | no session affects another's data | routes, commands, trusted fields and sequence ids are followed here ([`model`], `lifecycle`), of hostile producers, too |
 //! | every request is answered, once and when it is time | each call is kept until its last reply; flushes, ends of sessions and files have deadlines |
 //! | what must happen again and again does | flushes, clearing of state and file writes of running sessions are never long overdue |
+//! | sessions begin with the priority they want, or are told that it cannot be had | `priority` |
+//! | a compressed pass is one whole packet of the same packets | decompressed before it is compared |
 //! | files hold whole packets, and failures are told | [`files`] |
 //! | memory stays within its bound | a counting allocator ([`alloc`]), against a sum of named constants |
 //! | nothing is left when all clients are gone | `esatto_service::inspect`, timers, calls, files, and what dropping the service frees |
@@ -36,8 +38,8 @@
 //! * What the real daemon does with sockets and files: `tests/` has real ones.
 //! * A mistake that is made alike in the reference and in the service. The reference was written from the same spec by people who knew the
 //!   service; only what is checked of honest producers' packets does not depend on it.
-//! * The content of packets of the service itself, but for statistics and what may come only once. Snapshots, filters,
-//!   compression, relays and changes of priority are not drawn by any profile yet.
+//! * The content of packets of the service itself, but for statistics and what may come only once. Snapshots, filters and
+//!   relays are not drawn by any profile yet, nor is a compressed trace with a limit of its size.
 //! * In which order a step scraped and read it is told by the service itself (`esatto_service::probe`).
 #![warn(missing_docs)]
 
@@ -52,6 +54,7 @@ pub mod model;
 mod owner;
 pub mod pb;
 pub mod planted;
+mod priority;
 pub mod producer;
 pub mod profile;
 pub mod reference;

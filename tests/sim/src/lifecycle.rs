@@ -12,6 +12,7 @@ use esatto_service::{CallId, ConsumerCall, FileId, Input, ProducerCall, Reply, S
 
 use crate::model::{BufferModel, Hello, Identity, Instance, ProducerModel, SessionModel};
 use crate::owner::index_of;
+use crate::priority::boost_of;
 use crate::profile::MS;
 use crate::reference::Reference;
 use crate::verify::check_stats;
@@ -219,6 +220,10 @@ impl World {
             );
         }
         self.settle();
+        self.forget_producer(index);
+    }
+
+    fn forget_producer(&mut self, index: usize) {
         if let Some(producer) = self.model.producers.remove(&index) {
             for buffer in &producer.allowed {
                 if let Some(buffer) = self.model.buffers.get_mut(buffer) {
@@ -246,14 +251,18 @@ impl World {
         if let Some(producer) = self.model.producers.get_mut(&index) {
             producer.has_memory |= buffer.is_some();
         }
-        if buffer.is_none() {
-            // It is disconnected; what waited for its memory is never sent.
-            self.model.broken.insert(index);
+        let is_refused = buffer.is_none();
+        if is_refused {
+            self.acknowledged(index, u64::MAX);
         }
         self.model.is_late = true;
         self.feed(Input::SharedBufferCreated { client: self.clients[index].id, buffer });
         self.model.is_late = false;
         self.model.creating.remove(&index);
+        if is_refused {
+            // The service is done with it, whatever it still says.
+            self.forget_producer(index);
+        }
     }
 
     pub(crate) fn file_opened(&mut self, file: FileId, result: Result<(), String>) {
@@ -316,6 +325,7 @@ impl World {
                 );
                 self.expect_answer(call, (u64::from(duration_ms) + rest_ms) * MS + FILE_SLACK_NS);
             }
+            let boost = boost_of(&config);
             let session = SessionModel {
                 consumer: view.consumer.map(index_of),
                 buffers: view.buffers,
@@ -342,6 +352,8 @@ impl World {
                 is_clone: false,
                 triggers_read: 0,
                 detach_key: None,
+                boost,
+                awaits_change: boost.and_then(|_| self.model.changing.get(&self.model.last_change).copied()),
             };
             self.model.sessions.insert(view.id, session);
         }
@@ -452,9 +464,6 @@ impl World {
     fn model_command(&mut self, index: usize, body: &[u8]) {
         let command = GetAsyncCommandResponseReader::new(body);
         let (now_ns, is_late) = (self.now_ns, self.model.is_late);
-        if self.model.broken.contains(&index) {
-            return;
-        }
         if let Some(setup) = command.setup_data_source() {
             let config = setup.config().expect("a set-up has a config");
             let id = setup.new_instance_id().unwrap_or(0);
@@ -464,6 +473,7 @@ impl World {
                 self.model.ghosts.insert(id);
                 return;
             };
+            assert_eq!(session.awaits_change, None, "session {session_id} begins before its priority is there");
             let target = config.target_buffer().unwrap_or(0) as u16;
             let name = config.name().unwrap_or_default().to_vec();
             let wanted = session.config.data_sources.iter().filter_map(|source| source.config.as_ref());

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use esatto_schema::{CommitDataRequestReader, TraceConfig};
 use esatto_service::probe::Note;
-use esatto_service::{CallId, FileId, Output};
+use esatto_service::{CallId, FileId, Output, PriorityBoost};
 
 use crate::memory::Seen;
 use crate::reference::{Incoming, Key, Reference};
@@ -85,6 +85,10 @@ pub struct SessionModel {
     pub(crate) is_clone: bool,
     pub(crate) triggers_read: u64,
     pub(crate) detach_key: Option<String>,
+    /// What it wants the priority to be.
+    pub(crate) boost: Option<PriorityBoost>,
+    /// The change of priority without which it does not begin.
+    pub(crate) awaits_change: Option<u64>,
 }
 
 /// A flush under way; of session 0 if it is not known of which.
@@ -127,10 +131,15 @@ pub struct Model {
     pub(crate) creating: BTreeSet<usize>,
     /// This step sends what waited for memory.
     pub(crate) is_late: bool,
-    /// Producers that got no memory.
-    pub(crate) broken: BTreeSet<usize>,
     /// This step is a call of ObserveEvents.
     pub(crate) is_observing: bool,
+    /// The priority that was asked for last.
+    pub(crate) boost: Option<PriorityBoost>,
+    pub(crate) last_change: u64,
+    /// Which could not be made.
+    pub(crate) priority_failed: bool,
+    /// Changes of priority that were not answered yet.
+    pub(crate) changing: BTreeSet<u64>,
 }
 
 /// What a producer says of itself.
@@ -180,6 +189,7 @@ impl World {
             self.carry_out(output);
         }
         self.see_gone_sessions();
+        self.check_priority();
         self.check_completed();
         self.model.scraped.clear();
         self.model.enabling = None;

@@ -13,6 +13,7 @@ use esatto_shm::PrivateRegion;
 
 use crate::files::SimFile;
 use crate::memory::{SimBuffer, take_seen};
+use crate::model::SessionModel;
 use crate::profile::MS;
 use crate::rng::Rng;
 use crate::world::{Attached, CallKind, Event, Pending, Phase, SharedMemory, World, trace};
@@ -198,6 +199,11 @@ impl World {
         self.file_opened(file, if fails { Err("permission denied".to_owned()) } else { Ok(()) });
     }
 
+    pub(crate) fn priority_was_set(&mut self, change: u64) {
+        let fails = self.phase == Phase::Running && self.rng.percent(self.profile.priority_faults);
+        self.priority_set(change, if fails { Err("operation not permitted".to_owned()) } else { Ok(()) });
+    }
+
     pub(crate) fn file_was_written(&mut self, file: FileId) {
         let result = self.files.get_mut(&file).expect("a file that was written to").write_oldest();
         trace!(self, "file {} written: {result:?}", file.0);
@@ -258,10 +264,23 @@ impl World {
                         .get(&call)
                         .is_some_and(|pending| pending.kind == CallKind::Enable || pending.kind == CallKind::Clone)
                 );
-                self.new_file(file);
+                let session = self.model.sessions.values_mut().find(|session| session.enable_call == Some(call));
+                let session = session.expect("files are asked for with a session");
+                session.file = Some(file);
+                let limit = session.config.max_file_size_bytes;
+                self.new_file(file, limit);
             }
-            Output::CreateFile { file, path: _ } => {
-                self.new_file(file);
+            Output::SetPriority { change, boost } => {
+                self.model_priority(change, boost);
+                let delay_ns = self.rng.below(3 * MS);
+                self.after(delay_ns, Event::Priority(change));
+            }
+            Output::CreateFile { file, path } => {
+                let wants = |session: &&mut SessionModel| session.config.output_path.as_deref() == Some(&path[..]);
+                let session = self.model.sessions.values_mut().find(wants).expect("files: nobody wants this file");
+                session.file = Some(file);
+                let limit = session.config.max_file_size_bytes;
+                self.new_file(file, limit);
                 let delay_ns = self.rng.below(3 * MS);
                 self.after(delay_ns, Event::Opened(file.0));
             }
@@ -287,18 +306,14 @@ impl World {
         }
     }
 
-    /// A file for the session that this step makes.
-    fn new_file(&mut self, file: FileId) {
+    /// A file of a session, or of the clone that is being made.
+    fn new_file(&mut self, file: FileId, limit: Option<u64>) {
         let fails = self.rng.percent(self.profile.file_faults);
         let is_slow = self.rng.percent(self.profile.slow_files);
-        let call = self.model.enabling.as_ref().map(|(call, _)| *call).expect("files are asked for with a session");
-        let session = self.model.sessions.values_mut().find(|session| session.enable_call == Some(call));
-        let session = session.expect("files are asked for with a session");
-        session.file = Some(file);
         let opened = SimFile {
             room: fails.then(|| self.rng.below(200_000) as usize),
             delay_ns: if is_slow { self.rng.below(400 * MS) } else { 0 },
-            limit: session.config.max_file_size_bytes.filter(|&limit| limit != 0),
+            limit: limit.filter(|&limit| limit != 0),
             ..SimFile::default()
         };
         assert!(self.files.insert(file, opened).is_none(), "files: a file id is used twice");

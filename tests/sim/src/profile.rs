@@ -84,11 +84,23 @@ pub struct Profile {
     pub pause_ns: u64,
     /// Whether writers tell which packet is their first.
     pub tells_first: u64,
+    /// Sessions that are compressed.
+    pub compressed: u64,
+    /// Sessions that want the service to run sooner than others.
+    pub boosted: u64,
+    /// Changes of priority that are not allowed.
+    pub priority_faults: u64,
 }
 
 impl Profile {
     /// Draws one.
     pub fn draw(rng: &mut Rng) -> Self {
+        // Drawn apart, so that a seed without them stays what it was.
+        let mut apart = Rng::new(rng.clone().bits());
+        let mut rarely = |percent: u64, values: &[u64]| if apart.percent(percent) { apart.pick(values) } else { 0 };
+        let compressed = rarely(40, &[20, 100]);
+        let boosted = rarely(40, &[10, 50]);
+        let priority_faults = rarely(50, &[10, 50, 100]);
         let mut on = |percent: u64, values: &[u64]| if rng.percent(percent) { rng.pick(values) } else { 0 };
         let hostile = on(50, &[5, 10, 30, 50]);
         let emulated = on(40, &[5, 30, 100]);
@@ -160,6 +172,9 @@ impl Profile {
             unregistered,
             pause_ns: rng.pick(&[MS, 10 * MS, 100 * MS]),
             tells_first,
+            compressed,
+            boosted,
+            priority_faults,
         }
     }
 }

@@ -126,6 +126,27 @@ struct Sequence {
     is_retired: bool,
 }
 
+impl Sequence {
+    /// What is known to be lost, or may be, when its first chunk is begun (§11, §12).
+    fn lost_before(&self, first: &Chunk) -> u32 {
+        match self.consumed {
+            Some((id, ..)) if first.read != 0 || first.id == id => 0,
+            Some((id, ..)) if first.id != id.wrapping_add(1) => loss::PRESENT | loss::READ_GAP,
+            // Its end never came.
+            Some((_, _, true)) => loss::PRESENT | loss::OVERWRITE,
+            _ => 0,
+        }
+    }
+
+    /// Nothing more of its writer comes.
+    fn ends(&mut self) {
+        if let Some((_, _, incomplete @ true)) = &mut self.consumed {
+            *incomplete = false;
+            self.loss |= loss::PRESENT | loss::OVERWRITE;
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Record {
     size: usize,
@@ -284,7 +305,17 @@ impl Reference {
         let mut new = new;
         match sequence.consumed {
             Some((id, bytes, true)) if id == new.id && valid > bytes => new.read = bytes,
-            Some((id, ..)) if !before(id, new.id) => {
+            Some((id, bytes, was_incomplete)) if !before(id, new.id) => {
+                let is_next_begun = sequence.chunks.front().is_some_and(|next| next.read > 0);
+                if id == new.id && was_incomplete && chunk.complete && valid == bytes && !is_next_begun {
+                    // There was nothing more in it, but perhaps a loss.
+                    let sequence = self.sequences.get_mut(&key).expect("touched");
+                    sequence.consumed = Some((id, bytes, false));
+                    if lost_behind != 0 {
+                        sequence.loss |= loss::PRESENT | lost_behind;
+                    }
+                    self.count_broken(broken);
+                }
                 self.stats.chunks_discarded += 1;
                 return;
             }
@@ -356,6 +387,7 @@ impl Reference {
         let Some(&life) = self.current.get(&key) else { return };
         let sequence = self.sequences.get_mut(&(key.0, key.1, life)).expect("it is there");
         if sequence.chunks.is_empty() {
+            sequence.ends();
             sequence.consumed = None;
         } else {
             sequence.is_retired = true;
@@ -372,6 +404,7 @@ impl Reference {
     fn hand_down(&mut self, life: Life) {
         let sequence = self.sequences.get_mut(&life).expect("it is there");
         if sequence.is_retired && sequence.chunks.is_empty() {
+            sequence.ends();
             let loss = core::mem::take(&mut sequence.loss);
             if let Some(&heir) = self.current.get(&(life.0, life.1)) {
                 self.sequences.get_mut(&(life.0, life.1, heir)).expect("it is there").loss |= loss;
@@ -519,6 +552,9 @@ impl Reference {
         }
         if unread {
             self.overwritten(key, 0);
+        } else {
+            let gap = self.sequences[&key].lost_before(&self.sequences[&key].chunks[0]);
+            self.lose(key, gap);
         }
         self.leave(key);
         while continues {
@@ -647,8 +683,7 @@ impl Reference {
     fn step(&mut self, key: Life) -> Step {
         let sequence = &self.sequences[&key];
         let Some(chunk) = sequence.chunks.front() else { return Step::Waits };
-        let is_gap = chunk.read == 0 && sequence.consumed.is_some_and(|(id, ..)| chunk.id != id.wrapping_add(1));
-        let gap = if is_gap { loss::PRESENT | loss::READ_GAP } else { 0 };
+        let gap = sequence.lost_before(chunk);
         if chunk.is_read() {
             if chunk.incomplete {
                 return Step::Waits;

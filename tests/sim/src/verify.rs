@@ -1,9 +1,10 @@
 //! Every packet that comes out of a session is held against what must come.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 
 use esatto_schema::trace_stats::BufferStatsReader;
-use esatto_schema::{ReadBuffersResponseReader, TracePacketReader, TraceStatsReader};
+use esatto_schema::{ReadBuffersResponseReader, TraceConfig, TracePacketReader, TraceStatsReader};
 use esatto_service::probe::PassEnd;
 use esatto_service::{FileId, Output};
 
@@ -32,10 +33,17 @@ impl World {
         let Some(session) = self.model.sessions.get_mut(&session_id) else {
             panic!("session {session_id} is read, which is not there");
         };
-        let (packets, total, last) = match session.file {
+        let packets = match session.file {
             Some(_) => packets_of_file(&pieces),
             None => packets_of_replies(&pieces),
         };
+        let packets = if is_compressed(&session.config) {
+            packets.iter().flat_map(|packet| unpacked(packet)).collect()
+        } else {
+            packets
+        };
+        let total: usize = packets.iter().map(Vec::len).sum();
+        let last = packets.last().map_or(0, Vec::len);
         let threshold = if session.file.is_some() { FILE_THRESHOLD } else { CONSUMER_THRESHOLD };
         if end == PassEnd::More {
             assert!(total >= threshold, "a pass pauses after {total} bytes");
@@ -82,8 +90,27 @@ impl World {
     }
 }
 
-/// The packets of replies, the sum of their bytes, and the bytes of the last one of a producer.
-fn packets_of_replies(replies: &[&[u8]]) -> (Vec<Vec<u8>>, usize, usize) {
+/// Whether a pass is one packet.
+fn is_compressed(config: &TraceConfig) -> bool {
+    config.compression_type.is_some() || config.compression.is_some()
+}
+
+/// The packets of a pass that became one.
+fn unpacked(packet: &[u8]) -> Vec<Vec<u8>> {
+    let reader = TracePacketReader::parse(packet).expect("a compressed pass is a packet");
+    let mut trace = Vec::new();
+    if let Some(deflated) = reader.compressed_packets() {
+        let mut decoder = flate2::read::ZlibDecoder::new(deflated);
+        decoder.read_to_end(&mut trace).expect("compression: a whole zlib stream");
+    } else {
+        let frame = reader.zstd_compressed_packets().expect("compression: a pass is not compressed");
+        trace = zstd::stream::decode_all(frame).expect("compression: a whole zstd frame");
+    }
+    packets_of_file(&[&trace])
+}
+
+/// The packets of replies.
+fn packets_of_replies(replies: &[&[u8]]) -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     let mut packet: Vec<u8> = Vec::new();
     for reply in replies {
@@ -95,13 +122,11 @@ fn packets_of_replies(replies: &[&[u8]]) -> (Vec<Vec<u8>>, usize, usize) {
         }
     }
     assert!(packet.is_empty(), "a pass ends within a packet");
-    let total = packets.iter().map(Vec::len).sum();
-    let last = packets.last().map_or(0, Vec::len);
-    (packets, total, last)
+    packets
 }
 
-fn packets_of_file(batches: &[&[u8]]) -> (Vec<Vec<u8>>, usize, usize) {
-    let (mut packets, mut total, mut last) = (Vec::new(), 0, 0);
+fn packets_of_file(batches: &[&[u8]]) -> Vec<Vec<u8>> {
+    let mut packets = Vec::new();
     for batch in batches {
         let mut rest = *batch;
         while !rest.is_empty() {
@@ -111,11 +136,9 @@ fn packets_of_file(batches: &[&[u8]]) -> (Vec<Vec<u8>>, usize, usize) {
             assert!(len <= rest.len(), "files: a batch ends within a packet");
             packets.push(rest[..len].to_vec());
             rest = &rest[len..];
-            last = len;
-            total += len;
         }
     }
-    (packets, total, last)
+    packets
 }
 
 struct Pass<'a> {

@@ -45,6 +45,8 @@ pub enum Event {
     Opened(u64),
     /// A file took, or refused, the oldest batch.
     Written(u64),
+    /// A change of priority was made, or not.
+    Priority(u64),
     /// By now this call must be answered.
     Deadline(usize, u64),
     /// The machine sleeps, or somebody sets the clock.
@@ -294,6 +296,7 @@ impl World {
             Event::Memory(client) => self.memory_was_made(client),
             Event::Opened(file) => self.file_was_opened(FileId(file)),
             Event::Written(file) => self.file_was_written(FileId(file)),
+            Event::Priority(change) => self.priority_was_set(change),
             Event::Deadline(client, request) => {
                 let call = CallId { client: self.clients[client].id, request };
                 let is_excused = !self.clients[client].is_open || self.model.excused.contains(&call);

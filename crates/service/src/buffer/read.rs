@@ -107,12 +107,7 @@ impl CentralBuffer {
         let sequence = self.sequences.get(slot);
         let Some(&first) = sequence.chunks.front() else { return Step::Waits };
         let mut chunk = record::load_chunk(&self.data, first.offset);
-        let mut lost = 0;
-        if let Some(last) = sequence.consumed {
-            if chunk.read == 0 && first.id != last.id.wrapping_add(1) && !planted!("gap-unmarked") {
-                lost |= loss::PRESENT | loss::READ_GAP;
-            }
-        }
+        let lost = sequence.lost_before(&chunk);
         if chunk.is_read() {
             if chunk.has(INCOMPLETE) && !planted!("incomplete-left") {
                 return Step::Waits;
@@ -280,6 +275,9 @@ impl CentralBuffer {
         let mut continues = !chunk.is_read() && chunk.has(LAST_CONTINUES);
         if chunk.has_unread(&self.data, first.offset as usize) {
             self.count_overwritten(slot, &chunk);
+        } else {
+            let lost = self.sequences.get(slot).lost_before(&chunk);
+            self.lose(slot, lost);
         }
         self.forget_first_chunk(slot, first.offset, &chunk);
 

@@ -2,7 +2,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::{Identity, ProducerId, WriterId};
+use esatto_shm::planted;
+
+use super::record::ChunkRecord;
+use super::{Identity, ProducerId, WriterId, loss};
 
 /// Upper limits (inclusive) of the buckets of fragment bytes per chunk; the last bucket has none.
 pub const HISTOGRAM_LIMITS: [u64; 10] = [8, 32, 128, 512, 1024, 2048, 4096, 8192, 12288, 16384];
@@ -34,8 +37,12 @@ pub(super) struct Consumed {
     pub(super) id: u32,
     /// Bytes of its fragments, all consumed.
     pub(super) bytes: u16,
+    /// It was still being written, and nothing was heard of it since.
     pub(super) incomplete: bool,
 }
+
+/// What a chunk may still have held that was overwritten before its writer was done with it.
+const LEFT_INCOMPLETE: u32 = loss::PRESENT | loss::OVERWRITE;
 
 /// One writer's chunks and state.
 #[derive(Clone, Debug)]
@@ -59,6 +66,18 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
+    /// What is lost in front of its first chunk, known when that is begun.
+    ///
+    /// A chunk is left incomplete only if it is overwritten while the sequence waits for the rest of it. Until the next one is begun
+    /// the rest may still come; then it is too late for it.
+    pub(super) fn lost_before(&self, first: &ChunkRecord) -> u32 {
+        let Some(last) = self.consumed.filter(|last| first.read == 0 && last.id != first.chunk_id) else { return 0 };
+        if first.chunk_id != last.id.wrapping_add(1) {
+            return if planted!("gap-unmarked") { 0 } else { loss::PRESENT | loss::READ_GAP };
+        }
+        if last.incomplete && !planted!("incomplete-unmarked") { LEFT_INCOMPLETE } else { 0 }
+    }
+
     /// Where a chunk is in the list, or would have to be inserted.
     pub(super) fn position(&self, id: u32) -> Result<usize, usize> {
         // Most chunks arrive in order.
@@ -80,6 +99,14 @@ impl Sequence {
                 first == last || is_before(first, last)
             }
             _ => true,
+        }
+    }
+
+    /// No more chunk of this writer comes.
+    fn give_up_incomplete(&mut self) {
+        if let Some(last) = self.consumed.as_mut().filter(|last| last.incomplete) {
+            last.incomplete = false;
+            self.loss |= LEFT_INCOMPLETE;
         }
     }
 
@@ -194,6 +221,7 @@ impl Sequences {
         let Some(slot) = self.find(producer, writer) else { return };
         let sequence = self.get_mut(slot);
         if sequence.chunks.is_empty() {
+            sequence.give_up_incomplete();
             sequence.consumed = None;
             return;
         }
@@ -214,7 +242,11 @@ impl Sequences {
     /// A loss that a retired sequence cannot tell any more is told by the one that follows it.
     pub(super) fn hand_down_loss(&mut self, slot: u32) {
         let sequence = self.get_mut(slot);
-        if sequence.is_retired && sequence.chunks.is_empty() && sequence.loss != 0 {
+        if !sequence.is_retired || !sequence.chunks.is_empty() {
+            return;
+        }
+        sequence.give_up_incomplete();
+        if sequence.loss != 0 {
             let loss = core::mem::take(&mut sequence.loss);
             let key = (sequence.producer, sequence.writer);
             if let Some(&heir) = self.by_writer.get(&key) {

@@ -19,6 +19,13 @@ struct Checked<'a> {
     broken: Option<Broken>,
 }
 
+impl Checked<'_> {
+    /// Whether this is all there will be, and it is that many bytes.
+    fn is_complete(&self, bytes: u16) -> bool {
+        self.flags & INCOMPLETE == 0 && self.available == bytes
+    }
+}
+
 impl CentralBuffer {
     /// Stores a chunk, or replaces its earlier copy.
     ///
@@ -51,6 +58,9 @@ impl CentralBuffer {
                 already_consumed = if planted!("readmission-repeats") { 0 } else { last.bytes };
             }
             Some(last) if !is_before(last.id, checked.chunk_id) && !planted!("late-chunk-accepted") => {
+                if last.id == checked.chunk_id && last.incomplete && checked.is_complete(last.bytes) {
+                    self.end_incomplete(slot, &checked);
+                }
                 self.stats.chunks_discarded += 1;
                 return;
             }
@@ -174,6 +184,25 @@ impl CentralBuffer {
         }
         let offset = u32::try_from(offset).expect("a buffer is smaller than 2^32 bytes");
         self.sequences.insert_chunk(slot, at, Stored { id: checked.chunk_id, offset });
+    }
+
+    /// A chunk that was consumed while it was being written is complete, and all its fragments were known.
+    #[cold]
+    fn end_incomplete(&mut self, slot: u32, checked: &Checked<'_>) {
+        let sequence = self.sequences.get_mut(slot);
+        let is_next_begun =
+            sequence.chunks.front().is_some_and(|&next| record::load_chunk(&self.data, next.offset).read > 0);
+        if is_next_begun {
+            // What might be missing was marked there.
+            return;
+        }
+        if let Some(last) = &mut sequence.consumed {
+            last.incomplete = false;
+        }
+        if let Some(broken) = checked.broken {
+            sequence.loss |= loss::PRESENT | broken.loss();
+            self.count_broken(checked.broken);
+        }
     }
 
     /// A chunk whose earlier copy is stored, at `at` in its sequence.
@@ -324,6 +353,14 @@ impl Broken {
         match self {
             Self::DropMarker => record::ABORTED,
             Self::Malformed => record::CORRUPTED,
+        }
+    }
+
+    /// What the packet behind it tells.
+    fn loss(self) -> u32 {
+        match self {
+            Self::DropMarker => loss::WRITER_ABORT,
+            Self::Malformed => loss::CHUNK_CORRUPTED,
         }
     }
 }

@@ -101,6 +101,32 @@ fn a_consumer_that_vanishes_while_its_session_stops() {
 }
 
 #[test]
+fn a_producer_that_gets_no_memory_is_gone_at_once() {
+    let mut world = World::new();
+    let other = world.producer("other");
+    world.register(&other, "ds");
+    let consumer = world.consumer();
+    world.enable(consumer, &config(&["ds"]));
+    world.memory_is_available = false;
+    let unlucky = world.producer("unlucky");
+    world.register(&unlucky, "ds");
+    assert_eq!(world.closed_clients, [unlucky.client]);
+
+    // Until the end of its connection arrives: nobody waits for it, and what it still says leads to nothing.
+    world.memory_is_available = true;
+    world.commands(&other);
+    let flush = world.consumer_call(consumer, Method::Flush, &[]);
+    let asked = world.commands(&other).into_iter().find_map(|command| command.flush).unwrap();
+    world.acknowledge_flush(&other, asked.request_id.unwrap());
+    assert!(world.is_answered(flush));
+    world.register(&unlucky, "ds");
+    assert_eq!(world.created.iter().filter(|(client, ..)| *client == unlucky.client).count(), 1);
+    assert_eq!(world.commands(&unlucky).len(), 0);
+    world.feed(Input::ProducerDisconnected(unlucky.client));
+    assert_eq!(world.closed_clients, [unlucky.client]);
+}
+
+#[test]
 fn inputs_for_what_does_not_exist_are_ignored() {
     let mut world = World::new();
     let nobody = ClientId(999);

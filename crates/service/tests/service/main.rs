@@ -21,6 +21,5 @@ mod reading;
 mod replies;
 mod sessions;
 mod shared_memory;
-mod simulator;
 mod triggers;
 mod world;

@@ -154,3 +154,66 @@ fn writers_that_come_and_go_under_one_id_leave_a_bounded_number_of_sequences() {
     assert!(bench.buffer.sequences.len() <= 4096 / 48 + 1153, "{}", bench.buffer.sequences.len());
     bench.buffer.assert_consistent();
 }
+
+/// Reads the scraped part of w1.0, and overwrites it while its sequence waits for the rest.
+fn overwritten_while_written() -> Bench {
+    let mut bench = Bench::ring();
+    assert_eq!(bench.put("w1.0?[a b c]pad256").read(), "a b");
+    assert_eq!(bench.put("p2w1.0[x4000]").read(), "x");
+    assert_eq!(bench.stats().chunks_overwritten, 0, "it had nothing unread");
+    bench
+}
+
+#[test]
+fn a_scraped_chunk_whose_completion_never_comes_is_told_on_its_successor() {
+    let mut bench = overwritten_while_written();
+    bench.put("w1.1[d] w1.2[e]");
+    let mut clone = Bench { buffer: bench.buffer.try_clone().unwrap() };
+    assert_eq!(clone.read(), "d=65 e", "V2 tells nothing");
+    bench.put("w1.0[a b c]");
+    assert_eq!(bench.read(), "c d e", "the clone was too early");
+    let mut bench = overwritten_while_written();
+    assert_eq!(bench.put("w1.1[d]").read(), "d=65");
+    assert_eq!(bench.put("w1.0[a b c] w1.2[e]").read(), "e", "now it is too late");
+}
+
+#[test]
+fn a_completion_before_the_successor_is_read_leaves_it_unmarked() {
+    let mut bench = overwritten_while_written();
+    assert_eq!(bench.put("w1.1[d] w1.0[a b c]").read(), "c d");
+    let mut bench = overwritten_while_written();
+    assert_eq!(bench.put("w1.0[a b] w1.1[d]").read(), "d", "there was nothing more in it");
+    assert_eq!(bench.stats().chunks_discarded, 1);
+    let mut bench = overwritten_while_written();
+    assert_eq!(bench.put("w1.0[a b %] w1.1[d]").read(), "d=129", "its writer gave a packet up");
+}
+
+#[test]
+fn an_empty_successor_that_is_overwritten_hands_the_mark_on() {
+    let mut bench = overwritten_while_written();
+    bench.put("w1.1[]");
+    assert_eq!(bench.put("p2w1.1[y4000] w1.2[d]").read(), "y d=65");
+    let mut bench = Bench::ring();
+    assert_eq!(bench.put("w1.0[a]").read(), "a");
+    bench.put("w1.2[]");
+    assert_eq!(bench.put("p2w1.0[x4000] w1.3[d]").read(), "x d=3", "a gap in front of it, too");
+}
+
+#[test]
+fn a_chunk_of_which_nothing_was_read_goes_on_without_a_gap() {
+    let mut bench = Bench::ring();
+    assert_eq!(bench.put("w1.0[z] w1.1?[a]pad256").read(), "z");
+    assert_eq!(bench.put("p2w1.0[x4000]").read(), "x");
+    assert_eq!(bench.put("w1.1[a b] w1.2[c]").read(), "a b c");
+}
+
+#[test]
+fn what_the_writer_before_left_half_written_is_told_by_the_next_one() {
+    let mut bench = overwritten_while_written();
+    bench.buffer.renew_writer(ProducerId(1), WriterId(1));
+    assert_eq!(bench.put("w1.0[d]").read(), "d=65");
+    let mut bench = Bench::ring();
+    assert_eq!(bench.put("w1.0?[a b]pad256").read(), "a");
+    bench.buffer.renew_writer(ProducerId(1), WriterId(1));
+    assert_eq!(bench.put("p2w1.0[x4000] w1.0[d]").read(), "x d=65");
+}

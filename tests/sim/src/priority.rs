@@ -1,0 +1,59 @@
+//! The priority of the service: the strongest of what its sessions want, which they wait for.
+
+use esatto_schema::TraceConfig;
+use esatto_schema::priority_boost_config::BoostPolicy;
+use esatto_service::{CallId, Input, PriorityBoost};
+
+use crate::world::World;
+
+/// What a config wants; only configs that are in range become sessions.
+pub(crate) fn boost_of(config: &TraceConfig) -> Option<PriorityBoost> {
+    let boost = config.priority_boost.as_ref()?;
+    let priority = boost.priority.unwrap_or(0) as u8;
+    match boost.policy {
+        Some(BoostPolicy::POLICY_SCHED_FIFO) => Some(PriorityBoost::Fifo(priority)),
+        _ => Some(PriorityBoost::Other(priority)),
+    }
+}
+
+impl World {
+    /// The service asks for a change; who wants the priority and came with it waits.
+    pub(crate) fn model_priority(&mut self, change: u64, boost: Option<PriorityBoost>) {
+        assert!(self.model.changing.insert(change), "priority: a change has a number that is not new");
+        let is_raised = self.model.boost < boost || core::mem::take(&mut self.model.priority_failed);
+        self.model.boost = boost;
+        self.model.last_change = change;
+        if !is_raised {
+            // Somebody went who had wanted more.
+            return;
+        }
+        let new = self.model.enabling.as_ref().map(|(call, _)| *call);
+        let mut sessions = self.model.sessions.values_mut();
+        let new = sessions.find(|session| session.boost.is_some() && new.is_some() && session.enable_call == new);
+        if let Some(session) = new {
+            session.awaits_change = Some(change);
+        }
+    }
+
+    /// A change is answered: who waits for it begins, or is told that it cannot.
+    pub(crate) fn priority_set(&mut self, change: u64, result: Result<(), String>) {
+        assert!(self.model.changing.remove(&change));
+        self.model.priority_failed |= result.is_err() && change == self.model.last_change;
+        let mut refused: Vec<CallId> = Vec::new();
+        for session in self.model.sessions.values_mut().filter(|session| session.awaits_change == Some(change)) {
+            session.awaits_change = None;
+            session.may_end |= result.is_err();
+            refused.extend(session.enable_call.filter(|_| result.is_err()));
+        }
+        self.feed(Input::PrioritySet { change, result });
+        for call in refused {
+            assert!(!self.calls.contains_key(&call), "every request is answered: {call:?} gets no priority");
+        }
+    }
+
+    /// After each step the strongest boost of all sessions is there, or asked for.
+    pub(crate) fn check_priority(&self) {
+        let strongest = self.model.sessions.values().filter_map(|session| session.boost).max();
+        assert_eq!(self.model.boost, strongest, "priority: what is asked for, and what the sessions want");
+    }
+}
