@@ -28,7 +28,7 @@ planted! {
     "discard-reopens" 2: "a full DISCARD buffer takes the next chunk that fits",
     "gap-unmarked" 1: "a gap in chunk ids is not marked",
     "incomplete-left" 1: "a half written chunk is left behind when it is read",
-    "incomplete-unmarked" 198: "a half written chunk that was overwritten is not missed",
+    "incomplete-unmarked" 412: "a half written chunk that was overwritten is not missed",
     "orphan-returned" 1: "a continuation without its beginning is a packet",
     "unpatched-returned" 1: "a packet does not wait for its patches",
     "mark-repeated" 1: "a loss is marked on all packets that follow",

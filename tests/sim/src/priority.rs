@@ -20,7 +20,8 @@ impl World {
     /// The service asks for a change; who wants the priority and came with it waits.
     pub(crate) fn model_priority(&mut self, change: u64, boost: Option<PriorityBoost>) {
         assert!(self.model.changing.insert(change), "priority: a change has a number that is not new");
-        let is_raised = self.model.boost < boost || core::mem::take(&mut self.model.priority_failed);
+        let has_failed = core::mem::take(&mut self.model.priority_failed);
+        let is_raised = has_failed || self.model.boost < boost;
         self.model.boost = boost;
         self.model.last_change = change;
         if !is_raised {
