@@ -40,7 +40,7 @@
 //! * A mistake that is made alike in the reference and in the service. The reference was written from the same spec by people who knew the
 //!   service; only what is checked of honest producers' packets does not depend on it.
 //! * The content of packets of the service itself, but for statistics and what may come only once. Filters and relays are
-//!    not drawn by any profile yet, nor is a compressed trace with a limit of its size.
+//!   not drawn by any profile yet, nor is a compressed trace with a limit of its size.
 //! * In which order a step scraped and read it is told by the service itself (`esatto_service::probe`).
 #![warn(missing_docs)]
 
