@@ -77,6 +77,12 @@ impl Category {
         state & UNREGISTERED == 0 || self.register()
     }
 
+    /// How many recordings want this category now: sessions, or more than one entry of a session's config.
+    #[must_use]
+    pub fn recordings(&'static self) -> u32 {
+        if self.is_enabled() { self.instances().count_ones() } else { 0 }
+    }
+
     #[cold]
     #[inline(never)]
     fn register(&'static self) -> bool {

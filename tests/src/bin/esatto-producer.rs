@@ -1,8 +1,8 @@
-//! `esatto-producer THREADS ROUNDS PAUSE_US [WAIT_S]`
+//! `esatto-producer THREADS ROUNDS PAUSE_US [WAIT_S [RECORDINGS]]`
 //!
 //! The counterpart of `official-producer` (`xtask/peers/producer`) on our SDK: connects to the tracing
 //! service (`PERFETTO_PRODUCER_SOCK_NAME`), waits up to WAIT_S seconds (default 10) until its category
-//! "rendering" is recorded, then lets THREADS threads emit ROUNDS rounds each and exits. What a round
+//! "rendering" is recorded (by so many RECORDINGS, default 1), then lets THREADS threads emit ROUNDS rounds each and exits. What a round
 //! is: `esatto_tests::workload`.
 
 #![forbid(unsafe_code)]
@@ -49,7 +49,7 @@ fn rounds(thread: u64, rounds: u64, pause: Duration) {
 fn main() -> ExitCode {
     let args: Option<Vec<u64>> = std::env::args().skip(1).map(|arg| arg.parse().ok()).collect();
     let Some([threads, count, pause_us, rest @ ..]) = args.as_deref() else {
-        eprintln!("esatto-producer THREADS ROUNDS PAUSE_US [WAIT_S]");
+        eprintln!("esatto-producer THREADS ROUNDS PAUSE_US [WAIT_S [RECORDINGS]]");
         return ExitCode::from(2);
     };
     let wait = Duration::from_secs(rest.first().copied().unwrap_or(10));
@@ -64,6 +64,10 @@ fn main() -> ExitCode {
     if !tracing.wait_until_enabled(&RENDERING, wait) {
         eprintln!("esatto-producer: not recorded within {wait:?}");
         return ExitCode::FAILURE;
+    }
+    // Sessions start one after the other.
+    while u64::from(RENDERING.recordings()) < rest.get(1).copied().unwrap_or(1) && start.elapsed() < wait {
+        std::thread::sleep(Duration::from_millis(1));
     }
     std::thread::scope(|scope| {
         for thread in 0..*threads {

@@ -85,7 +85,7 @@ fn five_recordings_at_a_time_are_whole() {
         let mut recordings: Vec<_> =
             (0..5).map(|i| lab.record(Side::Ours, &format!("trace-{i}"), CONFIG_WITHOUT_DEBUG)).collect();
         lab.wait_for_sessions(5);
-        let mut application = lab.application(Side::Ours, SHORT);
+        let mut application = lab.start("producer", lab.application_command(Side::Ours, SHORT).arg("5"));
         application.wait_ok();
         for recording in &mut recordings {
             let expected = Expected { pid: application.pid(), workload: SHORT, details: false };
