@@ -21,7 +21,7 @@
 //! | invariant | how |
 //! |---|---|
 //! | each packet is read once, whole and in order; each loss is marked where it was, and counted once | [`mod@reference`], a simple buffer of our own by the spec, gets the same chunks; all packets, marks and counters must be equal (`verify`). Packets of honest producers say which they are in every byte ([`content`]): what is missing must be marked, and nothing else |
-//! | no session affects another's data | routes, commands, trusted fields and sequence ids are followed here ([`model`], `lifecycle`), of hostile producers, too |
+//! | no session affects another's data | routes, commands, trusted fields and sequence ids are followed here ([`model`], `lifecycle`, `replies`), of hostile producers, too |
 //! | every request is answered, once and when it is time | each call is kept until its last reply; flushes, ends of sessions and files have deadlines |
 //! | what must happen again and again does | flushes, clearing of state and file writes of running sessions are never long overdue |
 //! | sessions begin with the priority they want, or are told that it cannot be had | `priority` |
@@ -60,6 +60,7 @@ mod priority;
 pub mod producer;
 pub mod profile;
 pub mod reference;
+mod replies;
 pub mod rng;
 pub mod run;
 pub mod runner;
