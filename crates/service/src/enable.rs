@@ -259,7 +259,9 @@ impl Service {
         for semaphore in &config.session_semaphores {
             let mut max = semaphore.max_other_session_count.unwrap_or(0);
             let mut others = 0u64;
-            let holds = |session: &&Session| !matches!(session.state, State::Disabled | State::Cloned);
+            let holds = |session: &&Session| {
+                session.opening.is_some() || !matches!(session.state, State::Disabled | State::Cloned)
+            };
             for session in self.sessions.values().filter(holds) {
                 let mut held = session.config.session_semaphores.iter().filter(|held| held.name == semaphore.name);
                 if let Some(held) = held.next() {

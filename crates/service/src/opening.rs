@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::ids::SessionId;
 use crate::priority::ChangeId;
 use crate::service::Service;
-use crate::session::{FlushStrategy, State};
+use crate::session::{FlushStrategy, Session, State};
 use crate::triggers;
 
 /// What a session still lacks, and what its consumer asked for in the meantime.
@@ -115,14 +115,15 @@ impl Service {
         }
     }
 
-    /// An exclusive session ends all others.
+    /// An exclusive session ends all others but those, still opening, that are to end it.
     fn displace_others(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get(&id) else { return };
         let priority = session.config.exclusive_prio.unwrap_or(0);
         if priority == 0 {
             return;
         }
-        let others: Vec<SessionId> = self.sessions.keys().copied().filter(|&other| other != id).collect();
+        let is_weaker = |other: &&Session| other.id != id && other.config.exclusive_prio.unwrap_or(0) < priority;
+        let others: Vec<SessionId> = self.sessions.values().filter(is_weaker).map(|other| other.id).collect();
         for other in others {
             self.free(other, Some(format!("ended by a session with exclusive_prio {priority}")), cx);
         }

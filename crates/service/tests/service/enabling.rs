@@ -2,15 +2,14 @@
 //!
 //! The tests are named after the rows of `docs/spec/service.md §5`.
 
-use esatto_protozero::Owned;
 use esatto_schema::consumer_port::Method;
 use esatto_schema::trace_config::{
     BufferConfig, GuardrailOverrides, LockdownModeOperation, SessionSemaphore, TriggerConfig, trigger_config,
 };
-use esatto_schema::{FlushRequest, PriorityBoostConfig, TraceConfig};
-use esatto_service::{CallId, ClientId, FileId, Input, PriorityBoost};
+use esatto_schema::{PriorityBoostConfig, TraceConfig};
+use esatto_service::{ClientId, Input, PriorityBoost};
 
-use crate::world::{World, buffer, config, packet, source};
+use crate::world::{World, buffer, config, source};
 
 const DAY_MS: u32 = 24 * 3600 * 1000;
 
@@ -332,7 +331,7 @@ fn row_25_a_filter_that_cannot_be_loaded() {
     check(&[(TraceConfig { trace_filter: Some(Box::new(filter)), ..config(&[]) }, Some("trace_filter"))]);
 }
 
-fn boosted(policy: i32, priority: u32) -> TraceConfig {
+pub(crate) fn boosted(policy: i32, priority: u32) -> TraceConfig {
     let priority_boost = PriorityBoostConfig {
         policy: Some(esatto_schema::priority_boost_config::BoostPolicy(policy)),
         priority: Some(priority),
@@ -424,75 +423,4 @@ fn a_refused_config_leaves_no_lockdown_behind() {
     world.register(&producer, "ds");
     enabled(&mut world, &config(&["ds"]));
     assert_eq!(world.commands(&producer).len(), 3);
-}
-
-/// A session whose file is being created.
-fn opening(config: TraceConfig) -> (World, ClientId, CallId) {
-    let mut world = World::new();
-    world.opening_is_slow = true;
-    let consumer = world.consumer();
-    let config = TraceConfig { write_into_file: Some(true), output_path: Some("/x".into()), ..config };
-    let end = world.enable(consumer, &config);
-    (world, consumer, end)
-}
-
-#[test]
-fn calls_that_come_while_a_file_is_created_are_not_lost() {
-    let (mut world, consumer, end) = opening(TraceConfig { deferred_start: Some(true), ..config(&["ds"]) });
-    let mut producer = world.producer("p");
-    world.register(&producer, "ds");
-    world.consumer_call(consumer, Method::StartTracing, &[]);
-    assert!(world.commands(&producer).is_empty());
-    world.finish_slow_work();
-    assert!(world.commands(&producer).iter().any(|command| command.start_data_source.is_some()));
-    world.commit(&mut producer, 1, 1, 0, &[&packet("x")]);
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
-    assert_eq!(world.ended(end).as_deref(), Some(""));
-    assert!(!world.files[&FileId(1)].is_empty());
-
-    let (mut world, consumer, end) = opening(config(&[]));
-    let flush = world.consumer_call(consumer, Method::Flush, &FlushRequest::default().encode());
-    assert!(world.rejected.contains(&flush));
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
-    assert_eq!(world.ended(end), None);
-    world.finish_slow_work();
-    assert_eq!(world.ended(end).as_deref(), Some(""));
-}
-
-#[test]
-fn a_session_that_goes_while_its_file_is_created_closes_it() {
-    for disconnects in [false, true] {
-        let (mut world, consumer, end) = opening(config(&[]));
-        if disconnects {
-            world.feed(Input::ConsumerDisconnected(consumer));
-        } else {
-            world.consumer_call(consumer, Method::FreeBuffers, &[]);
-            assert_eq!(world.ended(end).as_deref(), Some(""));
-        }
-        world.finish_slow_work();
-        assert_eq!(world.closed_files, [FileId(1)]);
-        assert!(world.files[&FileId(1)].is_empty());
-        assert_eq!(world.timers(), 0);
-    }
-}
-
-#[test]
-fn a_session_whose_priority_is_being_set_has_touched_nothing() {
-    let mut world = World::new();
-    world.opening_is_slow = true;
-    world.priority_error = Some("no".to_owned());
-    let consumer = world.consumer();
-    let streamed = TraceConfig { write_into_file: Some(true), ..boosted(2, 1) };
-    let adopted = world.enable_with(consumer, &streamed, true);
-    // Another one, for the same priority, waits for the same answer.
-    let other = world.consumer();
-    let other_end = world.enable(other, &boosted(2, 1));
-    assert_eq!((world.ended(adopted), world.ended(other_end)), (None, None));
-    let clone = crate::clones::ask(&mut world, other, &crate::clones::by_id(1));
-    assert!(crate::clones::answer(&world, clone).is_some_and(|answer| answer.success == Some(false)));
-    world.finish_slow_work();
-    assert!(world.ended(adopted).unwrap().contains("priority_boost is not possible: no"));
-    assert!(world.ended(other_end).unwrap().contains("priority_boost is not possible: no"));
-    assert!(world.files[&FileId(1)].is_empty(), "nothing is written for a config that was refused");
-    assert_eq!(world.closed_files, [FileId(1)]);
 }

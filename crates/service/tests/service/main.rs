@@ -17,6 +17,7 @@ mod filtering;
 mod hostile;
 mod machines;
 mod missing_features;
+mod opening;
 mod reading;
 mod replies;
 mod sessions;

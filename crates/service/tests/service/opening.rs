@@ -1,0 +1,117 @@
+//! Between a config that passed all checks and a session that is configured: what the owner still has to do takes its time.
+
+use esatto_protozero::Owned;
+use esatto_schema::consumer_port::Method;
+use esatto_schema::trace_config::SessionSemaphore;
+use esatto_schema::{FlushRequest, TraceConfig};
+use esatto_service::{CallId, ClientId, FileId, Input};
+
+use crate::enabling::boosted;
+use crate::world::{World, config, packet};
+
+/// A session whose file is being created.
+fn opening(config: TraceConfig) -> (World, ClientId, CallId) {
+    let mut world = World::new();
+    world.opening_is_slow = true;
+    let consumer = world.consumer();
+    let config = TraceConfig { write_into_file: Some(true), output_path: Some("/x".into()), ..config };
+    let end = world.enable(consumer, &config);
+    (world, consumer, end)
+}
+
+#[test]
+fn calls_that_come_while_a_file_is_created_are_not_lost() {
+    let (mut world, consumer, end) = opening(TraceConfig { deferred_start: Some(true), ..config(&["ds"]) });
+    let mut producer = world.producer("p");
+    world.register(&producer, "ds");
+    world.consumer_call(consumer, Method::StartTracing, &[]);
+    assert!(world.commands(&producer).is_empty());
+    world.finish_slow_work();
+    assert!(world.commands(&producer).iter().any(|command| command.start_data_source.is_some()));
+    world.commit(&mut producer, 1, 1, 0, &[&packet("x")]);
+    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    assert_eq!(world.ended(end).as_deref(), Some(""));
+    assert!(!world.files[&FileId(1)].is_empty());
+
+    let (mut world, consumer, end) = opening(config(&[]));
+    let flush = world.consumer_call(consumer, Method::Flush, &FlushRequest::default().encode());
+    assert!(world.rejected.contains(&flush));
+    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    assert_eq!(world.ended(end), None);
+    world.finish_slow_work();
+    assert_eq!(world.ended(end).as_deref(), Some(""));
+}
+
+#[test]
+fn a_session_that_goes_while_its_file_is_created_closes_it() {
+    for disconnects in [false, true] {
+        let (mut world, consumer, end) = opening(config(&[]));
+        if disconnects {
+            world.feed(Input::ConsumerDisconnected(consumer));
+        } else {
+            world.consumer_call(consumer, Method::FreeBuffers, &[]);
+            assert_eq!(world.ended(end).as_deref(), Some(""));
+        }
+        world.finish_slow_work();
+        assert_eq!(world.closed_files, [FileId(1)]);
+        assert!(world.files[&FileId(1)].is_empty());
+        assert_eq!(world.timers(), 0);
+    }
+}
+
+#[test]
+fn a_session_whose_priority_is_being_set_has_touched_nothing() {
+    let mut world = World::new();
+    world.opening_is_slow = true;
+    world.priority_error = Some("no".to_owned());
+    let consumer = world.consumer();
+    let streamed = TraceConfig { write_into_file: Some(true), ..boosted(2, 1) };
+    let adopted = world.enable_with(consumer, &streamed, true);
+    // Another one, for the same priority, waits for the same answer.
+    let other = world.consumer();
+    let other_end = world.enable(other, &boosted(2, 1));
+    assert_eq!((world.ended(adopted), world.ended(other_end)), (None, None));
+    let clone = crate::clones::ask(&mut world, other, &crate::clones::by_id(1));
+    assert!(crate::clones::answer(&world, clone).is_some_and(|answer| answer.success == Some(false)));
+    world.finish_slow_work();
+    assert!(world.ended(adopted).unwrap().contains("priority_boost is not possible: no"));
+    assert!(world.ended(other_end).unwrap().contains("priority_boost is not possible: no"));
+    assert!(world.files[&FileId(1)].is_empty(), "nothing is written for a config that was refused");
+    assert_eq!(world.closed_files, [FileId(1)]);
+}
+
+/// Two sessions whose files are being created at the same time, and what becomes of them when they are.
+fn opening_together(first: TraceConfig, second: TraceConfig) -> [Option<String>; 2] {
+    let mut world = World::new();
+    world.opening_is_slow = true;
+    let ends = [first, second].map(|config| {
+        let consumer = world.consumer();
+        let path = Some(format!("/{}", consumer.0).into());
+        world.enable(consumer, &TraceConfig { write_into_file: Some(true), output_path: path, ..config })
+    });
+    world.finish_slow_work();
+    ends.map(|end| world.ended(end))
+}
+
+#[test]
+fn of_two_exclusive_sessions_that_open_together_the_stronger_one_stays() {
+    let exclusive = |priority| TraceConfig { exclusive_prio: Some(priority), ..config(&[]) };
+    let [weak, strong] = opening_together(exclusive(1), exclusive(2));
+    assert_eq!(strong, None);
+    assert!(weak.unwrap().contains("exclusive_prio 2"));
+    let [strong, weak] = opening_together(exclusive(2), exclusive(1));
+    assert_eq!(strong, None);
+    assert!(weak.unwrap().contains("exclusive_prio 2"));
+    let [ordinary, strong] = opening_together(config(&[]), exclusive(1));
+    assert_eq!(strong, None);
+    assert!(ordinary.unwrap().contains("exclusive_prio 1"));
+}
+
+#[test]
+fn a_session_that_opens_holds_its_semaphores() {
+    let semaphore = SessionSemaphore { name: Some("s".into()), ..Default::default() };
+    let holding = TraceConfig { session_semaphores: vec![semaphore], ..config(&[]) };
+    let [first, second] = opening_together(holding.clone(), holding);
+    assert_eq!(first, None);
+    assert!(second.unwrap().contains("session_semaphores"));
+}
