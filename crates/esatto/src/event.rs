@@ -3,11 +3,10 @@
 use esatto_protozero::Message;
 use esatto_schema::{DebugAnnotationWriter, TrackEventWriter, track_event};
 
-use crate::category::Category;
+use crate::arg::Arg;
 use crate::flow::Flow;
 use crate::name::{Announced, Name};
-use crate::track::Track;
-use crate::value::{CounterValue, Value};
+use crate::value::Value;
 
 /// The kind of an event (`docs/spec/track-event.md` §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,32 +32,6 @@ impl Kind {
     }
 }
 
-/// How an event is called.
-#[derive(Clone, Copy, Debug)]
-pub enum EventName<'e> {
-    /// Not at all: slice ends and counters.
-    Unnamed,
-    /// By a text of the program, written once per sequence.
-    Static(&'static Name),
-    /// By a text made at run time, written in full.
-    Dynamic(&'e str),
-}
-
-/// The fixed part of an event, known before it is written.
-#[derive(Clone, Copy, Debug)]
-pub struct Head<'e> {
-    /// The category.
-    pub category: &'static Category,
-    /// The kind.
-    pub kind: Kind,
-    /// The name.
-    pub name: EventName<'e>,
-    /// The track, if it is not the thread's.
-    pub track: Option<&'e Track>,
-    /// The value of a counter.
-    pub counter: Option<CounterValue>,
-}
-
 /// The open event of a trace point: annotations, flows and typed fields are added here.
 #[derive(Debug)]
 pub struct Event<'e> {
@@ -74,9 +47,44 @@ pub(crate) struct AnnotationNames {
     pub(crate) new: Vec<&'static Name>,
 }
 
+impl AnnotationNames {
+    /// Makes sure that a name is announced with the event at the latest.
+    pub(crate) fn announce(&mut self, name: &'static Name) {
+        if !self.announced.check_and_set(name.iid()) {
+            self.new.push(name);
+        }
+    }
+}
+
 impl<'e> Event<'e> {
     pub(crate) fn new(message: Message<'e>, names: &'e mut AnnotationNames, annotate: bool) -> Self {
         Self { track_event: TrackEventWriter::from(message), names, annotate }
+    }
+
+    /// Adds what a trace point says of its event, but for what stands before the annotations. Annotations take the next name.
+    pub(crate) fn add(&mut self, arg: &mut Arg<'_>, names: &mut core::slice::Iter<'static, Name>) {
+        let value: &dyn Value = match arg {
+            Arg::Track(_) | Arg::Name(_) | Arg::Counter(_) => return,
+            Arg::Flow(id) => {
+                self.track_event.flow_ids(*id);
+                return;
+            }
+            Arg::EndFlow(id) => {
+                self.track_event.terminating_flow_ids(*id);
+                return;
+            }
+            Arg::With(write) => return write(self),
+            Arg::U64(v) => v,
+            Arg::I64(v) => v,
+            Arg::F64(v) => v,
+            Arg::Bool(v) => v,
+            Arg::Str(v) => v,
+            Arg::Pointer(v) => &core::ptr::without_provenance::<()>(*v as usize),
+            Arg::Value(v) => *v,
+        };
+        if let (Some(name), true) = (names.next(), self.annotate) {
+            value.write(&mut self.interned_annotation(name));
+        }
     }
 
     /// Adds a debug annotation. The name is written in full each time.
@@ -99,12 +107,9 @@ impl<'e> Event<'e> {
 
     #[inline]
     fn interned_annotation(&mut self, name: &'static Name) -> DebugAnnotationWriter<'_> {
-        let iid = name.iid();
-        if !self.names.announced.check_and_set(iid) {
-            self.names.new.push(name);
-        }
+        self.names.announce(name);
         let mut annotation = self.track_event.debug_annotations();
-        annotation.name_iid(u64::from(iid));
+        annotation.name_iid(u64::from(name.iid()));
         annotation
     }
 

@@ -2,6 +2,8 @@
 
 use esatto_schema::DebugAnnotationWriter;
 
+use crate::arg::Arg;
+
 /// Something that can be attached to an event.
 ///
 /// Implemented for integers, floats, `bool`, text, pointers, `Option`s (nothing is written for `None`), slices, arrays and
@@ -26,23 +28,37 @@ use esatto_schema::DebugAnnotationWriter;
 pub trait Value {
     /// Writes the value; the name is written already.
     fn write(&self, out: &mut DebugAnnotationWriter<'_>);
+
+    /// The value as an argument of a trace point. Only values that [`Arg`] has a variant for need one of their own.
+    #[inline(always)]
+    fn arg(&self) -> Arg<'_>
+    where
+        Self: Sized,
+    {
+        Arg::Value(self)
+    }
 }
 
 macro_rules! scalar {
-    ($method:ident, $wide:ty: $($t:ty),*) => {
+    ($method:ident, $variant:ident, $wide:ty: $($t:ty),*) => {
         $(impl Value for $t {
             #[inline]
             fn write(&self, out: &mut DebugAnnotationWriter<'_>) {
                 out.$method(*self as $wide);
             }
+
+            #[inline(always)]
+            fn arg(&self) -> Arg<'_> {
+                Arg::$variant(*self as $wide)
+            }
         })*
     };
 }
 
-scalar!(uint_value, u64: u8, u16, u32, u64, usize);
-scalar!(int_value, i64: i8, i16, i32, i64, isize);
-scalar!(double_value, f64: f32, f64);
-scalar!(bool_value, bool: bool);
+scalar!(uint_value, U64, u64: u8, u16, u32, u64, usize);
+scalar!(int_value, I64, i64: i8, i16, i32, i64, isize);
+scalar!(double_value, F64, f64: f32, f64);
+scalar!(bool_value, Bool, bool: bool);
 
 impl Value for str {
     #[inline]
@@ -55,6 +71,11 @@ impl Value for String {
     #[inline]
     fn write(&self, out: &mut DebugAnnotationWriter<'_>) {
         self.as_str().write(out);
+    }
+
+    #[inline(always)]
+    fn arg(&self) -> Arg<'_> {
+        Arg::Str(self)
     }
 }
 
@@ -70,12 +91,22 @@ impl<T> Value for *const T {
     fn write(&self, out: &mut DebugAnnotationWriter<'_>) {
         out.pointer_value(self.addr() as u64);
     }
+
+    #[inline(always)]
+    fn arg(&self) -> Arg<'_> {
+        Arg::Pointer(self.addr() as u64)
+    }
 }
 
 impl<T> Value for *mut T {
     #[inline]
     fn write(&self, out: &mut DebugAnnotationWriter<'_>) {
         out.pointer_value(self.addr() as u64);
+    }
+
+    #[inline(always)]
+    fn arg(&self) -> Arg<'_> {
+        Arg::Pointer(self.addr() as u64)
     }
 }
 
@@ -108,7 +139,38 @@ impl<T: Value> Value for Vec<T> {
     }
 }
 
-impl<T: Value + ?Sized> Value for &T {
+impl<T: Value> Value for &T {
+    #[inline]
+    fn write(&self, out: &mut DebugAnnotationWriter<'_>) {
+        (**self).write(out);
+    }
+
+    #[inline(always)]
+    fn arg(&self) -> Arg<'_> {
+        (**self).arg()
+    }
+}
+
+impl Value for &str {
+    #[inline]
+    fn write(&self, out: &mut DebugAnnotationWriter<'_>) {
+        (**self).write(out);
+    }
+
+    #[inline(always)]
+    fn arg(&self) -> Arg<'_> {
+        Arg::Str(self)
+    }
+}
+
+impl<T: Value> Value for &[T] {
+    #[inline]
+    fn write(&self, out: &mut DebugAnnotationWriter<'_>) {
+        (**self).write(out);
+    }
+}
+
+impl Value for &dyn Value {
     #[inline]
     fn write(&self, out: &mut DebugAnnotationWriter<'_>) {
         (**self).write(out);
