@@ -62,5 +62,5 @@ impl fmt::Debug for Arg<'_> {
 /// The argument that a value becomes; for the macros.
 #[inline(always)]
 pub fn arg<T: Value>(value: &T) -> Arg<'_> {
-    value.arg()
+    value.plain().unwrap_or(Arg::Value(value))
 }

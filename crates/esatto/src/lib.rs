@@ -44,6 +44,7 @@
 #![deny(unsafe_code)]
 
 mod arg;
+mod callstack;
 mod category;
 mod clock;
 mod control;
@@ -53,6 +54,7 @@ mod filter;
 mod flow;
 mod ids;
 mod instance;
+mod location;
 mod macros;
 mod name;
 mod process;
@@ -61,25 +63,31 @@ mod sequence;
 mod session;
 mod site;
 mod sys;
+mod tables;
 mod thread;
 mod tracing;
 mod track;
 mod value;
 
 pub use arg::Arg;
+pub use callstack::Frame;
 pub use category::Category;
 pub use clock::Clock;
 pub use error::Error;
-pub use esatto_schema::{DebugAnnotationWriter as AnnotationWriter, TraceConfig};
-pub use event::{Event, Kind};
+pub use esatto_schema::TraceConfig;
+pub use event::{Correlation, Event, Kind, LogPriority};
 pub use flow::Flow;
+pub use location::Location;
 pub use name::Name;
 pub use session::{Backend, Session, track_events};
 pub use site::Site;
 pub use thread::{SliceGuard, record};
 pub use tracing::{Builder, Tracing};
-pub use track::{CounterTrack, Track, Unit};
-pub use value::{CounterValue, Value};
+pub use track::{ChildOrdering, CounterTrack, Merge, StateTrack, Track, Unit};
+pub use value::{
+    AnnotationWriter, CounterValue, DebugValue, DictValue, DictWriter, DisplayValue, Interned, JsonValue, ListValue,
+    ListWriter, ProtoValue, TraceArgs, Value, debug, dict, display, interned, json, list, proto,
+};
 
 /// The messages of the protocol, for configurations and for fields that have no method of their own.
 pub use esatto_schema as schema;
@@ -88,6 +96,7 @@ pub use esatto_schema as schema;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::arg::arg;
+    pub use crate::location::Place;
     pub use crate::thread::{SliceGuard, record_enabled, record_plain};
 
     /// Number of names, as a constant.

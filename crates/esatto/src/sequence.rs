@@ -88,6 +88,7 @@ impl Sequence {
         self.categories.clear();
         self.event_names.clear();
         self.annotation_names.announced.clear();
+        self.annotation_names.tables.clear();
         self.tracks.clear();
         self.last_track = 0;
     }
@@ -158,7 +159,7 @@ impl Sequence {
             event: site.event_name().filter(|name| !self.event_names.check_and_set(name.iid())),
         };
         for name in site.arguments() {
-            self.annotation_names.announce(name);
+            self.annotation_names.number(name);
         }
         if self.options.is_plain() {
             self.sites.check_and_set(number);
@@ -198,8 +199,9 @@ impl Sequence {
                 event.add(arg, &mut names);
             }
         }
-        if new.any() || !self.annotation_names.new.is_empty() {
-            new.announce(&mut message, &mut self.annotation_names.new);
+        let names = &mut self.annotation_names;
+        if new.any() || !names.new.is_empty() || names.tables.has_pending() {
+            new.announce(&mut message, names);
         }
     }
 
@@ -342,7 +344,7 @@ impl NewNames {
     /// Writes the texts into the packet of the event.
     #[cold]
     #[inline(never)]
-    fn announce(self, packet: &mut Message<'_>, annotations: &mut Vec<&'static Name>) {
+    fn announce(self, packet: &mut Message<'_>, annotations: &mut AnnotationNames) {
         let mut data = InternedDataWriter::from(packet.begin(trace_packet::field::INTERNED_DATA));
         if let Some(category) = self.category {
             let name = category.interned_name();
@@ -351,9 +353,10 @@ impl NewNames {
         if let Some(name) = self.event {
             data.event_names().iid(u64::from(name.iid())).name(name.text());
         }
-        for name in annotations.drain(..) {
+        for name in annotations.new.drain(..) {
             data.debug_annotation_names().iid(u64::from(name.iid())).name(name.text());
         }
+        annotations.tables.define(data.message());
     }
 }
 
