@@ -102,6 +102,15 @@ impl Category {
         dynamic::find(name, tags)
     }
 
+    /// Stands in a [`Site`](crate::Site) for a category that comes with each event, as [`Arg::Category`](crate::Arg::Category). It is always off.
+    #[must_use]
+    pub const fn of_argument() -> &'static Self {
+        static OF_ARGUMENT: Category = Category::with_form("", Form::Group(&[]));
+        &OF_ARGUMENT
+    }
+
+    pub(crate) const MAX_GROUP: usize = MAX_GROUP;
+
     /// How many categories a process can make by [`dynamic`](Self::dynamic).
     pub const MAX_DYNAMIC: usize = dynamic::MAX;
 

@@ -167,7 +167,10 @@ mod tests {
         let c = config(&["disabled-by-default-*"], &[], &[], &[]);
         assert!(!super::enables(&c, Category::dynamic("disabled-by-default-dynamic")), "the tag is an exact match");
         let c = config(&["disabled-by-default-*"], &["*"], &["fast"], &[]);
-        assert!(super::enables(&c, Category::dynamic("disabled-by-default-dynamic")), "no default list: a prefix enables");
+        assert!(
+            super::enables(&c, Category::dynamic("disabled-by-default-dynamic")),
+            "no default list: a prefix enables"
+        );
     }
 
     #[test]

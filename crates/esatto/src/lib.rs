@@ -65,6 +65,7 @@ mod site;
 mod sys;
 mod tables;
 mod thread;
+mod timestamp;
 mod tracing;
 mod track;
 mod value;
@@ -81,7 +82,8 @@ pub use location::Location;
 pub use name::Name;
 pub use session::{Backend, Session, track_events};
 pub use site::Site;
-pub use thread::{SliceGuard, record};
+pub use thread::{SliceGuard, empty_event, record};
+pub use timestamp::{CustomClock, Timestamp};
 pub use tracing::{Builder, Tracing};
 pub use track::{ChildOrdering, CounterTrack, Merge, StateTrack, Track, Unit};
 pub use value::{
@@ -97,7 +99,7 @@ pub use esatto_schema as schema;
 pub mod __private {
     pub use crate::arg::arg;
     pub use crate::location::Place;
-    pub use crate::thread::{SliceGuard, record_enabled, record_plain};
+    pub use crate::thread::{SliceGuard, record_enabled, record_enabled_as, record_plain};
 
     /// Number of names, as a constant.
     #[must_use]

@@ -16,7 +16,7 @@ use crate::clock;
 /// let began = Timestamp::now();
 /// // … and when it is known what it was:
 /// let queue = Track::with_name("queue", 0);
-/// esatto::begin!(GPU, at: began, track: &queue, "draw");
+/// esatto::begin!(GPU, track: &queue, "draw", at: began);
 /// esatto::end!(GPU, track: &queue);
 /// ```
 ///
@@ -124,7 +124,7 @@ fn saturating_ns(duration: Duration) -> u64 {
 /// # fn read_gpu_ticks() -> u64 { 1000 }
 ///
 /// GPU_CLOCK.anchor(read_gpu_ticks());
-/// esatto::instant!(GPU, at: GPU_CLOCK.ticks(1017), "vsync");
+/// esatto::instant!(GPU, "vsync", at: GPU_CLOCK.ticks(1017));
 /// ```
 #[derive(Debug)]
 pub struct CustomClock {
