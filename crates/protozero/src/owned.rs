@@ -73,11 +73,11 @@ pub trait Owned: Default + Clone + PartialEq + fmt::Debug {
     }
 }
 
-/// Calls `take` with each field, decoded and encoded. What owned types have in common is not generic: there are many of them.
-fn each_field(
-    bytes: &[u8],
-    take: &mut dyn FnMut(Field<'_>, &[u8]) -> Result<(), DecodeError>,
-) -> Result<(), DecodeError> {
+/// Takes a field, decoded and encoded.
+type TakeField<'t> = dyn FnMut(Field<'_>, &[u8]) -> Result<(), DecodeError> + 't;
+
+/// Calls `take` with each field. What owned types have in common is not generic: there are many of them.
+fn each_field(bytes: &[u8], take: &mut TakeField<'_>) -> Result<(), DecodeError> {
     let mut fields = Fields::new(bytes);
     while let Some((field, encoded)) = fields.next_with_bytes() {
         take(field, encoded).map_err(|error| {
