@@ -22,7 +22,7 @@ pub struct Builder {
     categories: Vec<&'static Category>,
     system: bool,
     #[cfg(feature = "in-process")]
-    in_process: bool,
+    in_process: Option<Place>,
     socket: Option<String>,
     name: Option<String>,
     shm_size_hint_kb: u32,
@@ -49,7 +49,7 @@ impl Builder {
     /// Makes events available to sessions of this process ([`Session`](crate::Session)), without a daemon.
     #[cfg(feature = "in-process")]
     pub fn in_process(mut self) -> Self {
-        self.in_process = true;
+        self.in_process = Some(Place::here());
         self
     }
 
@@ -105,9 +105,7 @@ impl Builder {
             places.push(Place::Socket(producer_address(self.socket.as_deref())?));
         }
         #[cfg(feature = "in-process")]
-        if self.in_process {
-            places.push(Place::Here);
-        }
+        places.extend(self.in_process);
         if let Some(clock) = self.clock {
             clock.choose();
         }
