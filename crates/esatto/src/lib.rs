@@ -43,6 +43,8 @@
 
 #![forbid(unsafe_code)]
 
+mod args;
+mod async_slice;
 mod category;
 mod clock;
 mod control;
@@ -52,6 +54,7 @@ mod filter;
 mod flow;
 mod ids;
 mod instance;
+mod lane;
 mod macros;
 mod name;
 mod process;
@@ -63,11 +66,16 @@ mod tracing;
 mod track;
 mod value;
 
+pub use args::{ArgName, Args, Formatted, TraceArgs, debug, display};
+pub use async_slice::{AsyncSlice, AsyncSlices, Driven};
 pub use category::Category;
 pub use error::Error;
+#[cfg(feature = "macros")]
+pub use esatto_macros::{TraceArgs, trace};
 pub use esatto_schema::{DebugAnnotationWriter as AnnotationWriter, TraceConfig};
 pub use event::Event;
 pub use flow::Flow;
+pub use lane::{Lane, Lanes};
 pub use session::{Backend, Session, track_events};
 pub use thread::SliceGuard;
 pub use tracing::{Builder, Tracing};
@@ -80,6 +88,8 @@ pub use esatto_schema as schema;
 /// For the macros; not part of the interface.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::args::write_dictionary;
+    pub use crate::async_slice::{Site, call};
     pub use crate::event::{EventName, Head, Kind};
     pub use crate::name::Name;
     pub use crate::thread::{SliceGuard, begin_scoped, record};

@@ -24,7 +24,7 @@ pub fn record(head: &Head<'_>, body: &mut dyn FnMut(&mut Event<'_>)) {
     record_in(head.category.instances(), head, body);
 }
 
-fn record_in(mut instances: u32, head: &Head<'_>, body: &mut dyn FnMut(&mut Event<'_>)) {
+pub(crate) fn record_in(mut instances: u32, head: &Head<'_>, body: &mut dyn FnMut(&mut Event<'_>)) {
     let _ = THREAD.try_with(|thread| {
         let Ok(mut thread) = thread.try_borrow_mut() else { return };
         while instances != 0 {
@@ -105,6 +105,20 @@ impl SliceGuard<'_> {
     pub const fn off() -> Self {
         Self { begun: None }
     }
+
+    /// Ends the slice, with arguments and flows that were not known at its begin.
+    ///
+    /// ```
+    /// # esatto::categories! { static APP = "app"; }
+    /// let slice = esatto::slice!(APP, "parse");
+    /// let number = "42".parse::<u32>();
+    /// slice.end_with(|event| event.annotate("ok", number.is_ok()));
+    /// ```
+    pub fn end_with(mut self, mut body: impl FnMut(&mut Event<'_>)) {
+        if let Some(begun) = self.begun.take() {
+            begun.end(&mut body);
+        }
+    }
 }
 
 /// Records a slice begin and returns the guard that ends the slice.
@@ -119,14 +133,14 @@ impl Drop for SliceGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some(begun) = &self.begun {
-            begun.end();
+            begun.end(&mut |_| {});
         }
     }
 }
 
 impl Begun<'_> {
     #[inline(never)]
-    fn end(&self) {
+    fn end(&self, body: &mut dyn FnMut(&mut Event<'_>)) {
         let instances = self.instances & self.category.instances();
         let head = Head {
             category: self.category,
@@ -135,6 +149,6 @@ impl Begun<'_> {
             track: self.track,
             counter: None,
         };
-        record_in(instances, &head, &mut |_| {});
+        record_in(instances, &head, body);
     }
 }
