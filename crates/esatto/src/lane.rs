@@ -1,11 +1,10 @@
 //! Tracks for things of one kind that overlap.
 
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use crate::flow::Flow;
 use crate::track::Track;
 
 /// Tracks of one name for things that overlap in time: each has one for itself from [`take`](Self::take) until it is dropped.
@@ -56,7 +55,7 @@ impl Lanes {
     pub fn take(&'static self) -> Lane {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let own = free.iter().take(SETTLING).position(|lane| is_here(lane.thread));
-        let settled = own.or((free.len() > SETTLING).then_some(0));
+        let settled = own.or_else(|| (free.len() > SETTLING).then_some(0));
         let used_before = settled.and_then(|place| free.remove(place));
         drop(free);
         let number = used_before.map_or_else(|| self.made.fetch_add(1, Ordering::Relaxed), |lane| lane.number);
@@ -106,32 +105,6 @@ fn is_here(thread: u32) -> bool {
     thread != 0 && thread == thread_number()
 }
 
-/// Keeps the flows made here apart from those that programs number themselves.
-const FLOW_MAGIC: u64 = 0x5a7c_0f10_0000_0000;
-/// How many numbers a thread takes at once, so that threads do not fight for the counter.
-const FLOWS_PER_THREAD: u64 = 1024;
-
-impl Flow {
-    /// A flow that nothing else in this process has.
-    #[must_use]
-    pub fn unique() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        thread_local! {
-            static OWN: Cell<u64> = const { Cell::new(0) };
-        }
-        let take = || NEXT.fetch_add(FLOWS_PER_THREAD, Ordering::Relaxed);
-        let number = OWN.try_with(|own| {
-            let number = match own.get() {
-                next if next % FLOWS_PER_THREAD == 0 => take(),
-                next => next,
-            };
-            own.set(number + 1);
-            number
-        });
-        Self::process(FLOW_MAGIC ^ number.unwrap_or_else(|_| take()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,16 +136,5 @@ mod tests {
         drop(taken);
         assert_eq!(there().number, 1, "nine are free: the first of them may go elsewhere");
         assert_eq!(LANES.made.load(Ordering::Relaxed) as usize, SETTLING + 1);
-    }
-
-    #[test]
-    fn unique_flows_differ_across_threads() {
-        let flows = || (0..3000).map(|_| Flow::unique().id()).collect::<Vec<_>>();
-        let other = std::thread::spawn(flows);
-        let mut all = flows();
-        all.extend(other.join().expect("does not panic"));
-        all.sort_unstable();
-        all.dedup();
-        assert_eq!(all.len(), 6000);
     }
 }

@@ -43,8 +43,8 @@
 
 #![forbid(unsafe_code)]
 
-mod args;
 mod async_slice;
+mod callstack;
 mod category;
 mod clock;
 mod control;
@@ -55,42 +55,51 @@ mod flow;
 mod ids;
 mod instance;
 mod lane;
+mod location;
 mod macros;
 mod name;
 mod process;
 mod registry;
 mod sequence;
 mod session;
+mod tables;
 mod thread;
 mod tracing;
 mod track;
 mod value;
 
-pub use args::{ArgName, Args, Formatted, TraceArgs, debug, display};
 pub use async_slice::{AsyncSlice, AsyncSlices, Driven};
+pub use callstack::Frame;
 pub use category::Category;
 pub use error::Error;
 #[cfg(feature = "macros")]
 pub use esatto_macros::{TraceArgs, trace};
-pub use esatto_schema::{DebugAnnotationWriter as AnnotationWriter, TraceConfig};
-pub use event::Event;
+pub use esatto_schema::TraceConfig;
+pub use event::{Correlation, Event, LogPriority};
 pub use flow::Flow;
 pub use lane::{Lane, Lanes};
+pub use location::Location;
+pub use name::Name;
 pub use session::{Backend, Session, track_events};
 pub use thread::SliceGuard;
 pub use tracing::{Builder, Tracing};
-pub use track::{CounterTrack, Track, Unit};
-pub use value::{CounterValue, Value};
+pub use track::{ChildOrdering, CounterTrack, Merge, StateTrack, Track, Unit};
+pub use value::{
+    AnnotationWriter, CounterValue, DebugValue, DictValue, DictWriter, DisplayValue, Interned, JsonValue, ListValue,
+    ListWriter, ProtoValue, TraceArgs, Value, debug, dict, display, interned, json, list, proto,
+};
 
 /// The messages of the protocol, for configurations and for fields that have no method of their own.
+///
+/// Those of data sources other than track events need the feature `full-schema`, the kernel's events `ftrace-schema`.
 pub use esatto_schema as schema;
 
 /// For the macros; not part of the interface.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::args::write_dictionary;
     pub use crate::async_slice::{Site, call};
     pub use crate::event::{EventName, Head, Kind};
+    pub use crate::location::Place;
     pub use crate::name::Name;
     pub use crate::thread::{SliceGuard, begin_scoped, record};
 }

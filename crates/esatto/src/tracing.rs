@@ -20,7 +20,7 @@ pub struct Builder {
     categories: Vec<&'static Category>,
     system: bool,
     #[cfg(feature = "in-process")]
-    in_process: bool,
+    in_process: Option<Place>,
     socket: Option<String>,
     name: Option<String>,
     shm_size_hint_kb: u32,
@@ -46,7 +46,7 @@ impl Builder {
     /// Makes events available to sessions of this process ([`Session`](crate::Session)), without a daemon.
     #[cfg(feature = "in-process")]
     pub fn in_process(mut self) -> Self {
-        self.in_process = true;
+        self.in_process = Some(Place::here());
         self
     }
 
@@ -89,9 +89,7 @@ impl Builder {
             places.push(Place::Socket(producer_address(self.socket.as_deref())?));
         }
         #[cfg(feature = "in-process")]
-        if self.in_process {
-            places.push(Place::Here);
-        }
+        places.extend(self.in_process);
         registry::register(&self.categories);
         let control = control::start().map_err(Error::thread)?;
         for place in places {

@@ -19,7 +19,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let container = Container::of(&input.attrs)?;
     let krate = container.krate.as_ref().map_or_else(|| quote!(::esatto), Path::to_token_stream);
     let mut body = Body { krate, input, bounds: Vec::new() };
-    let (add_to, value) = match &input.data {
+    let (write_args, value) = match &input.data {
         Data::Struct(data) => {
             if let Some(tag) = &container.tag {
                 return Err(Error::new(tag.span(), "means an enum"));
@@ -31,7 +31,10 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
             body.enumeration(data.variants.iter(), &tag)?
         }
         Data::Union(data) => {
-            return Err(Error::new_spanned(data.union_token, "nobody knows which field of a union is the one to record"));
+            return Err(Error::new_spanned(
+                data.union_token,
+                "nobody knows which field of a union is the one to record",
+            ));
         }
     };
     let Body { krate, bounds, .. } = body;
@@ -44,14 +47,14 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
     Ok(quote! {
         #[automatically_derived]
         impl #parameters #krate::TraceArgs for #name #arguments #condition {
-            fn add_to(&self, args: &mut #krate::Args<'_, '_>) {
-                #add_to
+            fn write_args(&self, out: &mut #krate::DictWriter<'_>) {
+                #write_args
             }
         }
 
         #[automatically_derived]
         impl #parameters #krate::Value for #name #arguments #condition {
-            fn write(&self, out: &mut #krate::AnnotationWriter<'_>) {
+            fn write(&self, out: #krate::AnnotationWriter<'_>) {
                 #value
             }
         }
@@ -65,11 +68,11 @@ struct Body<'a> {
 }
 
 impl Body<'_> {
-    /// The bodies of `add_to` and `write`.
+    /// The bodies of `write_args` and `write`.
     fn structure(&mut self, fields: &Fields) -> Result<(TokenStream, TokenStream)> {
         let krate = self.krate.clone();
         let (pattern, entries) = self.fields(fields)?;
-        let add_to = quote! {
+        let write_args = quote! {
             let Self #pattern = self;
             #entries
         };
@@ -77,7 +80,7 @@ impl Body<'_> {
             (Fields::Unnamed(unnamed), Some(field)) if unnamed.unnamed.len() == 1 => self.transparent(field)?,
             _ => None,
         };
-        Ok((add_to, value.unwrap_or_else(|| quote!(#krate::__private::write_dictionary(self, out);))))
+        Ok((write_args, value.unwrap_or_else(|| quote!(#krate::TraceArgs::write_args(self, &mut out.dict());))))
     }
 
     /// The only field of a tuple struct as the value of the whole.
@@ -98,7 +101,7 @@ impl Body<'_> {
     ) -> Result<(TokenStream, TokenStream)> {
         let krate = self.krate.clone();
         if variants.clone().next().is_none() {
-            return Ok((quote!(let _ = args; match *self {}), quote!(let _ = out; match *self {})));
+            return Ok((quote!(let _ = out; match *self {}), quote!(let _ = out; match *self {})));
         }
         let plain = variants.clone().all(|variant| variant.fields.is_empty());
         let (mut arms, mut names) = (TokenStream::new(), TokenStream::new());
@@ -113,21 +116,21 @@ impl Body<'_> {
             };
             arms.extend(quote! {
                 Self::#ident #pattern => {
-                    args.add(&TAG, #name);
+                    out.add_static(&TAG, &#name);
                     #entries
                 }
             });
             names.extend(quote!(Self::#ident { .. } => #name,));
         }
-        let add_to = quote! {
-            static TAG: #krate::ArgName = #krate::ArgName::new(#tag);
+        let write_args = quote! {
+            static TAG: #krate::Name = #krate::Name::new(#tag);
             match self { #arms }
         };
         let value = match plain {
-            true => quote!(#krate::Value::write(match self { #names }, out);),
-            false => quote!(#krate::__private::write_dictionary(self, out);),
+            true => quote!(out.text(match self { #names });),
+            false => quote!(#krate::TraceArgs::write_args(self, &mut out.dict());),
         };
-        Ok((add_to, value))
+        Ok((write_args, value))
     }
 
     /// A pattern that binds the fields, and statements that add them.
@@ -148,7 +151,7 @@ impl Body<'_> {
             let span = field.ty.span();
             self.bound(&field.ty, &attributes);
             if attributes.flatten {
-                entries.extend(quote_spanned!(span=> #krate::TraceArgs::add_to(#binding, args);));
+                entries.extend(quote_spanned!(span=> #krate::TraceArgs::write_args(#binding, out);));
                 continue;
             }
             let name = match &field.ident {
@@ -163,8 +166,8 @@ impl Body<'_> {
                 }
             };
             entries.extend(quote_spanned! {span=> {
-                static NAME: #krate::ArgName = #krate::ArgName::new(#name);
-                args.add(&NAME, #value);
+                static NAME: #krate::Name = #krate::Name::new(#name);
+                out.add_static(&NAME, #value);
             }});
         }
         let dots = if fields.is_empty() { TokenStream::new() } else { quote!(..) };
@@ -187,7 +190,9 @@ impl Body<'_> {
         }
         match mentions(ty, &self.input.ident) || mentions(ty, &format_ident!("Self")) {
             // A bound on a type that contains this one would need itself.
-            true => self.bounds.extend(used.iter().map(|parameter| -> WherePredicate { parse_quote!(#parameter: #required) })),
+            true => self
+                .bounds
+                .extend(used.iter().map(|parameter| -> WherePredicate { parse_quote!(#parameter: #required) })),
             false => self.bounds.push(parse_quote!(#ty: #required)),
         }
     }
@@ -287,11 +292,23 @@ mod tests {
     fn mistakes_are_reported_where_they_are() {
         for (item, word, text) in [
             ("union U { a: u8 }", "union", "nobody knows which field of a union is the one to record"),
-            ("struct S { #[esatto(rnm = \"x\")] a: u8 }", "rnm", "expected `rename = \"…\"`, `skip`, `flatten`, `debug` or `display`"),
+            (
+                "struct S { #[esatto(rnm = \"x\")] a: u8 }",
+                "rnm",
+                "expected `rename = \"…\"`, `skip`, `flatten`, `debug` or `display`",
+            ),
             ("#[esatto(name = \"x\")] struct S;", "name", "expected `tag = \"…\"` or `crate = …`"),
             ("#[esatto(tag = \"x\")] struct S;", "\"x\"", "means an enum"),
-            ("struct S { #[esatto(flatten, debug)] a: u8 }", "debug", "what is flattened has neither a name nor a form of its own"),
-            ("enum E { #[esatto(debug)] A }", "#[esatto(debug)] A", "variants can be renamed and skipped; the rest means fields"),
+            (
+                "struct S { #[esatto(flatten, debug)] a: u8 }",
+                "debug",
+                "what is flattened has neither a name nor a form of its own",
+            ),
+            (
+                "enum E { #[esatto(debug)] A }",
+                "#[esatto(debug)] A",
+                "variants can be renamed and skipped; the rest means fields",
+            ),
         ] {
             let input = syn::parse_str(item).expect("is an item");
             let error = derive(&input).expect_err("is a mistake");

@@ -83,7 +83,10 @@ fn trace_all(mut block: ItemImpl, options: &Options) -> Result<ItemImpl> {
         return Err(Error::new(span, "means a single function, and this is a whole `impl`"));
     }
     if let Some(arg) = options.args.first() {
-        return Err(Error::new(block.impl_token.span, format!("not each function has `{}`: use `args(all)`", arg.name)));
+        return Err(Error::new(
+            block.impl_token.span,
+            format!("not each function has `{}`: use `args(all)`", arg.name),
+        ));
     }
     let owner = match &*block.self_ty {
         Type::Path(path) => path.path.segments.last().map(|segment| segment.ident.to_string()),
@@ -347,7 +350,12 @@ mod tests {
         for (attribute, item, word, text) in [
             ("args(sise)", function, "sise", "`work` has no parameter `sise`; for another value write `name = value`"),
             ("args(self)", function, "self", "`work` has no parameter `self`; for another value write `name = value`"),
-            ("args(all), skip(c)", function, "c", "`work` has no parameter `c`; for another value write `name = value`"),
+            (
+                "args(all), skip(c)",
+                function,
+                "c",
+                "`work` has no parameter `c`; for another value write `name = value`",
+            ),
             ("skip(a)", function, "a", "nothing is recorded that could be skipped: add `args(all)`"),
             ("nmae = \"x\"", function, "nmae", KNOWN),
             ("name = \"x\", name = \"y\"", function, "name", "is given twice"),
@@ -357,13 +365,38 @@ mod tests {
             ("lifetime", function, "lifetime", "means an async function, and this is none"),
             ("args(size.x)", function, ")", "unexpected end of input, expected `=` and a value"),
             ("", "const fn work() {}", "const", "a `const fn` cannot be traced: it may run in the compiler"),
-            ("", "fn work();", ";", "there is nothing to trace without a body: the attribute goes on the implementations"),
+            (
+                "",
+                "fn work();",
+                ";",
+                "there is nothing to trace without a body: the attribute goes on the implementations",
+            ),
             ("", "struct Work;", "struct", "`#[esatto::trace]` goes on functions and on `impl` blocks"),
             ("", "pub mod work {}", "mod", "`#[esatto::trace]` goes on functions and on `impl` blocks"),
-            ("polls, args(a)", "async fn work(a: u8) {}", "polls", "leaves no slice that arguments and results could belong to"),
-            ("polls, lifetime", "async fn work() {}", "lifetime", "`lifetime` and `polls` exclude each other; both is the default"),
-            ("track = &T", "async fn work() {}", "track", "means a synchronous function: what is async has lanes of its own"),
-            ("name = \"x\"", "impl Work { fn work() {} }", "\"x\"", "means a single function, and this is a whole `impl`"),
+            (
+                "polls, args(a)",
+                "async fn work(a: u8) {}",
+                "polls",
+                "leaves no slice that arguments and results could belong to",
+            ),
+            (
+                "polls, lifetime",
+                "async fn work() {}",
+                "lifetime",
+                "`lifetime` and `polls` exclude each other; both is the default",
+            ),
+            (
+                "track = &T",
+                "async fn work() {}",
+                "track",
+                "means a synchronous function: what is async has lanes of its own",
+            ),
+            (
+                "name = \"x\"",
+                "impl Work { fn work() {} }",
+                "\"x\"",
+                "means a single function, and this is a whole `impl`",
+            ),
             ("args(x)", "impl Work { fn work() {} }", "impl", "not each function has `x`: use `args(all)`"),
         ] {
             let (found_text, found_word) = mistake(attribute, item);
@@ -373,7 +406,9 @@ mod tests {
 
     #[test]
     fn with_a_mistake_the_function_stays_as_it_was() {
-        let item = quote!(fn work() {});
+        let item = quote!(
+            fn work() {}
+        );
         let expanded = expand(quote!(args(x)), item.clone()).to_string();
         assert!(expanded.contains("compile_error"), "{expanded}");
         assert!(expanded.ends_with(&item.to_string()), "{expanded}");

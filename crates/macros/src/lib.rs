@@ -1,5 +1,7 @@
 //! The procedural macros of Esatto. Use them through the crate `esatto` with its feature `macros`, which documents them by example.
 
+#![forbid(unsafe_code)]
+
 mod derive;
 mod function;
 mod options;
@@ -42,18 +44,16 @@ use proc_macro::TokenStream;
 /// | --- | --- |
 /// | `CATEGORY` (first) | path of a static category; without it there is one for the module, named by its path as in `tracing`: `my_crate::db` |
 /// | `name = "…"` | the name of the slice; otherwise the function's, and `Type::function` in an `impl` with the attribute |
-/// | `args(a, ?b, %c)` | records these parameters: as they are ([`Value`](trait@Value)), `?` by `Debug`, `%` by `Display`; `b.len = expression` is any other value under that name |
+/// | `args(a, ?b, %c)` | records these parameters: as they are (`esatto::Value`), `?` by `Debug`, `%` by `Display`; `b.len = expression` is any other value under that name |
 /// | `args(all)`, `skip(a, b)` | records all parameters but `self` and those to skip |
 /// | `ret`, `ret(debug)`, `ret(display)` | records what is returned, as the argument `return` |
 /// | `err`, `err(debug)` | records the error of a `Result`, by its `Display`, as the argument `error`; with `ret`, that is for `Ok` values |
-/// | `track = expression` | records a synchronous call on this [`&Track`](struct@Track) |
+/// | `track = expression` | records a synchronous call on this `&Track` |
 /// | `lifetime`, `polls` | only one of the two kinds of slices of an async function |
 /// | `crate = path` | where to find `esatto`, if not at `::esatto` |
 ///
 /// No argument is recorded unless it is asked for: formatting costs time, and arguments may be secret. Values are evaluated only while
 /// the category is recorded.
-///
-/// [`Value`]: trait@crate::Value
 #[proc_macro_attribute]
 pub fn trace(attribute: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(attribute.into(), item.into()).into()

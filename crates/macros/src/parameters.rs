@@ -44,7 +44,10 @@ fn require(name: &Ident, parameters: &[Ident], signature: &Signature) -> Result<
         return Ok(());
     }
     let function = &signature.ident;
-    Err(Error::new(name.span(), format!("`{function}` has no parameter `{name}`; for another value write `name = value`")))
+    Err(Error::new(
+        name.span(),
+        format!("`{function}` has no parameter `{name}`; for another value write `name = value`"),
+    ))
 }
 
 /// What the patterns of the parameters bind.
@@ -84,7 +87,7 @@ pub(crate) fn result(options: &Options, event: &Ident, result: &Ident) -> Option
     let record = |name: &str, form: Form, value: TokenStream| {
         let value = form.wrap(&krate, value);
         quote! {{
-            static NAME: #krate::__private::Name = #krate::__private::Name::new(#name);
+            static NAME: #krate::Name = #krate::Name::new(#name);
             #event.annotate_static(&NAME, #value);
         }}
     };

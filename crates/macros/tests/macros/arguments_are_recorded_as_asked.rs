@@ -19,13 +19,13 @@ impl fmt::Display for Opaque {
 
 #[esatto::trace(ARGUMENTS, args(number, text, maybe, ?debug, %display, debug.len = list.len(), "a b" = ?(1, 2)))]
 fn chosen(number: i32, text: &str, maybe: Option<u8>, debug: &[u8], display: Opaque, list: Vec<u8>, unnamed: f64) {
-    drop((display, list));
+    let _ = (display, list);
     let _ = (debug, unnamed);
 }
 
 #[esatto::trace(ARGUMENTS, args(all, ?opaque), skip(secret))]
 fn all((a, _): (u8, u8), opaque: Opaque, secret: &str, r#type: String) -> usize {
-    drop(opaque);
+    let _ = opaque;
     secret.len() + r#type.len() + usize::from(a)
 }
 
@@ -69,8 +69,15 @@ fn and_no_others() {
         assert_eq!(all((5, 6), Opaque, "secret", "ty".into()), 13);
         none("secret");
     });
-    let expected =
-        ["number: -3", "text: \"text\"", "maybe: Empty", "debug: \"[1, 2]\"", "display: \"shown\"", "debug.len: 1", "a b: \"(1, 2)\""];
+    let expected = [
+        "number: -3",
+        "text: \"text\"",
+        "maybe: Empty",
+        "debug: \"[1, 2]\"",
+        "display: \"shown\"",
+        "debug.len: 1",
+        "a b: \"(1, 2)\"",
+    ];
     assert_eq!(arguments(&trace, "chosen"), expected);
     assert_eq!(arguments(&trace, "all"), ["a: 5", "type: \"ty\"", "opaque: \"Opaque\""]);
     assert!(arguments(&trace, "none").is_empty());

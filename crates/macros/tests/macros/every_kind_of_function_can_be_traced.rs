@@ -23,9 +23,9 @@ fn renamed() {}
 fn r#match() {}
 
 #[esatto::trace(KINDS)]
-fn generic<'a, T: Clone + 'a, const N: usize>(values: &'a [T; N]) -> &'a T
+fn generic<'a, T, const N: usize>(values: &'a [T; N]) -> &'a T
 where
-    T: PartialEq,
+    T: Clone + PartialEq + 'a,
 {
     &values[0]
 }
@@ -99,8 +99,18 @@ fn with_a_slice_from_entry_to_return() {
         renamed();
     });
     let expected = [
-        "plain", "another name", "match", "generic", "impl_trait", "foreign", "provided", "  required",
-        "Thing::by_reference", "own", "never", "another name",
+        "plain",
+        "another name",
+        "match",
+        "generic",
+        "impl_trait",
+        "foreign",
+        "provided",
+        "  required",
+        "Thing::by_reference",
+        "own",
+        "never",
+        "another name",
     ];
     assert_eq!(outline(&trace), expected);
     assert!(trace.slices.iter().all(|slice| slice.duration_ns.is_some()), "each ends, by unwinding, too");

@@ -49,7 +49,9 @@ enum Color {
 #[esatto(tag = "kind")]
 enum Shape<T> {
     Point,
-    Circle { radius: T },
+    Circle {
+        radius: T,
+    },
     Line(T, #[esatto(debug)] (u8, u8)),
     #[esatto(skip)]
     Polygon(#[allow(dead_code, reason = "it is skipped")] Vec<(T, T)>),
@@ -59,7 +61,7 @@ enum Shape<T> {
 #[derive(TraceArgs)]
 struct Tree<'a, T> {
     value: T,
-    left: Option<&'a Tree<'a, T>>,
+    left: Option<&'a Self>,
 }
 
 #[derive(TraceArgs)]

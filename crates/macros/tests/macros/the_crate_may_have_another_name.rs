@@ -8,9 +8,9 @@ mod renamed {
     }
 }
 
-use renamed::tracing_library;
 #[allow(unused_imports, reason = "it hides the crate from relative paths")]
 use renamed::esatto;
+use renamed::tracing_library;
 
 tracing_library::categories! { static RENAMED = "renamed crate"; }
 
