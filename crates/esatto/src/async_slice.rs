@@ -9,11 +9,12 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
+use crate::arg::Arg;
 use crate::category::Category;
-use crate::event::{Event, EventName, Head, Kind};
+use crate::event::{Event, Kind};
 use crate::flow::Flow;
 use crate::lane::{Lane, Lanes};
-use crate::name::Name;
+use crate::site::Site;
 use crate::thread::{self, SliceGuard};
 use crate::track::Track;
 
@@ -45,7 +46,7 @@ impl AsyncSlices {
 #[derive(Debug)]
 #[must_use = "the slice ends when this is dropped: let it drive a future"]
 pub struct AsyncSlice {
-    site: &'static Site,
+    site: &'static AsyncSite,
     slices: AsyncSlices,
     /// None while no session has wanted it.
     recorded: Option<Recorded>,
@@ -62,48 +63,39 @@ struct Recorded {
 
 /// The place in a program that makes async slices.
 #[derive(Debug)]
-pub struct Site {
-    name: Name,
+pub struct AsyncSite {
+    /// Begins of slices without arguments.
+    begin: Site,
     lanes: Lanes,
-    category: &'static Category,
 }
 
-impl Site {
+impl AsyncSite {
     /// Makes a site; what [`async_slice!`](crate::async_slice!) keeps in a static.
     #[must_use]
     pub const fn new(category: &'static Category, name: &'static str) -> Self {
-        Self { name: Name::new(name), lanes: Lanes::new(name), category }
+        Self { begin: Site::new(category, Kind::SliceBegin, Some(name), &[]), lanes: Lanes::new(name) }
     }
 
-    /// True if some session records the category.
-    #[inline(always)]
-    pub fn is_enabled(&'static self) -> bool {
-        self.category.is_enabled()
-    }
-
-    const fn head<'t>(&'static self, kind: Kind, track: Option<&'t Track>) -> Head<'t> {
-        let name = match kind {
-            Kind::SliceEnd => EventName::Unnamed,
-            _ => EventName::Static(&self.name),
-        };
-        Head { category: self.category, kind, name, track, counter: None }
+    const fn category(&'static self) -> &'static Category {
+        self.begin.category()
     }
 }
 
 impl AsyncSlice {
     /// Not begun.
     #[inline]
-    pub const fn new(site: &'static Site, slices: AsyncSlices) -> Self {
+    pub const fn new(site: &'static AsyncSite, slices: AsyncSlices) -> Self {
         Self { site, slices, recorded: None }
     }
 
-    /// Begins the slice of the lifetime; `body` adds the arguments. Without such a slice nothing is recorded before the first poll.
+    /// Begins the slice of the lifetime by `record`, which gets its track and flow and says in which instances it did so. Without such a slice
+    /// nothing is recorded before the first poll.
     #[doc(hidden)]
-    pub fn begin(&mut self, body: &mut dyn FnMut(&mut Event<'_>)) {
-        let lane = self.slices.has_lifetime().then(|| self.site.lanes.take());
-        let recorded = self.recorded.insert(Recorded { lane, flow: Flow::unique(), instances: 0 });
-        recorded.begin_lifetime(self.site, self.slices, body);
-        let _ = recorded;
+    pub fn begin(&mut self, record: impl FnOnce(&Track, Flow) -> u32) {
+        let recorded = self.recorded.insert(Recorded::new(self.site, self.slices));
+        if let Some(lane) = &recorded.lane {
+            recorded.instances = record(lane.track(), recorded.flow);
+        }
     }
 
     /// The track of the lifetime, while something records it.
@@ -117,23 +109,17 @@ impl AsyncSlice {
     /// For futures written by hand; [`drive`](Self::drive) and [`run`](Self::run) do it for others.
     #[inline]
     pub fn poll(&mut self) -> SliceGuard<'static> {
-        if self.site.is_enabled() { self.begin_poll() } else { SliceGuard::off() }
+        let category = self.site.category();
+        let instances = if category.is_enabled() { self.begin_poll() } else { 0 };
+        SliceGuard::new(category, None, instances)
     }
 
     #[inline(never)]
-    fn begin_poll(&mut self) -> SliceGuard<'static> {
+    fn begin_poll(&mut self) -> u32 {
         let Self { site, slices, recorded } = self;
-        let recorded = recorded.get_or_insert_with(|| Recorded {
-            lane: slices.has_lifetime().then(|| site.lanes.take()),
-            flow: Flow::unique(),
-            instances: 0,
-        });
-        recorded.begin_lifetime(site, *slices, &mut |_| {});
-        if !slices.has_polls() {
-            return SliceGuard::off();
-        }
-        let flow = recorded.flow;
-        thread::begin_scoped(&site.head(Kind::SliceBegin, None), &mut |event| event.flow(flow))
+        let recorded = recorded.get_or_insert_with(|| Recorded::new(site, *slices));
+        recorded.begin_lifetime(site);
+        if slices.has_polls() { thread::record_enabled(&site.begin, &mut [Arg::Flow(recorded.flow.id())]) } else { 0 }
     }
 
     /// Lets a pinned future run inside of the slices. They end when the slice is dropped, or with [`end_with`](Self::end_with).
@@ -164,7 +150,7 @@ impl AsyncSlice {
     /// Ends the slice of the lifetime, with arguments and flows that were not known at its begin.
     pub fn end_with(mut self, mut body: impl FnMut(&mut Event<'_>)) {
         if let Some(recorded) = self.recorded.take() {
-            recorded.end_lifetime(self.site, &mut body);
+            recorded.end_lifetime(self.site, Some(&mut body));
         }
     }
 }
@@ -173,34 +159,35 @@ impl Drop for AsyncSlice {
     #[inline]
     fn drop(&mut self) {
         if let Some(recorded) = self.recorded.take() {
-            recorded.end_lifetime(self.site, &mut |_| {});
+            recorded.end_lifetime(self.site, None);
         }
     }
 }
 
 impl Recorded {
+    fn new(site: &'static AsyncSite, slices: AsyncSlices) -> Self {
+        let lane = slices.has_lifetime().then(|| site.lanes.take());
+        Self { lane, flow: Flow::unique(), instances: 0 }
+    }
+
     /// Begins the slice of the lifetime in the instances that do not have it yet.
-    fn begin_lifetime(&mut self, site: &'static Site, slices: AsyncSlices, body: &mut dyn FnMut(&mut Event<'_>)) {
+    #[inline]
+    fn begin_lifetime(&mut self, site: &'static AsyncSite) {
         let Some(lane) = &self.lane else { return };
-        let missing = site.category.instances() & !self.instances;
-        if missing == 0 {
-            return;
+        let missing = site.category().instances() & !self.instances;
+        if missing != 0 {
+            let args = &mut [Arg::Track(lane.track()), Arg::Flow(self.flow.id())];
+            self.instances |= thread::record_only(missing, &site.begin, args);
         }
-        let flow = self.flow;
-        thread::record_in(missing, &site.head(Kind::SliceBegin, Some(lane.track())), &mut |event| {
-            if slices.has_polls() {
-                event.flow(flow);
-            }
-            body(event);
-        });
-        self.instances |= missing;
     }
 
     #[inline(never)]
-    fn end_lifetime(self, site: &'static Site, body: &mut dyn FnMut(&mut Event<'_>)) {
+    fn end_lifetime(self, site: &'static AsyncSite, body: Option<&mut dyn FnMut(&mut Event<'_>)>) {
         let Some(lane) = &self.lane else { return };
-        let instances = self.instances & site.category.instances();
-        thread::record_in(instances, &site.head(Kind::SliceEnd, Some(lane.track())), body);
+        match body {
+            None => thread::end_on(site.category(), self.instances, lane.track()),
+            Some(body) => thread::end_with(site.category(), self.instances, Some(lane.track()), body),
+        }
         // The lane may have another user from here on.
     }
 }
@@ -255,12 +242,17 @@ macro_rules! async_slice {
 #[macro_export]
 macro_rules! __async_slice {
     ($slices:expr, $category:expr, $name:expr $(, $($rest:tt)*)?) => {{
-        static SITE: $crate::__private::Site = $crate::__private::Site::new(&$category, $name);
+        static SITE: $crate::__private::AsyncSite = $crate::__private::AsyncSite::new(&$category, $name);
         let mut slice = $crate::AsyncSlice::new(&SITE, $slices);
-        if SITE.is_enabled() {
-            slice.begin(&mut |_event: &mut $crate::Event<'_>| {
-                $crate::__annotations!(_event $(, $($rest)*)?);
-            });
+        if $crate::Category::is_enabled(&$category) {
+            slice.begin(|track, flow| $crate::__arguments!(
+                SliceBegin,
+                $category,
+                Some($name),
+                [],
+                [$crate::Arg::Track(track), $crate::Arg::Flow(flow.id())],
+                $($($rest)*)?
+            ));
         }
         slice
     }};
