@@ -64,11 +64,11 @@ mod track;
 mod value;
 
 pub use category::Category;
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub use esatto_schema::{DebugAnnotationWriter as AnnotationWriter, TraceConfig};
 pub use event::Event;
 pub use flow::Flow;
-pub use session::{Backend, Session, track_events};
+pub use session::{Backend, Chunks, CloneOf, Cloned, Pending, Session, SessionConfig, track_events};
 pub use thread::SliceGuard;
 pub use tracing::{Builder, Tracing};
 pub use track::{CounterTrack, Track, Unit};
