@@ -43,6 +43,7 @@
 
 #![forbid(unsafe_code)]
 
+mod callstack;
 mod category;
 mod clock;
 mod control;
@@ -52,27 +53,35 @@ mod filter;
 mod flow;
 mod ids;
 mod instance;
+mod location;
 mod macros;
 mod name;
 mod process;
 mod registry;
 mod sequence;
 mod session;
+mod tables;
 mod thread;
 mod tracing;
 mod track;
 mod value;
 
+pub use callstack::Frame;
 pub use category::Category;
 pub use error::{Error, ErrorKind};
-pub use esatto_schema::{DebugAnnotationWriter as AnnotationWriter, TraceConfig};
-pub use event::Event;
+pub use esatto_schema::TraceConfig;
+pub use event::{Correlation, Event, LogPriority};
 pub use flow::Flow;
+pub use location::Location;
+pub use name::Name;
 pub use session::{Backend, Chunks, CloneOf, Cloned, Pending, Session, SessionConfig, track_events};
 pub use thread::SliceGuard;
 pub use tracing::{Builder, Tracing};
-pub use track::{CounterTrack, Track, Unit};
-pub use value::{CounterValue, Value};
+pub use track::{ChildOrdering, CounterTrack, Merge, StateTrack, Track, Unit};
+pub use value::{
+    AnnotationWriter, CounterValue, DebugValue, DictValue, DictWriter, DisplayValue, Interned, JsonValue, ListValue,
+    ListWriter, ProtoValue, TraceArgs, Value, debug, dict, display, interned, json, list, proto,
+};
 
 /// The messages of the protocol, for configurations and for fields that have no method of their own.
 pub use esatto_schema as schema;
@@ -81,6 +90,7 @@ pub use esatto_schema as schema;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::event::{EventName, Head, Kind};
+    pub use crate::location::Place;
     pub use crate::name::Name;
     pub use crate::thread::{SliceGuard, begin_scoped, record};
 }

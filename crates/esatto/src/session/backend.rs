@@ -58,7 +58,7 @@ impl Backend {
 /// Bits: what this process is connected to as a producer.
 static CONNECTED: AtomicU8 = AtomicU8::new(0);
 pub(crate) const SYSTEM: u8 = 1;
-#[cfg_attr(not(feature = "in-process"), expect(dead_code, reason = "there is no such service"))]
+#[cfg(feature = "in-process")]
 pub(crate) const IN_PROCESS: u8 = 2;
 /// [`Backend::Any`] is not the system's.
 pub(crate) const NO_SYSTEM_SESSIONS: u8 = 4;

@@ -21,7 +21,9 @@ use esatto_schema::{
 use crate::control::{self, Command, LiveSession, ReadSink, SessionCommand, SessionId, SessionLink, SetUp};
 use crate::error::Error;
 pub use backend::Backend;
-pub(crate) use backend::{IN_PROCESS, NO_SYSTEM_SESSIONS, Policy, SYSTEM, connected, set_policy};
+#[cfg(feature = "in-process")]
+pub(crate) use backend::IN_PROCESS;
+pub(crate) use backend::{NO_SYSTEM_SESSIONS, Policy, SYSTEM, connected, set_policy};
 pub use chunks::Chunks;
 pub(crate) use chunks::Queue;
 pub use config::{SessionConfig, track_events};
