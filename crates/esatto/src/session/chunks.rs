@@ -17,7 +17,8 @@ const MAX_WAITING_BYTES: usize = 16 << 20;
 /// The trace of a [`Session`](crate::Session) in pieces of whole packets, as they arrive: made by [`Session::chunks`](crate::Session::chunks).
 ///
 /// One after the other they make up a trace file. No more than 16 MiB wait for the reader, however large the trace is. After an error, and
-/// at the end of what there was to read, there are no more. Dropping it discards the rest.
+/// at the end of what there was to read, there are no more. Reading begins when the first chunk is asked for; dropping it after that discards
+/// the rest.
 ///
 /// ```
 /// # esatto::categories! { static APP = "app"; }
@@ -34,12 +35,21 @@ const MAX_WAITING_BYTES: usize = 16 << 20;
 /// ```
 pub struct Chunks {
     queue: Arc<Queue>,
+    /// What begins to read, with the first chunk that is asked for.
+    begin: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl Chunks {
-    pub(super) fn new() -> (Self, Arc<Queue>) {
+    pub(super) fn new(begin: impl FnOnce(ChunkSender) + Send + 'static) -> Self {
         let queue = Arc::new(Queue { state: Mutex::default(), changed: Condvar::new() });
-        (Self { queue: Arc::clone(&queue) }, queue)
+        let sender = ChunkSender(Arc::clone(&queue));
+        Self { queue, begin: Some(Box::new(move || begin(sender))) }
+    }
+
+    fn begin(&mut self) {
+        if let Some(begin) = self.begin.take() {
+            begin();
+        }
     }
 
     /// The next chunk, for tasks: `while let Some(chunk) = chunks.next_chunk().await { … }`.
@@ -49,6 +59,7 @@ impl Chunks {
 
     /// The next chunk, for implementations of streams.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, Error>>> {
+        self.begin();
         let mut state = self.queue.lock();
         match state.take() {
             Some(next) => Poll::Ready(self.taken(state, next)),
@@ -75,6 +86,16 @@ impl Chunks {
         Ok(bytes)
     }
 
+    fn refuse(&mut self) -> Option<Result<Vec<u8>, Error>> {
+        self.begin = None;
+        let mut state = self.queue.lock();
+        state.abandon();
+        match state.end.replace(Ok(())) {
+            Some(Ok(())) => None,
+            Some(Err(_)) | None => Some(Err(Error::would_deadlock())),
+        }
+    }
+
     fn taken(&self, mut state: MutexGuard<'_, QueueState>, next: Next) -> Option<Result<Vec<u8>, Error>> {
         let chunk = match next {
             Next::Chunk(chunk) => chunk,
@@ -94,17 +115,16 @@ impl Chunks {
 impl Iterator for Chunks {
     type Item = Result<Vec<u8>, Error>;
 
-    /// Waits for the next chunk. In a callback, whose thread does the reading, it fails if none is there already.
+    /// Waits for the next chunk. Not in a callback, whose thread does the reading.
     fn next(&mut self) -> Option<Self::Item> {
+        if control::is_current_thread() {
+            return self.refuse();
+        }
+        self.begin();
         let mut state = self.queue.lock();
         loop {
             if let Some(next) = state.take() {
                 return self.taken(state, next);
-            }
-            if control::is_current_thread() {
-                state.end = Some(Ok(()));
-                state.is_abandoned = true;
-                return Some(Err(Error::would_deadlock()));
             }
             state = self.queue.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -113,11 +133,7 @@ impl Iterator for Chunks {
 
 impl Drop for Chunks {
     fn drop(&mut self) {
-        let mut state = self.queue.lock();
-        state.is_abandoned = true;
-        state.is_full = false;
-        state.chunks.clear();
-        drop(state);
+        self.queue.lock().abandon();
         control::wake();
     }
 }
@@ -128,8 +144,11 @@ impl fmt::Debug for Chunks {
     }
 }
 
+/// The control thread's end of [`Chunks`].
+pub(crate) struct ChunkSender(Arc<Queue>);
+
 /// Between the control thread and the reader.
-pub(crate) struct Queue {
+struct Queue {
     state: Mutex<QueueState>,
     changed: Condvar,
 }
@@ -151,29 +170,38 @@ enum Next {
     End(Result<(), Error>),
 }
 
-impl Queue {
+impl ChunkSender {
     /// Whether the reader has to catch up before more is read.
     pub(crate) fn is_full(&self) -> bool {
-        self.lock().is_full
+        self.0.lock().is_full
     }
 
     pub(crate) fn push(&self, chunk: Vec<u8>) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if state.is_abandoned {
             return;
         }
         state.bytes += chunk.len();
         state.is_full = state.bytes >= MAX_WAITING_BYTES;
         state.chunks.push_back(chunk);
-        self.notify(state);
+        self.0.notify(state);
     }
 
     pub(crate) fn end(&self, result: Result<(), Error>) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.end.get_or_insert(result);
-        self.notify(state);
+        self.0.notify(state);
     }
+}
 
+impl Drop for ChunkSender {
+    /// Whoever waits does not do so for ever.
+    fn drop(&mut self) {
+        self.end(Err(Error::disconnected("the session was closed")));
+    }
+}
+
+impl Queue {
     fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -189,6 +217,13 @@ impl Queue {
 }
 
 impl QueueState {
+    fn abandon(&mut self) {
+        self.is_abandoned = true;
+        self.is_full = false;
+        self.chunks.clear();
+        self.bytes = 0;
+    }
+
     fn take(&mut self) -> Option<Next> {
         if let Some(chunk) = self.chunks.pop_front() {
             self.bytes -= chunk.len();

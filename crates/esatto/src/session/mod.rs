@@ -24,8 +24,8 @@ pub use backend::Backend;
 #[cfg(feature = "in-process")]
 pub(crate) use backend::IN_PROCESS;
 pub(crate) use backend::{NO_SYSTEM_SESSIONS, Policy, SYSTEM, connected, set_policy};
+pub(crate) use chunks::ChunkSender;
 pub use chunks::Chunks;
-pub(crate) use chunks::Queue;
 pub use config::{SessionConfig, track_events};
 pub use pending::Pending;
 pub(crate) use pending::{Answer, Completer};
@@ -213,11 +213,12 @@ impl Session {
     /// As [`read`](Self::read), chunk by chunk, in bounded memory, for an iterator or a task.
     #[must_use = "it has to be read"]
     pub fn chunks(&self) -> Chunks {
-        let (chunks, queue) = Chunks::new();
-        let (pending, done) = Pending::new(nothing);
-        drop(pending);
-        self.send(SessionCommand::Read(ReadSink::Queue(queue), done));
-        chunks
+        let id = self.id;
+        Chunks::new(move |sender| {
+            // The reader is told how it ends.
+            let (_, done) = Pending::new(nothing);
+            send(id, SessionCommand::Read(ReadSink::Queue(sender), done));
+        })
     }
 
     /// As [`read`](Self::read), chunk by chunk, for a function that is called on the control thread: it must not take long.
@@ -323,9 +324,7 @@ impl Session {
     }
 
     fn send(&self, command: SessionCommand) {
-        if let Some(control) = control::handle() {
-            control.send(Command::Session(self.id, command));
-        }
+        send(self.id, command);
     }
 }
 
@@ -356,6 +355,12 @@ impl Listener {
 impl fmt::Debug for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Listener")
+    }
+}
+
+fn send(id: SessionId, command: SessionCommand) {
+    if let Some(control) = control::handle() {
+        control.send(Command::Session(id, command));
     }
 }
 

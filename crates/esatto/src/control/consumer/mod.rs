@@ -92,8 +92,10 @@ enum Phase {
 pub(crate) enum Tag {
     Observe,
     Enable,
-    /// Answered after the service has dealt with the configuration.
+    /// Answered after the service has dealt with the configuration: the second time. Perfetto's tells of a refusal only after it has answered
+    /// what came together with the configuration.
     Barrier,
+    SecondBarrier,
     StartTracing,
     Stats,
     Clone,
@@ -242,7 +244,8 @@ impl Consumer {
             }
             Tag::Enable => self.disabled(reply),
             // Whether the service knows the method or not, it has dealt with the configuration before.
-            Tag::Barrier => self.accepted(),
+            Tag::Barrier => self.call(Method::QueryCapabilities, Vec::new(), Tag::SecondBarrier),
+            Tag::SecondBarrier => self.accepted(),
             Tag::StartTracing => {
                 if !reply.success {
                     self.operations.end_all(Kind::Start, &Err(Error::session("the service refuses to start it")));
@@ -271,7 +274,7 @@ impl Consumer {
             Tag::Clone => self.operations.end_all(Kind::Clone, &too_old("clone sessions")),
             Tag::Of(id) => self.operations.end(id, Err(Error::unsupported("do that"))),
             Tag::StartTracing => self.operations.end_all(Kind::Start, &too_old("start what is set up")),
-            Tag::Observe | Tag::Enable | Tag::Barrier | Tag::Read => {
+            Tag::Observe | Tag::Enable | Tag::Barrier | Tag::SecondBarrier | Tag::Read => {
                 let reply = Reply { success: false, has_more: false, body: &[], memory: &mut None };
                 self.reply(tag, &reply);
             }

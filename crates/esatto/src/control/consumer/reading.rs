@@ -1,7 +1,5 @@
 //! A trace on its way from the service to whoever wants it.
 
-use std::sync::Arc;
-
 use esatto_protozero::wire;
 use esatto_schema::{ReadBuffersResponseReader, consumer_port::Method};
 
@@ -9,7 +7,7 @@ use super::super::call::Reply;
 use super::operations::PATIENCE;
 use super::{Consumer, Kind, Tag};
 use crate::error::Error;
-use crate::session::{Completer, Queue};
+use crate::session::{ChunkSender, Completer};
 
 /// Larger packets cannot be encoded (`docs/spec/protozero.md` §2): the service makes no sense.
 const MAX_PACKET_BYTES: usize = 1 << 28;
@@ -22,7 +20,7 @@ pub(crate) enum Sink {
     /// Into the answer.
     Answer(Vec<u8>),
     /// To a reader of another thread or task.
-    Queue(Arc<Queue>),
+    Queue(ChunkSender),
     /// To a function, on the control thread.
     Function(ChunkFunction),
 }
