@@ -84,6 +84,8 @@ pub use value::{
 };
 
 /// The messages of the protocol, for configurations and for fields that have no method of their own.
+///
+/// Those of data sources other than track events need the feature `full-schema`, the kernel's events `ftrace-schema`.
 pub use esatto_schema as schema;
 
 /// For the macros; not part of the interface.

@@ -22,7 +22,7 @@ pub struct Builder {
     categories: Vec<&'static Category>,
     system: bool,
     #[cfg(feature = "in-process")]
-    in_process: bool,
+    in_process: Option<Place>,
     socket: Option<String>,
     name: Option<String>,
     shm_size_hint_kb: u32,
@@ -50,7 +50,7 @@ impl Builder {
     /// Makes events available to sessions of this process ([`Session`](crate::Session)), without a daemon.
     #[cfg(feature = "in-process")]
     pub fn in_process(mut self) -> Self {
-        self.in_process = true;
+        self.in_process = Some(Place::here());
         self
     }
 
@@ -113,9 +113,9 @@ impl Builder {
             places.push(Place::Socket(producer_address(self.socket.as_deref())?));
         }
         #[cfg(feature = "in-process")]
-        if self.in_process {
+        if let Some(place) = self.in_process {
             session::connected(session::IN_PROCESS);
-            places.push(Place::Here);
+            places.push(place);
         }
         registry::register(&self.categories);
         let control = control::start().map_err(Error::thread)?;

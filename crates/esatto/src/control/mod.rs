@@ -36,14 +36,17 @@ use waker::Waker;
 const THREAD_NAME: &str = "esatto";
 
 /// Where a service is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Place {
     /// Behind a socket.
     Socket(esatto_ipc::Address),
-    /// In this process.
+    /// In this process. Started by a pointer, so that programs which never ask for it do not contain it.
     #[cfg(feature = "in-process")]
-    Here,
+    Here(StartService),
 }
+
+#[cfg(feature = "in-process")]
+pub(crate) type StartService = fn() -> Box<dyn local::InProcess>;
 
 impl Place {
     /// The address of the socket, if it is one.
@@ -51,8 +54,19 @@ impl Place {
         match self {
             Self::Socket(address) => Some(address),
             #[cfg(feature = "in-process")]
-            Self::Here => None,
+            Self::Here(_) => None,
         }
+    }
+
+    /// The service in this process.
+    #[cfg(feature = "in-process")]
+    pub(crate) fn here() -> Self {
+        Self::Here(local::start)
+    }
+
+    /// Whether both are the same service.
+    fn is(&self, other: &Self) -> bool {
+        self.address() == other.address()
     }
 }
 
@@ -155,13 +169,13 @@ struct Control {
     producers: Vec<ProducerLink>,
     sessions: BTreeMap<SessionId, Box<dyn LiveSession>>,
     #[cfg(feature = "in-process")]
-    local: Option<local::LocalService>,
+    local: Option<Box<dyn local::InProcess>>,
 }
 
 /// What a link needs of the thread that it lives on.
 pub(crate) struct Surroundings<'c> {
     #[cfg(feature = "in-process")]
-    pub(crate) local: &'c mut Option<local::LocalService>,
+    pub(crate) local: &'c mut Option<Box<dyn local::InProcess>>,
     #[cfg(not(feature = "in-process"))]
     pub(crate) local: core::marker::PhantomData<&'c mut ()>,
 }
@@ -182,7 +196,7 @@ impl Control {
     fn command(&mut self, command: Command) {
         match command {
             Command::Produce { place, identity } => {
-                if !self.producers.iter().any(|p| *p.place() == place) {
+                if !self.producers.iter().any(|p| p.place().is(&place)) {
                     self.producers.push(ProducerLink::new(place, identity, self.waker.clone()));
                 }
             }
@@ -271,7 +285,7 @@ impl Control {
         let deadline = self.sessions.values().filter_map(|session| session.next_deadline());
         let next = retry.chain(deadline).min().map(|at| at.saturating_duration_since(now));
         #[cfg(feature = "in-process")]
-        let timer = self.local.as_ref().and_then(local::LocalService::next_deadline);
+        let timer = self.local.as_ref().and_then(|local| local.next_deadline());
         #[cfg(not(feature = "in-process"))]
         let timer = None;
         [next, timer].into_iter().flatten().min()

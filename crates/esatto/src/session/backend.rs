@@ -33,7 +33,7 @@ impl Backend {
             Self::System => Place::Socket(Address::consumer_default().map_err(Error::address)?),
             Self::Socket(address) => Place::Socket(Address::parse(address).map_err(Error::address)?),
             #[cfg(feature = "in-process")]
-            Self::InProcess => Place::Here,
+            Self::InProcess => Place::here(),
             Self::Any => match Self::first_connected() {
                 Some(backend) => return backend.place(),
                 None => return Ok(Err(Error::disconnected("this process is not connected to any service"))),
