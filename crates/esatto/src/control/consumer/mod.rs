@@ -92,10 +92,10 @@ enum Phase {
 pub(crate) enum Tag {
     Observe,
     Enable,
-    /// Answered after the service has dealt with the configuration: the second time. Perfetto's tells of a refusal only after it has answered
+    /// Answered after the service has dealt with the configuration of this number: the second time. Perfetto's tells of a refusal only after it has answered
     /// what came together with the configuration.
-    Barrier,
-    SecondBarrier,
+    Barrier(u32),
+    SecondBarrier(u32),
     StartTracing,
     Stats,
     Clone,
@@ -108,6 +108,8 @@ pub(crate) enum Tag {
 pub(crate) struct Consumer {
     calls: Vec<Call<Tag>>,
     phase: Phase,
+    /// How many have been sent.
+    configurations: u32,
     /// What `start` will send.
     set_up: Option<Box<SetUp>>,
     is_armed: bool,
@@ -133,6 +135,7 @@ impl Consumer {
         Self {
             calls: Vec::new(),
             phase: Phase::Idle,
+            configurations: 0,
             set_up: None,
             is_armed: false,
             flush_timeout: Duration::ZERO,
@@ -244,8 +247,9 @@ impl Consumer {
             }
             Tag::Enable => self.disabled(reply),
             // Whether the service knows the method or not, it has dealt with the configuration before.
-            Tag::Barrier => self.call(Method::QueryCapabilities, Vec::new(), Tag::SecondBarrier),
-            Tag::SecondBarrier => self.accepted(),
+            Tag::Barrier(n) => self.call(Method::QueryCapabilities, Vec::new(), Tag::SecondBarrier(n)),
+            Tag::SecondBarrier(n) if n == self.configurations => self.accepted(),
+            Tag::SecondBarrier(_) => {}
             Tag::StartTracing => {
                 if !reply.success {
                     self.operations.end_all(Kind::Start, &Err(Error::session("the service refuses to start it")));
@@ -274,7 +278,7 @@ impl Consumer {
             Tag::Clone => self.operations.end_all(Kind::Clone, &too_old("clone sessions")),
             Tag::Of(id) => self.operations.end(id, Err(Error::unsupported("do that"))),
             Tag::StartTracing => self.operations.end_all(Kind::Start, &too_old("start what is set up")),
-            Tag::Observe | Tag::Enable | Tag::Barrier | Tag::SecondBarrier | Tag::Read => {
+            Tag::Observe | Tag::Enable | Tag::Barrier(_) | Tag::SecondBarrier(_) | Tag::Read => {
                 let reply = Reply { success: false, has_more: false, body: &[], memory: &mut None };
                 self.reply(tag, &reply);
             }
@@ -332,7 +336,8 @@ impl Consumer {
         self.call(Method::ObserveEvents, observe.encode(), Tag::Observe);
         let enable = Method::EnableTracing.name();
         self.calls.push(Call { method: enable, args: set_up.request, tag: Some(Tag::Enable), fd: set_up.file });
-        self.call(Method::QueryCapabilities, Vec::new(), Tag::Barrier);
+        self.configurations = self.configurations.wrapping_add(1);
+        self.call(Method::QueryCapabilities, Vec::new(), Tag::Barrier(self.configurations));
     }
 
     fn start(&mut self, done: Completer) {
