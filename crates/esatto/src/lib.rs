@@ -77,7 +77,7 @@ pub use async_slice::{AsyncSlice, AsyncSlices, Driven};
 pub use callstack::Frame;
 pub use category::Category;
 pub use clock::Clock;
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 #[cfg(feature = "macros")]
 pub use esatto_macros::{TraceArgs, trace};
 pub use esatto_schema::TraceConfig;
@@ -86,7 +86,7 @@ pub use flow::Flow;
 pub use lane::{Lane, Lanes};
 pub use location::Location;
 pub use name::Name;
-pub use session::{Backend, Session, track_events};
+pub use session::{Backend, Chunks, CloneOf, Cloned, Pending, Session, SessionConfig, track_events};
 pub use site::Site;
 pub use thread::{SliceGuard, empty_event, record, record_only};
 pub use timestamp::{CustomClock, Timestamp};
