@@ -4,7 +4,8 @@
 //! arrive answer something. Bytes go to a `Vec` of the caller, frames come from a [`FrameDecoder`](crate::FrameDecoder).
 //!
 //! ```
-//! use esatto_ipc::{Client, ClientEvent, FrameDecoder};
+//! use esatto_map::Map;
+use esatto_ipc::{Client, ClientEvent, FrameDecoder};
 //!
 //! let mut client = Client::new();
 //! let mut out = Vec::new();
@@ -20,7 +21,6 @@
 //! # Ok::<(), esatto_ipc::Error>(())
 //! ```
 
-use std::collections::HashMap;
 
 use crate::error::Error;
 use crate::frame::{Frame, FrameBody, encode};
@@ -70,7 +70,7 @@ pub struct Client {
     binding: Option<u64>,
     bound: Option<Bound>,
     /// Calls that a reply is expected for.
-    pending: HashMap<u64, &'static str>,
+    pending: Map<u64, &'static str>,
 }
 
 /// The service at the other end, as it described itself.
@@ -90,7 +90,7 @@ impl Client {
             last_request: 0,
             binding: None,
             bound: None,
-            pending: HashMap::new(),
+            pending: Map::new(),
         }
     }
 

@@ -13,7 +13,6 @@ mod session_link;
 mod sink;
 mod waker;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::Sender;
@@ -21,6 +20,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use esatto_map::Map;
 use esatto_shm::FlushCallback;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
@@ -122,7 +122,7 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
         waker: waker.clone(),
         commands: Arc::clone(&commands),
         producers: Vec::new(),
-        sessions: BTreeMap::new(),
+        sessions: Map::new(),
         #[cfg(feature = "in-process")]
         local: None,
     };
@@ -134,7 +134,7 @@ struct Control {
     waker: Waker,
     commands: Arc<Mutex<Vec<Command>>>,
     producers: Vec<ProducerLink>,
-    sessions: BTreeMap<SessionId, SessionLink>,
+    sessions: Map<SessionId, SessionLink>,
     #[cfg(feature = "in-process")]
     local: Option<Box<dyn local::InProcess>>,
 }
@@ -196,7 +196,7 @@ impl Control {
         }
     }
 
-    fn split(&mut self) -> (Surroundings<'_>, &mut BTreeMap<SessionId, SessionLink>) {
+    fn split(&mut self) -> (Surroundings<'_>, &mut Map<SessionId, SessionLink>) {
         #[cfg(feature = "in-process")]
         let around = Surroundings { local: &mut self.local };
         #[cfg(not(feature = "in-process"))]
