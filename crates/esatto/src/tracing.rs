@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use esatto_ipc::Address;
 
 use crate::category::Category;
+use crate::clock::Clock;
 use crate::control::{self, Command, Identity, Place};
 use crate::error::Error;
 use crate::{process, registry, thread};
@@ -25,6 +26,7 @@ pub struct Builder {
     name: Option<String>,
     shm_size_hint_kb: u32,
     shm_page_size_hint_kb: u32,
+    clock: Option<Clock>,
 }
 
 impl Builder {
@@ -71,6 +73,12 @@ impl Builder {
         self
     }
 
+    /// Chooses what timestamps are read from. To be called before the first session: a trace whose events have different clocks is in disorder.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
     /// Starts the control thread, if this is the first call in the process, and adds the backends that are not there yet.
     ///
     /// Returns at once; whether a service can be reached shows later.
@@ -90,6 +98,9 @@ impl Builder {
         }
         #[cfg(feature = "in-process")]
         places.extend(self.in_process);
+        if let Some(clock) = self.clock {
+            clock.choose();
+        }
         registry::register(&self.categories);
         let control = control::start().map_err(Error::thread)?;
         for place in places {
@@ -133,13 +144,13 @@ impl Tracing {
         Builder::default()
     }
 
-    /// Hands everything that this thread has recorded to the services, and what other threads have finished chunks of.
+    /// Hands everything that has been recorded to the services, but for what threads that are in a trace point right now have not finished a chunk of.
     /// Waits until the services have it; `false` if that did not happen in time or nothing is connected.
     ///
-    /// Other threads' unfinished chunks are fetched by the service itself at the end of a session.
+    /// Must not be called from inside of a trace point.
     pub fn flush(&self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
-        thread::flush();
+        thread::flush_all();
         let Some(control) = control::handle() else { return false };
         let (done, waiting) = mpsc::channel();
         control.send(Command::Flush(done));

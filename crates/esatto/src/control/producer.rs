@@ -323,6 +323,7 @@ impl Producer {
             active.stop();
         }
         if let Some(transport) = &self.transport {
+            crate::thread::flush_all();
             transport.arbiter.flush_pending(None);
         }
         self.send_outgoing();
@@ -330,8 +331,9 @@ impl Producer {
         self.call(Method::NotifyDataSourceStopped, &request, None);
     }
 
-    /// Commits what is complete and acknowledges. Chunks that threads are still writing are scraped by the service.
+    /// Commits and acknowledges. Chunks of threads that are in a trace point just now are scraped by the service.
     fn service_flush(&mut self, request_id: u64) {
+        crate::thread::flush_all();
         match &self.transport {
             Some(transport) => transport.arbiter.flush_pending(Some(request_id)),
             None => {
