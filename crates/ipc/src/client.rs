@@ -4,8 +4,7 @@
 //! arrive answer something. Bytes go to a `Vec` of the caller, frames come from a [`FrameDecoder`](crate::FrameDecoder).
 //!
 //! ```
-//! use esatto_map::Map;
-use esatto_ipc::{Client, ClientEvent, FrameDecoder};
+//! use esatto_ipc::{Client, ClientEvent, FrameDecoder};
 //!
 //! let mut client = Client::new();
 //! let mut out = Vec::new();
@@ -21,6 +20,7 @@ use esatto_ipc::{Client, ClientEvent, FrameDecoder};
 //! # Ok::<(), esatto_ipc::Error>(())
 //! ```
 
+use esatto_map::Map;
 
 use crate::error::Error;
 use crate::frame::{Frame, FrameBody, encode};
@@ -85,13 +85,7 @@ impl Client {
     /// A client of a fresh connection.
     #[expect(clippy::new_without_default, reason = "each client has a number of its own")]
     pub fn new() -> Self {
-        Self {
-            connection: hooks::next_connection(),
-            last_request: 0,
-            binding: None,
-            bound: None,
-            pending: Map::new(),
-        }
+        Self { connection: hooks::next_connection(), last_request: 0, binding: None, bound: None, pending: Map::new() }
     }
 
     /// Asks for a service and its methods. No call is possible before [`ClientEvent::Bound`].

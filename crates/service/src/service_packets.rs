@@ -61,7 +61,9 @@ fn packet(uid: i32, sequence_id: Option<u32>, write: &mut dyn FnMut(&mut TracePa
     let mut buffer = HeapBuffer::new();
     let mut packet = TracePacketWriter::from(buffer.message());
     packet.trusted_uid(uid);
-    sequence_id.iter().for_each(|id| drop(packet.trusted_packet_sequence_id(*id)));
+    if let Some(id) = sequence_id {
+        packet.trusted_packet_sequence_id(id);
+    }
     write(&mut packet);
     drop(packet);
     buffer.to_vec()
