@@ -76,7 +76,7 @@ pub use async_slice::{AsyncSlice, AsyncSlices, Driven};
 pub use callstack::Frame;
 pub use category::Category;
 pub use clock::Clock;
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 #[cfg(feature = "macros")]
 pub use esatto_macros::{TraceArgs, trace};
 pub use esatto_schema::TraceConfig;
@@ -85,7 +85,7 @@ pub use flow::Flow;
 pub use lane::{Lane, Lanes};
 pub use location::Location;
 pub use name::Name;
-pub use session::{Backend, Session, track_events};
+pub use session::{Backend, Chunks, CloneOf, Cloned, Pending, Session, SessionConfig, track_events};
 pub use site::Site;
 pub use thread::{SliceGuard, record, record_only};
 pub use tracing::{Builder, Tracing};

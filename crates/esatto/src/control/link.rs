@@ -73,7 +73,11 @@ impl<T> SocketLink<T> {
     /// Makes a call. Returns the tag if the service does not have the method: the call counts as rejected.
     pub(crate) fn invoke(&mut self, call: Call<T>) -> Result<Option<T>, esatto_ipc::Error> {
         let drop_reply = call.tag.is_none();
-        let request = self.client.invoke(call.method, &call.args, drop_reply, self.connection.out().buffer())?;
+        let Self { connection, client, .. } = self;
+        let request = match call.fd {
+            None => client.invoke(call.method, &call.args, drop_reply, connection.out().buffer())?,
+            Some(fd) => connection.out().with_fd(fd, |out| client.invoke(call.method, &call.args, drop_reply, out))?,
+        };
         match (request, call.tag) {
             (Some(request), Some(tag)) => {
                 self.pending.insert(request, tag);

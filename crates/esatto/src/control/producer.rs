@@ -376,7 +376,7 @@ impl Producer {
     }
 
     fn push(&mut self, method: Method, args: Vec<u8>, tag: Option<Tag>) {
-        self.calls.push(Call { method: method.name(), args, tag });
+        self.calls.push(Call { method: method.name(), args, tag, fd: None });
     }
 }
 
