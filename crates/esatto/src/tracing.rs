@@ -10,9 +10,8 @@ use crate::category::Category;
 use crate::clock::Clock;
 use crate::control::{self, Command, Identity, Place};
 use crate::error::Error;
-use crate::track::announcement;
-=======
 use crate::session::{self, Backend};
+use crate::track::announcement;
 use crate::{process, registry, thread};
 
 /// How long dropping a [`Tracing`] may wait for the service.
