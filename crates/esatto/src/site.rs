@@ -194,8 +194,9 @@ impl Body {
 
     /// Adds the location, unless its number and those of the others are so large that there is no room.
     fn location(&mut self, number: u32) {
-        const TAG: [u8; 2] = [0x92, 0x02];
-        const _: () = assert!(track_event::field::SOURCE_LOCATION_IID == 34);
+        const FIELD: u32 = track_event::field::SOURCE_LOCATION_IID << 3;
+        const TAG: [u8; 2] = [FIELD as u8 | 0x80, (FIELD >> 7) as u8];
+        const _: () = assert!(FIELD >= 0x80 && FIELD < 0x4000);
         let bytes_of_number = (38 - number.leading_zeros() as usize) / 7;
         if self.len + TAG.len() + bytes_of_number <= MAX_BODY {
             TAG.into_iter().for_each(|byte| self.byte(byte));

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use esatto::{Arg, Flow, record, record_only};
+use esatto::{Arg, Flow, Timestamp, record, record_only};
 use tracing_core::span::{Attributes, Record};
 use tracing_core::{Event, Metadata};
 
@@ -10,7 +10,7 @@ use crate::callsite::{Callsite, Callsites, SpanKind};
 use crate::options::{Options, Slices};
 use crate::spans::{Lifetime, Slot, Span, Spans};
 use crate::stack::{self, Entered, Local};
-use crate::values::Values;
+use crate::values::{Head, Values};
 
 /// How many ancestors may get a lane because a descendant does.
 const MAX_PROMOTIONS: usize = 8;
@@ -87,14 +87,17 @@ impl Recorder {
             Slices::Threads => false,
             Slices::Lifetime | Slices::Both => true,
         };
-        let link = if at_once { self.link(parent, callsite, 0) } else { None };
+        let link = if at_once { self.link(parent, callsite, None, 0) } else { None };
+        let may_turn_out_async = callsite.slices == Slices::Auto && callsite.kind() == SpanKind::Unknown;
+        let made = may_turn_out_async.then(Timestamp::now);
         let mut span = slot.lock();
         core::mem::swap(&mut span.values, &mut values);
         span.callsite = Some(callsite);
         span.parent = parent;
+        span.made = made;
         span.thread = thread;
         if at_once {
-            span.begin_lifetime(callsite, link);
+            span.begin_lifetime(callsite, link, None);
         }
         drop(span);
         stack::give_scratch(values);
@@ -204,8 +207,8 @@ impl Recorder {
         self.promote(later, 0);
         let flow = Flow::unique();
         // Each mark is called as what is at the other end.
-        earlier.lock().mark(later_callsite, flow);
-        later.lock().mark(earlier_callsite, flow);
+        earlier.lock().mark(later_callsite, flow, None);
+        later.lock().mark(earlier_callsite, flow, None);
     }
 
     pub(crate) fn event(&self, event: &Event<'_>) {
@@ -219,12 +222,20 @@ impl Recorder {
         stack::give_scratch(values);
     }
 
-    /// Makes an arrow from `parent` to a new span of `callsite`, and returns the flow that the begin of its slice has to carry.
-    fn link(&self, parent: Option<u64>, callsite: &'static Callsite, promotions: usize) -> Option<Flow> {
+    /// Makes an arrow from `parent` to a span of `callsite` that was made at a time, and returns the flow that the begin of its slice has to
+    /// carry.
+    fn link(
+        &self,
+        parent: Option<u64>,
+        callsite: &'static Callsite,
+        made: Option<&Timestamp>,
+        promotions: usize,
+    ) -> Option<Flow> {
         let parent = parent?;
         let flow = Flow::unique();
+        // An arrow goes from the slice that began earlier, and that is the one of the thread if the other begins now.
         let from_entry = |local: &mut Local| local.find(self.number, parent).is_some_and(|entered| entered.link(flow.id()));
-        if stack::with(from_entry) == Some(true) {
+        if made.is_none() && stack::with(from_entry) == Some(true) {
             return Some(flow);
         }
         let parent = self.spans.get(parent)?;
@@ -232,32 +243,33 @@ impl Recorder {
             return None;
         }
         self.promote(parent, promotions + 1);
-        parent.lock().mark(callsite, flow).then_some(flow)
+        parent.lock().mark(callsite, flow, made).then_some(flow)
     }
 
     /// Gives a span a lane from now on.
     fn promote(&self, slot: &Slot, promotions: usize) {
-        let (callsite, parent) = {
+        let (callsite, parent, made) = {
             let span = slot.lock();
             let Some(callsite) = span.callsite.filter(|_| span.lifetime.is_none()) else { return };
-            (callsite, span.parent)
+            (callsite, span.parent, span.made)
         };
-        let link = if promotions < MAX_PROMOTIONS { self.link(parent, callsite, promotions) } else { None };
+        let is_deep = promotions >= MAX_PROMOTIONS;
+        let link = if is_deep { None } else { self.link(parent, callsite, made.as_ref(), promotions) };
         let mut span = slot.lock();
         // Another thread may have been faster.
         if span.lifetime.is_none() {
-            span.begin_lifetime(callsite, link);
+            span.begin_lifetime(callsite, link, made.as_ref());
         }
     }
 }
 
 impl Span {
-    /// Begins the slice of the lifetime.
-    fn begin_lifetime(&mut self, callsite: &'static Callsite, link: Option<Flow>) {
-        let lane = callsite.lanes.take();
+    /// Begins the slice of the lifetime, now or at an earlier time.
+    fn begin_lifetime(&mut self, callsite: &'static Callsite, link: Option<Flow>, at: Option<&Timestamp>) {
+        // In the past, a lane that was used before may have been in use.
+        let lane = if at.is_some() { callsite.lanes.take_new() } else { callsite.lanes.take() };
         let flow = self.flow();
-        let head = [Arg::Track(lane.track()), Arg::Flow(flow.id())];
-        let head = head.into_iter().chain(link.map(|link| Arg::Flow(link.id())));
+        let head = Head { track: Some(lane.track()), flows: [Some(flow), link], at };
         let instances = self.values.with_args(callsite.names, head, |args| record(&callsite.begin, args));
         self.lifetime = Some(Lifetime { lane, instances });
         self.written = self.values.len();
@@ -284,7 +296,7 @@ impl Span {
         let flow = *self.flow.get_or_insert_with(Flow::unique);
         if missing != 0 {
             // A session that began after the span.
-            let head = [Arg::Track(lifetime.lane.track()), Arg::Flow(flow.id())];
+            let head = Head { track: Some(lifetime.lane.track()), flows: [Some(flow), None], at: None };
             lifetime.instances |=
                 self.values.with_args(callsite.names, head, |args| record_only(missing, &callsite.begin, args));
         }
@@ -295,17 +307,22 @@ impl Span {
         self.written = self.values.len();
         // If this turns out to be the first of several, it is connected with the others.
         let may_be_async = callsite.slices == Slices::Auto && callsite.kind() != SpanKind::Sync;
-        let flow = may_be_async.then(|| Arg::Flow(self.flow().id()));
+        let flow = may_be_async.then(|| self.flow());
         if flow.is_none() && self.values.len() == 0 {
             return record(&callsite.begin, &mut []);
         }
-        self.values.with_args(callsite.names, flow, |args| record(&callsite.begin, args))
+        let head = Head { flows: [flow, None], ..Head::default() };
+        self.values.with_args(callsite.names, head, |args| record(&callsite.begin, args))
     }
 
     /// Marks a moment of the lifetime, at one end of an arrow. `false`: there is no lane, or nothing records it.
-    fn mark(&self, callsite: &'static Callsite, flow: Flow) -> bool {
+    fn mark(&self, callsite: &'static Callsite, flow: Flow, at: Option<&Timestamp>) -> bool {
         let Some(lifetime) = &self.lifetime else { return false };
-        record(&callsite.mark, &mut [Arg::Track(lifetime.lane.track()), Arg::Flow(flow.id())]) != 0
+        let (track, flow) = (Arg::Track(lifetime.lane.track()), Arg::Flow(flow.id()));
+        match at {
+            None => record(&callsite.mark, &mut [track, flow]) != 0,
+            Some(at) => record(&callsite.mark, &mut [track, flow, Arg::At(at)]) != 0,
+        }
     }
 }
 

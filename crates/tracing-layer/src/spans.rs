@@ -6,7 +6,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use esatto::{Flow, Lane};
+use esatto::{Flow, Lane, Timestamp};
 
 use crate::callsite::Callsite;
 use crate::values::Values;
@@ -38,6 +38,8 @@ pub(crate) struct Span {
     /// None while the slot is free.
     pub(crate) callsite: Option<&'static Callsite>,
     pub(crate) parent: Option<u64>,
+    /// When it was made, unless nobody will ask.
+    pub(crate) made: Option<Timestamp>,
     /// The thread that made it.
     pub(crate) thread: u32,
     /// How often it was entered.

@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write as _};
 
-use esatto::{Arg, Event, Name};
+use esatto::{Arg, Event, Flow, Name, Timestamp, Track};
 use tracing_core::field::{Field, Visit};
 
 /// Longest text of a value; the rest is cut off.
@@ -11,8 +11,19 @@ const MAX_TEXT_BYTES: usize = 64 * 1024;
 /// What a span may keep allocated for the next one in its place.
 const MAX_KEPT_BYTES: usize = 1024;
 
-/// Most fields that `tracing` allows, and three arguments that are no fields.
-pub(crate) const MAX_ARGS: usize = 32 + 3;
+/// Arguments that are no fields.
+const HEAD_ARGS: usize = 4;
+
+/// Those, and as many fields as `tracing` allows.
+const MAX_ARGS: usize = HEAD_ARGS + 32;
+
+/// What is said of an event beside its fields.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Head<'a> {
+    pub(crate) track: Option<&'a Track>,
+    pub(crate) flows: [Option<Flow>; 2],
+    pub(crate) at: Option<&'a Timestamp>,
+}
 
 /// Values of the fields of one call site, in the order in which they were recorded.
 #[derive(Debug, Default)]
@@ -72,42 +83,42 @@ impl Values {
         self.entries.iter().enumerate().all(|(index, entry)| entry.field == index)
     }
 
-    /// Calls `record` with `head` and the values as arguments, which may take their names from the site.
+    /// Calls `record` with `head` and the values as arguments, which take their names from the site, whose fields are called `names`.
     pub(crate) fn with_args<R>(
         &self,
         names: &'static [Name],
-        head: impl IntoIterator<Item = Arg<'_>>,
+        head: Head<'_>,
         record: impl FnOnce(&mut [Arg<'_>]) -> R,
     ) -> R {
         // Few arguments are the rule, and an array has to be filled.
-        if self.len() <= 5 {
-            self.with_array::<8, R>(names, head, record)
+        if self.len() <= 4 {
+            self.with_array::<8, _>(names, head, record)
         } else {
-            self.with_array::<MAX_ARGS, R>(names, head, record)
+            self.with_array::<MAX_ARGS, _>(names, head, record)
         }
     }
 
     fn with_array<const N: usize, R>(
         &self,
         names: &'static [Name],
-        head: impl IntoIterator<Item = Arg<'_>>,
+        head: Head<'_>,
         record: impl FnOnce(&mut [Arg<'_>]) -> R,
     ) -> R {
+        let Head { track, flows, at } = head;
         let mut write = |event: &mut Event<'_>| self.write(0, names, event);
         let mut args = [const { Arg::U64(0) }; N];
         let mut len = 0;
-        for arg in head {
+        let mut push = |arg| {
             args[len] = arg;
             len += 1;
-        }
-        if self.is_in_order() && len + self.len() <= N {
-            for entry in &self.entries {
-                args[len] = self.arg(entry);
-                len += 1;
-            }
+        };
+        track.map(Arg::Track).into_iter().for_each(&mut push);
+        flows.into_iter().flatten().for_each(|flow| push(Arg::Flow(flow.id())));
+        at.map(Arg::At).into_iter().for_each(&mut push);
+        if self.is_in_order() && HEAD_ARGS + self.len() <= N {
+            self.entries.iter().for_each(|entry| push(self.arg(entry)));
         } else {
-            args[len] = Arg::With(&mut write);
-            len += 1;
+            push(Arg::With(&mut write));
         }
         record(&mut args[..len])
     }
