@@ -113,6 +113,19 @@ pub(crate) fn occupy(instance: Instance) -> Option<usize> {
     None
 }
 
+/// The epoch of the instance that was set up last; 0: none was.
+#[inline]
+pub(crate) fn last_epoch() -> u32 {
+    EPOCHS.load(Ordering::Relaxed) as u32
+}
+
+/// The slots with instances that were set up after that of an epoch.
+#[cold]
+pub(crate) fn set_up_after(epoch: u32) -> u32 {
+    let is_after = |index: &usize| ((stamp(*index).0 >> 32) as u32).wrapping_sub(epoch) as i32 > 0;
+    (0..MAX_INSTANCES).filter(is_after).fold(0, |mask, index| mask | 1 << index)
+}
+
 /// Makes every sequence of the instance start over.
 pub(crate) fn clear_incremental_state(index: usize) {
     let slot = &SLOTS[index].stamp;

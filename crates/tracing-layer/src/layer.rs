@@ -1,11 +1,10 @@
 //! The layer.
 
 use core::fmt;
-use std::sync::Arc;
 
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::{Event, Interest, Metadata, Subscriber};
-use tracing_subscriber::layer::{self, Context, Filter};
+use tracing_subscriber::layer::{self, Context};
 
 use crate::options::Options;
 use crate::recorder::Recorder;
@@ -15,33 +14,15 @@ use crate::recorder::Recorder;
 /// It gets along with other layers, filters (`EnvFilter`, and per-layer ones by `with_filter`) and any subscriber below that numbers spans, such as
 /// `Registry`.
 ///
-/// While no session records the category of a span, nothing is kept for it, and the span will not be in sessions that start later. What such
-/// a span costs is then what the subscriber below costs; [`while_recording`](Self::while_recording) removes that, too, if no other layer wants the span.
-#[derive(Clone)]
+/// While no session records the category of a span, nothing is kept for it, and the span will not be in sessions that start later. What it
+/// costs is then what the subscriber below costs; [`subscriber`](crate::subscriber()) has none below.
 pub struct Layer {
-    recorder: Arc<Recorder>,
+    recorder: Recorder,
 }
 
 impl Layer {
     pub(crate) fn new(options: Options) -> Self {
-        Self { recorder: Arc::new(Recorder::new(options)) }
-    }
-
-    /// The layer with a filter, by which spans and events that no session records do not exist for it.
-    ///
-    /// ```
-    /// use tracing_subscriber::prelude::*;
-    ///
-    /// let subscriber = tracing_subscriber::registry().with(esatto_tracing::layer().while_recording());
-    /// # drop(subscriber);
-    /// ```
-    #[must_use]
-    pub fn while_recording<S>(self) -> tracing_subscriber::filter::Filtered<Self, WhileRecording, S>
-    where
-        S: Subscriber + for<'a> tracing_subscriber::registry::LookupSpan<'a>,
-    {
-        let filter = WhileRecording { recorder: Arc::clone(&self.recorder) };
-        layer::Layer::with_filter(self, filter)
+        Self { recorder: Recorder::new(options) }
     }
 }
 
@@ -90,31 +71,5 @@ impl<S: Subscriber> layer::Layer<S> for Layer {
 
     fn on_close(&self, id: Id, _: Context<'_, S>) {
         self.recorder.close(id.into_u64());
-    }
-}
-
-/// The filter of [`Layer::while_recording`].
-#[derive(Clone)]
-pub struct WhileRecording {
-    recorder: Arc<Recorder>,
-}
-
-impl fmt::Debug for WhileRecording {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WhileRecording")
-    }
-}
-
-impl<S> Filter<S> for WhileRecording {
-    fn enabled(&self, metadata: &Metadata<'_>, _: &Context<'_, S>) -> bool {
-        self.recorder.is_enabled(metadata)
-    }
-
-    fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
-        if self.recorder.register(metadata) { Interest::sometimes() } else { Interest::never() }
-    }
-
-    fn max_level_hint(&self) -> Option<tracing_core::LevelFilter> {
-        self.recorder.options().max_level
     }
 }

@@ -59,7 +59,7 @@ mod subscriber;
 mod values;
 
 #[cfg(feature = "layer")]
-pub use layer::{Layer, WhileRecording};
+pub use layer::Layer;
 pub use options::{Options, Slices};
 pub use subscriber::Subscriber;
 

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use esatto::{Arg, Flow, Timestamp, record, record_only};
+use esatto::{Arg, Begun, Flow, Timestamp, record, record_only};
 use tracing_core::span::{Attributes, Record};
 use tracing_core::{Event, Metadata};
 
@@ -234,7 +234,8 @@ impl Recorder {
         let parent = parent?;
         let flow = Flow::unique();
         // An arrow goes from the slice that began earlier, and that is the one of the thread if the other begins now.
-        let from_entry = |local: &mut Local| local.find(self.number, parent).is_some_and(|entered| entered.link(flow.id()));
+        let from_entry =
+            |local: &mut Local| local.find(self.number, parent).is_some_and(|entered| entered.link(flow.id()));
         if made.is_none() && stack::with(from_entry) == Some(true) {
             return Some(flow);
         }
@@ -271,12 +272,13 @@ impl Span {
         let flow = self.flow();
         let head = Head { track: Some(lane.track()), flows: [Some(flow), link], at };
         let instances = self.values.with_args(callsite.names, head, |args| record(&callsite.begin, args));
-        self.lifetime = Some(Lifetime { lane, instances });
+        self.lifetime = Some(Lifetime { lane, begun: Begun::now(instances) });
         self.written = self.values.len();
     }
 
     fn end_lifetime(&mut self, callsite: &'static Callsite) {
-        let Some(Lifetime { lane, instances }) = self.lifetime.take() else { return };
+        let Some(Lifetime { lane, begun }) = self.lifetime.take() else { return };
+        let instances = begun.instances();
         if self.values.len() == self.written {
             record_only(instances, &callsite.end, &mut [Arg::Track(lane.track())]);
         } else {
@@ -292,13 +294,14 @@ impl Span {
             return 0;
         }
         let Some(lifetime) = &mut self.lifetime else { return self.begin_only_entry(callsite) };
-        let missing = callsite.category.instances() & !lifetime.instances;
+        let missing = lifetime.begun.missing(callsite.category);
         let flow = *self.flow.get_or_insert_with(Flow::unique);
         if missing != 0 {
             // A session that began after the span.
             let head = Head { track: Some(lifetime.lane.track()), flows: [Some(flow), None], at: None };
-            lifetime.instances |=
-                self.values.with_args(callsite.names, head, |args| record_only(missing, &callsite.begin, args));
+            let record = |args: &mut [Arg<'_>]| record_only(missing, &callsite.begin, args);
+            let added = self.values.with_args(callsite.names, head, record);
+            lifetime.begun.add(added);
         }
         if callsite.slices == Slices::Lifetime { 0 } else { record(&callsite.begin, &mut [Arg::Flow(flow.id())]) }
     }

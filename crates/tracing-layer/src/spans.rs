@@ -6,7 +6,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use esatto::{Flow, Lane, Timestamp};
+use esatto::{Begun, Flow, Lane, Timestamp};
 
 use crate::callsite::Callsite;
 use crate::values::Values;
@@ -56,8 +56,8 @@ pub(crate) struct Span {
 #[derive(Debug)]
 pub(crate) struct Lifetime {
     pub(crate) lane: Lane,
-    /// Which instances have its begin.
-    pub(crate) instances: u32,
+    /// Which sessions have its begin.
+    pub(crate) begun: Begun,
 }
 
 impl Spans {

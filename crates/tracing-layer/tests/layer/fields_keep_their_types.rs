@@ -36,7 +36,13 @@ fn in_spans() {
     with_each(work, |front, trace| {
         let (_, slices) = parts(trace, "all");
         let expected = [
-            "unsigned: 7u", "signed: -7i", "float: 0.5f", "yes: true", "text: \"grün\"", "debug: \"[1, 2]\"", "display: \"2\"",
+            "unsigned: 7u",
+            "signed: -7i",
+            "float: 0.5f",
+            "yes: true",
+            "text: \"grün\"",
+            "debug: \"[1, 2]\"",
+            "display: \"2\"",
             "error: \"outer: inner\"",
         ];
         assert_eq!(arguments(trace, slices[0]), expected, "{front:?}");
@@ -76,7 +82,8 @@ fn in_events_whose_name_is_their_message() {
         let events: Vec<_> = trace.events.iter().map(|event| event.name.as_deref().unwrap_or_default()).collect();
         assert_eq!(events[0], "read 3 bytes", "{front:?}");
         assert!(events[1].starts_with("event "), "{front:?}: {events:?}");
-        let annotations: Vec<_> = trace.events[0].annotations.iter().map(|a| format!("{}: {}", a.name, show(&a.value))).collect();
+        let annotations: Vec<_> =
+            trace.events[0].annotations.iter().map(|a| format!("{}: {}", a.name, show(&a.value))).collect();
         assert_eq!(annotations, ["size: 3i", "name: \"x\""], "{front:?}");
     });
 }

@@ -5,7 +5,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use esatto::{Backend, Session, Tracing};
@@ -17,8 +17,8 @@ use tracing_subscriber::prelude::*;
 mod fields_keep_their_types;
 mod filters_work_unchanged;
 mod futures_have_a_lane_and_linked_polls;
-mod spans_without_a_session_are_not_there;
 mod slices_are_nested_whatever_the_program_does;
+mod spans_without_a_session_are_not_there;
 
 static TRACING: LazyLock<Tracing> = LazyLock::new(|| Tracing::builder().in_process().start().expect("connects"));
 
@@ -26,17 +26,15 @@ static TRACING: LazyLock<Tracing> = LazyLock::new(|| Tracing::builder().in_proce
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Front {
     Layer,
-    WhileRecording,
     Subscriber,
 }
 
-const FRONTS: [Front; 3] = [Front::Layer, Front::WhileRecording, Front::Subscriber];
+const FRONTS: [Front; 2] = [Front::Layer, Front::Subscriber];
 
 impl Front {
     fn dispatch(self) -> Dispatch {
         match self {
             Self::Layer => tracing_subscriber::registry().with(esatto_tracing::layer()).into(),
-            Self::WhileRecording => tracing_subscriber::registry().with(esatto_tracing::layer().while_recording()).into(),
             Self::Subscriber => esatto_tracing::subscriber().into(),
         }
     }
@@ -50,10 +48,15 @@ fn with_each(work: impl Fn(), check: impl Fn(Front, &Trace)) {
     }
 }
 
-/// What `work` records. Sessions record what all threads do, so there is one at a time.
-fn record(dispatch: &Dispatch, work: impl FnOnce()) -> Trace {
+/// Sessions record what all threads do, so there is one at a time.
+fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What `work` records.
+fn record(dispatch: &Dispatch, work: impl FnOnce()) -> Trace {
+    let _turn = turn();
     LazyLock::force(&TRACING);
     let session = Session::start(Backend::InProcess, esatto::track_events(4096)).expect("starts");
     tracing::dispatcher::with_default(dispatch, work);
@@ -100,7 +103,8 @@ fn arrows(trace: &Trace) -> Vec<String> {
         let track = if slice.tid.is_some() { "thread" } else { slice.track_name.as_deref().unwrap_or("?") };
         format!("{}{}@{track}", if slice.instant { "mark " } else { "" }, name(slice))
     };
-    let mut arrows: Vec<_> = trace.flows.iter().map(|flow| format!("{} -> {}", show(flow.from), show(flow.to))).collect();
+    let mut arrows: Vec<_> =
+        trace.flows.iter().map(|flow| format!("{} -> {}", show(flow.from), show(flow.to))).collect();
     arrows.sort();
     arrows
 }
