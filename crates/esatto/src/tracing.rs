@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::control::{self, Command, Identity, Place};
 use crate::error::Error;
 use crate::session::{self, Backend};
+use crate::track::announcement;
 use crate::{process, registry, thread};
 
 /// How long dropping a [`Tracing`] may wait for the service.
@@ -74,6 +75,13 @@ impl Builder {
     pub fn shared_memory(mut self, size_kb: u32, page_size_kb: u32) -> Self {
         self.shm_size_hint_kb = size_kb;
         self.shm_page_size_hint_kb = page_size_kb;
+        self
+    }
+
+    /// Keeps the tracks of this process's threads apart from those that the operating system's own events of the threads are on. By default readers
+    /// draw them together.
+    pub fn apart_from_system_tracks(self) -> Self {
+        announcement::keep_apart_from_system_tracks();
         self
     }
 

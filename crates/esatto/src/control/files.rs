@@ -4,7 +4,6 @@
 //! own while it is open, which does what there is to do in order and reports back. What waits for it is bounded by the service: two writes of
 //! about 1 MiB.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
+use esatto_map::Map;
 use esatto_service::FileId;
 
 const THREAD_NAME: &str = "esatto-file";
@@ -24,7 +24,7 @@ const PIECE_BYTES: usize = 256 * 1024;
 #[derive(Debug)]
 pub(super) struct Files {
     /// Dropping the sender closes the file after its last job.
-    open: HashMap<FileId, Sender<Job>>,
+    open: Map<FileId, Sender<Job>>,
     done: Receiver<Done>,
     report: Sender<Done>,
 }
@@ -50,7 +50,7 @@ enum Job {
 impl Files {
     pub(super) fn new() -> Self {
         let (report, done) = mpsc::channel();
-        Self { open: HashMap::new(), done, report }
+        Self { open: Map::new(), done, report }
     }
 
     /// Writes into a descriptor.

@@ -1,13 +1,14 @@
 //! The in-process backend: a tracing service of our own, on the control thread.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use esatto_map::{Map, Set};
 use esatto_schema::{consumer_port, producer_port};
 use esatto_service::{
     Attachment, Body, CallId, ClientId, ConsumerCall, Input, MemoryKind, Now, Output, Outputs, Peer, ProducerCall,
@@ -54,15 +55,15 @@ struct LocalService {
     service: Service,
     outputs: Outputs,
     next_client: u64,
-    regions: HashMap<ClientId, Arc<dyn Memory>>,
+    regions: Map<ClientId, Arc<dyn Memory>>,
     /// Replies that wait for their link to fetch them.
-    deliveries: HashMap<ClientId, VecDeque<Delivery>>,
+    deliveries: Map<ClientId, VecDeque<Delivery>>,
     timers: BinaryHeap<Reverse<(u64, TimerId)>>,
     files: Files,
     /// The descriptor that came with the call being handled.
     attached: Option<(CallId, OwnedFd)>,
     /// Clients that get more when they have taken what they have.
-    awaited: HashSet<ClientId>,
+    awaited: Set<ClientId>,
     /// What the service asked to be told, in order.
     inputs: VecDeque<Owed>,
 }
@@ -94,7 +95,7 @@ pub(crate) struct LocalLink<T> {
     client: ClientId,
     port: Port,
     next_request: u64,
-    pending: HashMap<u64, T>,
+    pending: Map<u64, T>,
 }
 
 impl LocalService {
@@ -113,12 +114,12 @@ impl LocalService {
             service: Service::new(config),
             outputs: Outputs::new(),
             next_client: 1,
-            regions: HashMap::new(),
-            deliveries: HashMap::new(),
+            regions: Map::new(),
+            deliveries: Map::new(),
             timers: BinaryHeap::new(),
             files: Files::new(),
             attached: None,
-            awaited: HashSet::new(),
+            awaited: Set::new(),
             inputs: VecDeque::new(),
         }
     }
@@ -288,7 +289,7 @@ impl core::fmt::Debug for LocalService {
 
 impl<T> LocalLink<T> {
     pub(crate) fn connect(service: &mut dyn InProcess, port: Port) -> Self {
-        Self { client: service.connect(port), port, next_request: 1, pending: HashMap::new() }
+        Self { client: service.connect(port), port, next_request: 1, pending: Map::new() }
     }
 
     pub(crate) fn disconnect(&self, service: &mut dyn InProcess) {

@@ -15,7 +15,6 @@ mod session_link;
 mod sink;
 mod waker;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,6 +23,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
+use esatto_map::Map;
 use esatto_shm::FlushCallback;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
@@ -130,7 +130,7 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
         waker: waker.clone(),
         commands: Arc::clone(&commands),
         producers: Vec::new(),
-        sessions: BTreeMap::new(),
+        sessions: Map::new(),
         #[cfg(feature = "in-process")]
         local: None,
     };
@@ -169,7 +169,7 @@ struct Control {
     waker: Waker,
     commands: Arc<Mutex<Vec<Command>>>,
     producers: Vec<ProducerLink>,
-    sessions: BTreeMap<SessionId, Box<dyn LiveSession>>,
+    sessions: Map<SessionId, Box<dyn LiveSession>>,
     #[cfg(feature = "in-process")]
     local: Option<Box<dyn local::InProcess>>,
 }
@@ -233,7 +233,7 @@ impl Control {
         }
     }
 
-    fn split(&mut self) -> (Surroundings<'_>, &mut BTreeMap<SessionId, Box<dyn LiveSession>>) {
+    fn split(&mut self) -> (Surroundings<'_>, &mut Map<SessionId, Box<dyn LiveSession>>) {
         #[cfg(feature = "in-process")]
         let around = Surroundings { local: &mut self.local };
         #[cfg(not(feature = "in-process"))]
