@@ -4,6 +4,8 @@
 
 mod call;
 mod consumer;
+#[cfg(feature = "in-process")]
+mod files;
 mod link;
 #[cfg(feature = "in-process")]
 mod local;
@@ -243,7 +245,7 @@ impl Control {
     fn pump(&mut self) {
         #[cfg(feature = "in-process")]
         if let Some(local) = &mut self.local {
-            local.run_timers();
+            local.work();
         }
         let now = Instant::now();
         loop {
