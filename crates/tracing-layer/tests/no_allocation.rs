@@ -61,6 +61,6 @@ fn spans_do_not_allocate() {
         quiet += u32::from(allocations(|| (0..2).for_each(work)) == 0);
     }
     assert_eq!(quiet, 20, "rounds without an allocation");
-    drop(session);
+    session.stop().expect("stops");
     assert_eq!(allocations(|| (0..100).for_each(work)), 0, "after the session");
 }
