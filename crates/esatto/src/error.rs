@@ -18,6 +18,7 @@ enum Kind {
     Session(String),
     Disconnected(String),
     TimedOut(&'static str),
+    DataSource { name: &'static str, why: &'static str },
 }
 
 impl Error {
@@ -41,6 +42,10 @@ impl Error {
         Self { kind: Kind::TimedOut(what) }
     }
 
+    pub(crate) const fn data_source(name: &'static str, why: &'static str) -> Self {
+        Self { kind: Kind::DataSource { name, why } }
+    }
+
     /// True if the service could not be reached or went away.
     #[must_use]
     pub const fn is_disconnected(&self) -> bool {
@@ -62,6 +67,7 @@ impl fmt::Display for Error {
             Kind::Session(why) => write!(f, "the tracing session failed: {why}"),
             Kind::Disconnected(why) => write!(f, "no connection to the tracing service: {why}"),
             Kind::TimedOut(what) => write!(f, "the tracing service did not {what} in time"),
+            Kind::DataSource { name, why } => write!(f, "the data source `{name}` {why}"),
         }
     }
 }
@@ -71,7 +77,7 @@ impl std::error::Error for Error {
         match &self.kind {
             Kind::Address(error) => Some(error),
             Kind::Thread(error) => Some(error),
-            Kind::Session(_) | Kind::Disconnected(_) | Kind::TimedOut(_) => None,
+            Kind::Session(_) | Kind::Disconnected(_) | Kind::TimedOut(_) | Kind::DataSource { .. } => None,
         }
     }
 }

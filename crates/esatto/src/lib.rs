@@ -46,6 +46,7 @@
 mod category;
 mod clock;
 mod control;
+pub mod data_source;
 mod error;
 mod event;
 mod filter;
@@ -64,8 +65,10 @@ mod track;
 mod value;
 
 pub use category::Category;
+pub use data_source::{BufferExhausted, Context, DataSource, Field, Flush, Setup, Source, SourceConfig, Stop};
 pub use error::Error;
 pub use esatto_schema::{DebugAnnotationWriter as AnnotationWriter, TraceConfig};
+pub use esatto_shm::Packet;
 pub use event::Event;
 pub use flow::Flow;
 pub use session::{Backend, Session, track_events};

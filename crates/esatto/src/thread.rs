@@ -2,6 +2,7 @@
 
 use core::cell::RefCell;
 
+use crate::data_source::Writers;
 use crate::event::{Event, EventName, Head, Kind};
 use crate::instance::{self, MAX_INSTANCES, Stamp};
 use crate::sequence::Sequence;
@@ -10,12 +11,14 @@ use crate::track::Track;
 thread_local! {
     /// Borrowed while a trace point runs: a trace point inside of a trace point, or in the destructor of a
     /// thread-local that runs later, does nothing.
-    static THREAD: RefCell<Thread> = const { RefCell::new(Thread { sequences: [const { None }; MAX_INSTANCES] }) };
+    static THREAD: RefCell<Thread> = const { RefCell::new(Thread { sequences: [const { None }; MAX_INSTANCES], sources: Writers::new() }) };
 }
 
 #[derive(Debug)]
 struct Thread {
     sequences: [Option<Box<Sequence>>; MAX_INSTANCES],
+    /// For custom data sources.
+    sources: Writers,
 }
 
 /// Records an event in every instance that its category is enabled in.
@@ -37,6 +40,17 @@ fn record_in(mut instances: u32, head: &Head<'_>, body: &mut dyn FnMut(&mut Even
     });
 }
 
+/// Runs a trace point of a custom data source, unless this thread is in a trace point already.
+pub(crate) fn with_sources(trace: impl FnOnce(&mut Writers)) {
+    let _ = THREAD.try_with(|thread| {
+        let Ok(mut thread) = thread.try_borrow_mut() else { return };
+        if thread.sources.is_outdated() {
+            thread.sweep();
+        }
+        trace(&mut thread.sources);
+    });
+}
+
 /// Ends the chunks of this thread and hands them to the service, so that the thread may sleep for long.
 pub(crate) fn flush() {
     let _ = THREAD.try_with(|thread| {
@@ -45,6 +59,7 @@ pub(crate) fn flush() {
             for sequence in thread.sequences.iter_mut().flatten() {
                 sequence.flush();
             }
+            thread.sources.flush();
         }
     });
 }
@@ -81,6 +96,7 @@ impl Thread {
                 *sequence = None;
             }
         }
+        self.sources.sweep();
     }
 }
 

@@ -7,8 +7,9 @@ use esatto_ipc::Address;
 
 use crate::category::Category;
 use crate::control::{self, Command, Identity, Place};
+use crate::data_source::{self, BufferExhausted};
 use crate::error::Error;
-use crate::{process, registry, thread};
+use crate::{ids, process, registry, thread};
 
 /// How long dropping a [`Tracing`] may wait for the service.
 const FLUSH_ON_DROP: Duration = Duration::from_secs(1);
@@ -25,6 +26,10 @@ pub struct Builder {
     name: Option<String>,
     shm_size_hint_kb: u32,
     shm_page_size_hint_kb: u32,
+    batch_delay: Duration,
+    direct_patching: bool,
+    process_uuid: Option<u64>,
+    exhausted: Option<BufferExhausted>,
 }
 
 impl Builder {
@@ -71,6 +76,33 @@ impl Builder {
         self
     }
 
+    /// Lets finished chunks of shared memory wait for others before the service is told of them, which saves wake-ups of both; by default they do not. Commits
+    /// that somebody waits for, and those that free half of the memory, are not held up.
+    pub fn batch_commits(mut self, delay: Duration) -> Self {
+        self.batch_delay = delay;
+        self
+    }
+
+    /// Fills lengths of nested messages into chunks that wait to be sent, instead of sending them behind, where the service says that it
+    /// allows that. Useful only with [`batch_commits`](Self::batch_commits).
+    pub fn direct_patching(mut self) -> Self {
+        self.direct_patching = true;
+        self
+    }
+
+    /// Sets the number that the track of this process has in traces, for programs whose other parts know it. By default it is made of what the
+    /// system says of the process. Without effect once something was recorded.
+    pub fn process_uuid(mut self, uuid: u64) -> Self {
+        self.process_uuid = Some(uuid);
+        self
+    }
+
+    /// What track events do when shared memory is full, unless a session's config says something else; by default they are dropped.
+    pub fn buffer_exhausted(mut self, exhausted: BufferExhausted) -> Self {
+        self.exhausted = Some(exhausted);
+        self
+    }
+
     /// Starts the control thread, if this is the first call in the process, and adds the backends that are not there yet.
     ///
     /// Returns at once; whether a service can be reached shows later.
@@ -83,6 +115,8 @@ impl Builder {
             name: self.name.unwrap_or_else(process::name),
             shm_size_hint_bytes: self.shm_size_hint_kb.saturating_mul(1024),
             page_size_hint_bytes: self.shm_page_size_hint_kb.saturating_mul(1024),
+            batch_delay: self.batch_delay,
+            direct_patching: self.direct_patching,
         };
         let mut places = Vec::new();
         if self.system {
@@ -91,6 +125,12 @@ impl Builder {
         #[cfg(feature = "in-process")]
         if self.in_process {
             places.push(Place::Here);
+        }
+        if let Some(uuid) = self.process_uuid {
+            ids::set_process_uuid(uuid);
+        }
+        if let Some(exhausted) = self.exhausted {
+            data_source::set_buffer_exhausted(exhausted);
         }
         registry::register(&self.categories);
         let control = control::start().map_err(Error::thread)?;
@@ -153,6 +193,16 @@ impl Tracing {
                 Err(mpsc::RecvTimeoutError::Disconnected) => return answered,
                 Err(mpsc::RecvTimeoutError::Timeout) => return false,
             }
+        }
+    }
+
+    /// Tells the services of triggers: names of something that happened, which sessions may wait for to start, to stop or to be cloned.
+    ///
+    /// Services that are not connected are told when they are, unless `patience` is over by then. Returns at once.
+    pub fn activate_triggers(&self, names: &[&str], patience: Duration) {
+        if let Some(control) = control::handle() {
+            let names = names.iter().map(|&name| name.to_owned()).collect();
+            control.send(Command::Trigger { names, until: Instant::now() + patience });
         }
     }
 

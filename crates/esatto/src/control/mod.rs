@@ -4,6 +4,7 @@
 
 mod call;
 mod consumer;
+mod endpoint;
 mod link;
 #[cfg(feature = "in-process")]
 mod local;
@@ -26,10 +27,13 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
 pub(crate) use consumer::{Command as SessionCommand, Event as SessionEvent};
-pub(crate) use producer::Identity;
+pub(crate) use endpoint::Identity;
 use producer_link::ProducerLink;
 use session_link::SessionLink;
 use waker::Waker;
+
+use crate::data_source::Completion;
+use crate::session::Backend;
 
 /// Name of the control thread.
 const THREAD_NAME: &str = "esatto";
@@ -53,6 +57,15 @@ impl Place {
             Self::Here => None,
         }
     }
+
+    /// What kind of service that is.
+    pub(crate) const fn backend(&self) -> Backend {
+        match self {
+            Self::Socket(_) => Backend::System,
+            #[cfg(feature = "in-process")]
+            Self::Here => Backend::InProcess,
+        }
+    }
 }
 
 /// Names a session on the control thread.
@@ -72,6 +85,12 @@ pub(crate) enum Command {
     CloseSession(SessionId),
     /// The list of categories has grown.
     CategoriesChanged,
+    /// Data sources were registered, or their descriptors changed.
+    SourcesChanged,
+    /// A data source has answered.
+    Completed(Completion),
+    /// Tell the services of triggers, for as long as that makes sense.
+    Trigger { names: Vec<String>, until: Instant },
 }
 
 /// The other threads' end of the control thread.
@@ -178,7 +197,32 @@ impl Control {
                 }
             }
             // The producers look for themselves.
-            Command::CategoriesChanged => {}
+            Command::CategoriesChanged | Command::SourcesChanged => {}
+            Command::Completed(completion) => self.completed(completion),
+            Command::Trigger { names, until } => {
+                for producer in &mut self.producers {
+                    producer.producer().activate_triggers(names.clone(), until);
+                }
+            }
+        }
+    }
+
+    fn completed(&mut self, completion: Completion) {
+        match completion {
+            Completion::Told => {}
+            Completion::Stopped { source, ticket } => {
+                // What callbacks have written on this thread.
+                crate::thread::flush();
+                source.end(ticket);
+                for producer in &mut self.producers {
+                    producer.producer().ended(ticket);
+                }
+            }
+            Completion::Flushed { connection, request } => {
+                for producer in &mut self.producers {
+                    producer.producer().flushed(connection, request);
+                }
+            }
         }
     }
 
@@ -233,7 +277,7 @@ impl Control {
     fn timeout(&self) -> Option<Duration> {
         let now = Instant::now();
         let retry =
-            self.producers.iter().filter_map(ProducerLink::retry_at).min().map(|at| at.saturating_duration_since(now));
+            self.producers.iter().filter_map(ProducerLink::deadline).min().map(|at| at.saturating_duration_since(now));
         #[cfg(feature = "in-process")]
         let timer = self.local.as_ref().and_then(local::LocalService::next_deadline);
         #[cfg(not(feature = "in-process"))]
