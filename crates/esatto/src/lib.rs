@@ -46,12 +46,14 @@
 mod category;
 mod clock;
 mod control;
+#[allow(dead_code, reason = "some of it is for startup tracing, which comes next")]
 pub mod data_source;
 mod error;
 mod event;
 mod filter;
 mod flow;
 mod ids;
+#[allow(dead_code, reason = "some of it is for startup tracing, which comes next")]
 mod instance;
 mod macros;
 mod name;

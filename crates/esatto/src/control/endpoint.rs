@@ -418,6 +418,9 @@ fn wrap(descriptor: &[u8]) -> Vec<u8> {
 
 impl core::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Endpoint").field("name", &self.identity.name).field("emulated", &self.emulated).finish_non_exhaustive()
+        f.debug_struct("Endpoint")
+            .field("name", &self.identity.name)
+            .field("emulated", &self.emulated)
+            .finish_non_exhaustive()
     }
 }

@@ -4,6 +4,7 @@
 
 mod call;
 mod consumer;
+#[allow(dead_code, reason = "some of it is for startup tracing, which comes next")]
 mod endpoint;
 mod link;
 #[cfg(feature = "in-process")]

@@ -13,8 +13,8 @@ use esatto_shm::FlushCallback;
 use super::Waker;
 use super::call::{Call, Reply};
 pub(crate) use super::endpoint::Identity;
-use super::endpoint::{Endpoint, Event};
 pub(crate) use super::endpoint::Tag;
+use super::endpoint::{Endpoint, Event};
 use crate::data_source::{self, AnySource, Assignment, Done, Flush};
 use crate::instance::{Destination, Ticket};
 use crate::session::Backend;
@@ -226,7 +226,8 @@ impl Producer {
         let reader = DataSourceConfigReader::new(config);
         let source = self.source_for(reader.name()?, config)?;
         // A number that no service gives to a buffer.
-        let buffer = reader.target_buffer().and_then(|buffer| u16::try_from(buffer).ok()).filter(|&buffer| buffer != 0)?;
+        let buffer =
+            reader.target_buffer().and_then(|buffer| u16::try_from(buffer).ok()).filter(|&buffer| buffer != 0)?;
         let arbiter = self.endpoint.arbiter()?;
         let destination = Destination::buffer(Arc::clone(arbiter), buffer, source.policy(config));
         let assignment = Assignment { config: Arc::clone(config), destination, backend: self.backend, startup: false };

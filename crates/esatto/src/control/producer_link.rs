@@ -10,8 +10,8 @@ use esatto_shm::FlushCallback;
 use rustix::event::PollFlags;
 use rustix::fs::inotify;
 
-use super::link::{Link, LinkEvent, SocketLink};
 use super::endpoint::{Identity, Tag};
+use super::link::{Link, LinkEvent, SocketLink};
 use super::producer::Producer;
 use super::{Place, Surroundings, Waker};
 

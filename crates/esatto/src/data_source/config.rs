@@ -116,7 +116,11 @@ mod tests {
 
     #[test]
     fn what_does_not_decode_is_refused() {
-        assert_eq!(Field::<TestConfig, 1001>::read(b"\xca\x3e\x02\x0a\x7f"), None, "a length that leads out of the message");
+        assert_eq!(
+            Field::<TestConfig, 1001>::read(b"\xca\x3e\x02\x0a\x7f"),
+            None,
+            "a length that leads out of the message"
+        );
         assert_eq!(Field::<TestConfig, 1001>::read(b"\x0a\x7f"), None, "elsewhere in the config");
         assert_eq!(DataSourceConfig::read(b"\x0a\x7f"), None);
     }

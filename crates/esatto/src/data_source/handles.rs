@@ -152,8 +152,14 @@ pub(crate) struct Done(Completion);
 pub(crate) enum Completion {
     /// Nothing any more.
     Told,
-    Stopped { source: &'static dyn AnySource, ticket: Ticket },
-    Flushed { connection: u64, request: u64 },
+    Stopped {
+        source: &'static dyn AnySource,
+        ticket: Ticket,
+    },
+    Flushed {
+        connection: u64,
+        request: u64,
+    },
 }
 
 impl Done {

@@ -435,8 +435,7 @@ impl<T: DataSource> AnySource for Source<T> {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return None;
         };
-        let instance =
-            Instance { destination: assignment.destination, object: Mutex::new(Some(Arc::new(object))) };
+        let instance = Instance { destination: assignment.destination, object: Mutex::new(Some(Arc::new(object))) };
         Some(self.slots.occupy(slot, Arc::new(instance)))
     }
 
