@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct Lab {
     folder: PathBuf,
     programs: AtomicU32,
+    /// Whether the folder goes with it.
+    owned: bool,
 }
 
 impl Lab {
@@ -29,7 +31,21 @@ impl Lab {
         let name = format!("esatto-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-        Self { folder, programs: AtomicU32::new(0) }
+        Self { folder, programs: AtomicU32::new(0), owned: true }
+    }
+
+    /// The folder of another process's lab, which keeps it.
+    ///
+    /// Programs that are started in both must have different names: so are their logs.
+    #[must_use]
+    pub const fn join(folder: PathBuf) -> Self {
+        Self { folder, programs: AtomicU32::new(0), owned: false }
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// A file in the folder.
@@ -224,6 +240,9 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
+        if !self.owned {
+            return;
+        }
         if std::thread::panicking() {
             eprintln!("what is left of the test: {}", self.folder.display());
         } else {

@@ -3,7 +3,8 @@
 //! A [`Lab`] is a private folder with sockets of its own. In it run services, producers and
 //! consumers of either [`Side`]: ours, or Perfetto's own programs. What they record is judged by
 //! Perfetto's trace processor ([`tp`]), against what the applications are known to emit
-//! ([`workload`]), so that one checker serves all conversations.
+//! ([`workload`]), so that one checker serves all conversations. Scenarios of the SDK ([`sdk`]) run in a process of their own, with
+//! each backend.
 //!
 //! The tests themselves are in `tests/tests`: one program per area, one file per promise.
 
@@ -17,6 +18,7 @@ mod lab;
 mod peers;
 mod program;
 pub mod raw;
+pub mod sdk;
 mod side;
 mod skip;
 pub mod tp;

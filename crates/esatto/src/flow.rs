@@ -1,5 +1,7 @@
 //! Flows: arrows between slices.
 
+use core::sync::atomic::{AtomicU64, Ordering};
+
 use crate::ids;
 
 /// Connects the slices and instants that carry it, in the order of their times (`docs/spec/track-event.md` §15).
@@ -30,8 +32,28 @@ impl Flow {
 
     /// A flow inside this process that is named by the address of a value.
     #[must_use]
-    pub fn pointer<T>(value: *const T) -> Self {
-        Self::process(value.addr() as u64)
+    pub fn pointer<T: ?Sized>(value: *const T) -> Self {
+        Self::process(value.cast::<u8>().addr() as u64)
+    }
+
+    /// A flow with the same meaning in every process, in a name space of its own: equal ids of other scopes are other flows.
+    ///
+    /// ```
+    /// # use esatto::Flow;
+    /// assert_eq!(Flow::scoped("ipc", 5).id(), 0x2bc2_1219_2bf1_cee8);
+    /// ```
+    #[must_use]
+    pub const fn scoped(scope: &str, id: u64) -> Self {
+        Self(id ^ ids::fnv(scope.as_bytes()))
+    }
+
+    /// A flow that is like no other of this process: one for each request or message.
+    #[must_use]
+    pub fn unique() -> Self {
+        /// Away from small numbers and addresses.
+        const FIRST: u64 = 0xf10e_0000_0000_0000;
+        static NEXT: AtomicU64 = AtomicU64::new(FIRST);
+        Self::process(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
     /// The id as it is written, to hand it to another process for [`global`](Self::global).

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 pub(crate) const COUNTER_MAGIC: u64 = 0xb1a4_a67d_7970_839e;
 pub(crate) const NAMED_TRACK_MAGIC: u64 = 0xcd57_1ec5_ead3_7024;
+pub(crate) const STATE_MAGIC: u64 = 0x2e23_98ec_92e8_9138;
 
 const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
@@ -76,6 +77,8 @@ mod tests {
         assert_eq!(process ^ 1001, 0x0d2f_d71b_3e50_db7a);
         assert_eq!(fnv(b"mytrack") ^ NAMED_TRACK_MAGIC ^ process, 0x41fa_c56a_3687_1705);
         assert_eq!(fnv(b"mytrack") ^ COUNTER_MAGIC ^ process, 0x3d09_7dd2_a524_e4bf);
+        assert_eq!(fnv(b"mytrack") ^ STATE_MAGIC ^ process, 0xa28e_4343_4ebc_f619);
+        assert_eq!(fnv(b"thread_time") ^ COUNTER_MAGIC ^ process ^ 1001, 0x4864_be8d_3848_ec6f);
         assert_eq!(5 ^ process, 0x0d2f_d71b_3e50_d896);
     }
 

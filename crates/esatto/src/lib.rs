@@ -43,6 +43,7 @@
 
 #![forbid(unsafe_code)]
 
+mod callstack;
 mod category;
 mod clock;
 mod control;
@@ -55,29 +56,37 @@ mod flow;
 mod ids;
 #[allow(dead_code, reason = "some of it is for startup tracing, which comes next")]
 mod instance;
+mod location;
 mod macros;
 mod name;
 mod process;
 mod registry;
 mod sequence;
 mod session;
+mod tables;
 mod thread;
 mod tracing;
 mod track;
 mod value;
 
+pub use callstack::Frame;
 pub use category::Category;
 pub use data_source::{BufferExhausted, Context, DataSource, Field, Flush, Setup, Source, SourceConfig, Stop};
 pub use error::Error;
-pub use esatto_schema::{DebugAnnotationWriter as AnnotationWriter, TraceConfig};
+pub use esatto_schema::TraceConfig;
 pub use esatto_shm::Packet;
-pub use event::Event;
+pub use event::{Correlation, Event, LogPriority};
 pub use flow::Flow;
+pub use location::Location;
+pub use name::Name;
 pub use session::{Backend, Session, track_events};
 pub use thread::SliceGuard;
 pub use tracing::{Builder, Tracing};
-pub use track::{CounterTrack, Track, Unit};
-pub use value::{CounterValue, Value};
+pub use track::{ChildOrdering, CounterTrack, Merge, StateTrack, Track, Unit};
+pub use value::{
+    AnnotationWriter, CounterValue, DebugValue, DictValue, DictWriter, DisplayValue, Interned, JsonValue, ListValue,
+    ListWriter, ProtoValue, TraceArgs, Value, debug, dict, display, interned, json, list, proto,
+};
 
 /// The messages of the protocol, for configurations and for fields that have no method of their own.
 pub use esatto_schema as schema;
@@ -86,6 +95,7 @@ pub use esatto_schema as schema;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::event::{EventName, Head, Kind};
+    pub use crate::location::Place;
     pub use crate::name::Name;
     pub use crate::thread::{SliceGuard, begin_scoped, record};
 }

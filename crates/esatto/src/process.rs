@@ -33,6 +33,11 @@ pub(crate) fn describe(out: &mut ProcessDescriptorWriter<'_>) {
     }
 }
 
+/// The number of the calling thread. Asks the kernel.
+pub(crate) fn tid() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
+
 /// A thread of this process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Thread {
@@ -44,8 +49,16 @@ pub(crate) struct Thread {
 impl Thread {
     /// The calling thread. Reads its name from `/proc`.
     pub(crate) fn current() -> Self {
-        let tid = rustix::thread::gettid().as_raw_nonzero().get() as u32;
-        let comm = std::fs::read("/proc/thread-self/comm").unwrap_or_default();
+        Self::named_by(tid(), "/proc/thread-self/comm")
+    }
+
+    /// Another thread of this process. Reads its name from `/proc`.
+    pub(crate) fn of_tid(tid: u32) -> Self {
+        Self::named_by(tid, &format!("/proc/self/task/{tid}/comm"))
+    }
+
+    fn named_by(tid: u32, path: &str) -> Self {
+        let comm = std::fs::read(path).unwrap_or_default();
         let comm = comm.strip_suffix(b"\n").unwrap_or(&comm);
         let name_len = comm.len().min(NAME_SIZE);
         let mut name = [0; NAME_SIZE];

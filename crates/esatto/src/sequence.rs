@@ -81,6 +81,7 @@ impl Sequence {
         self.categories.clear();
         self.event_names.clear();
         self.annotation_names.announced.clear();
+        self.annotation_names.tables.clear();
         self.tracks.clear();
         self.last_track = 0;
     }
@@ -155,8 +156,9 @@ impl Sequence {
             }
             body(&mut Event::new(event, &mut self.annotation_names, !self.options.filter_annotations));
         }
-        if new.any() || !self.annotation_names.new.is_empty() {
-            new.announce(&mut message, &mut self.annotation_names.new);
+        let names = &mut self.annotation_names;
+        if new.any() || !names.new.is_empty() || names.tables.has_pending() {
+            new.announce(&mut message, names);
         }
     }
 
@@ -299,7 +301,7 @@ impl NewNames {
     /// Writes the texts into the packet of the event.
     #[cold]
     #[inline(never)]
-    fn announce(self, packet: &mut Message<'_>, annotations: &mut Vec<&'static Name>) {
+    fn announce(self, packet: &mut Message<'_>, annotations: &mut AnnotationNames) {
         let mut data = InternedDataWriter::from(packet.begin(trace_packet::field::INTERNED_DATA));
         if let Some(category) = self.category {
             let name = category.interned_name();
@@ -308,9 +310,10 @@ impl NewNames {
         if let Some(name) = self.event {
             data.event_names().iid(u64::from(name.iid())).name(name.text());
         }
-        for name in annotations.drain(..) {
+        for name in annotations.new.drain(..) {
             data.debug_annotation_names().iid(u64::from(name.iid())).name(name.text());
         }
+        annotations.tables.define(data.message());
     }
 }
 

@@ -8,12 +8,8 @@ esatto::categories! { static VALUES = "values"; }
 struct Size(u32, u32);
 
 impl Value for Size {
-    fn write(&self, out: &mut AnnotationWriter<'_>) {
-        for (name, value) in [("width", self.0), ("height", self.1)] {
-            let mut entry = out.dict_entries();
-            entry.name(name);
-            value.write(&mut entry);
-        }
+    fn write(&self, out: AnnotationWriter<'_>) {
+        out.dict().add("width", self.0).add("height", self.1);
     }
 }
 

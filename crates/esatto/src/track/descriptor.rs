@@ -1,0 +1,42 @@
+//! What a trace says of a track (`docs/spec/track-event.md` §7).
+
+use std::borrow::Cow;
+
+use esatto_schema::TrackDescriptorWriter;
+
+use super::{Kind, Track};
+use crate::process;
+
+impl Track {
+    /// Writes the descriptor.
+    pub(crate) fn describe(&self, out: &mut TrackDescriptorWriter<'_>) {
+        out.uuid(self.uuid());
+        let parent = self.parent_uuid();
+        let names_parent = match self.kind {
+            Kind::Process => false,
+            // It counts as a child of the process.
+            Kind::Thread(_) => {
+                out.parent_uuid(crate::ids::process_uuid());
+                false
+            }
+            _ => parent != 0,
+        };
+        if names_parent {
+            out.parent_uuid(parent);
+        }
+        match &self.name {
+            name if name.is_empty() => {}
+            Cow::Borrowed(name) => drop(out.static_name(name)),
+            Cow::Owned(name) => drop(out.name(name)),
+        }
+        match &self.kind {
+            Kind::Events => {}
+            Kind::Process => process::describe(&mut out.process()),
+            Kind::Thread(None) => process::Thread::current().describe(&mut out.thread()),
+            Kind::Thread(Some(tid)) => process::Thread::of_tid(*tid).describe(&mut out.thread()),
+            Kind::Counter(counter) => counter.write(&mut out.counter()),
+            Kind::State => drop(out.state()),
+        }
+        self.appearance.write(out);
+    }
+}

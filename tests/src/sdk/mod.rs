@@ -1,0 +1,55 @@
+//! Scenarios of the SDK: what a program does with it, in a process of its own, and what Perfetto's trace processor makes of the trace.
+//!
+//! ```ignore
+//! use esatto_tests::sdk::{Stage, Trace};
+//!
+//! esatto::categories! { static APP = "app"; }
+//! esatto_tests::scenario!(record, check);
+//!
+//! fn record(stage: &Stage) {
+//!     let _tracing = stage.connect(CATEGORIES);
+//!     let session = stage.start(esatto::track_events(1024));
+//!     esatto::instant!(APP, "hello");
+//!     stage.finish(session);
+//! }
+//!
+//! fn check(trace: &Trace) {
+//!     let [slices] = trace.query(["select name from slice"]);
+//!     assert_eq!(slices[0].text("name"), "hello");
+//! }
+//! ```
+//!
+//! makes three tests, `in_process`, `ours` and `theirs`: with the service inside the process, our `traced` and Perfetto's. What the SDK
+//! knows belongs to its process, so the test starts itself again and lets only that process, the *child*, `record`. The parent runs the
+//! service and, when the child has ended, calls `check`. `record` runs on a thread of its own, not on the main thread. Several scenarios in a file go into modules: `mod one { scenario!(super::a, super::b); }`.
+
+mod scenario;
+mod stage;
+mod trace;
+
+pub use scenario::{Backend, Scenario, run};
+pub use stage::Stage;
+pub use trace::Trace;
+
+/// Makes a test of a scenario for each backend: see the [module](self).
+///
+/// | form | |
+/// | --- | --- |
+/// | `scenario!(record, check)` | `fn(&Stage)`, `fn(&Trace)` |
+/// | `scenario!([ours, theirs] record, check)` | only these of `in_process`, `ours`, `theirs` |
+/// | `scenario!(Scenario::new(record).tolerating(&["…"]))` | with options, or without a trace; also after a list |
+#[macro_export]
+macro_rules! scenario {
+    ([$($on:ident),+] $scenario:expr) => {$(
+        #[test]
+        fn $on() {
+            $crate::sdk::run(stringify!($on), module_path!(), &$scenario);
+        }
+    )+};
+    ([$($on:ident),+] $record:expr, $check:expr) => {
+        $crate::scenario!([$($on),+] $crate::sdk::Scenario::new($record).check($check));
+    };
+    ($($scenario:tt)+) => {
+        $crate::scenario!([in_process, ours, theirs] $($scenario)+);
+    };
+}

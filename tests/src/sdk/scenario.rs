@@ -1,0 +1,140 @@
+//! The test's side: starts the child and the service, and lets the trace be judged.
+
+use std::path::PathBuf;
+
+use super::stage::{self, Stage};
+use super::trace::Trace;
+use crate::{Lab, Peer, Program, Side, skip, wait_until};
+
+/// In the environment of a child: the lab it belongs to.
+const FOLDER: &str = "ESATTO_SDK_STAGE";
+
+/// Which service records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// The one inside the process.
+    InProcess,
+    /// Our `traced`.
+    Ours,
+    /// Perfetto's `traced`.
+    Theirs,
+}
+
+impl Backend {
+    fn named(name: &str) -> Self {
+        match name {
+            "in_process" => Self::InProcess,
+            "ours" => Self::Ours,
+            "theirs" => Self::Theirs,
+            _ => panic!("{name} is no backend"),
+        }
+    }
+
+    /// Whose daemon it is.
+    const fn side(self) -> Option<Side> {
+        match self {
+            Self::InProcess => None,
+            Self::Ours => Some(Side::Ours),
+            Self::Theirs => Some(Side::Theirs),
+        }
+    }
+}
+
+/// What a program does, and what its trace must hold.
+#[derive(Debug)]
+pub struct Scenario {
+    record: fn(&Stage),
+    check: Option<fn(&Trace)>,
+    tolerated: &'static [&'static str],
+    dying: bool,
+}
+
+impl Scenario {
+    /// A scenario without a trace.
+    #[must_use]
+    pub const fn new(record: fn(&Stage)) -> Self {
+        Self { record, check: None, tolerated: &[], dying: false }
+    }
+
+    /// Has the trace judged; without a query by `check`, only for what the trace processor complains of.
+    #[must_use]
+    pub const fn check(mut self, check: fn(&Trace)) -> Self {
+        self.check = Some(check);
+        self
+    }
+
+    /// Lets these statistics of the trace processor differ from 0.
+    #[must_use]
+    pub const fn tolerating(mut self, stats: &'static [&'static str]) -> Self {
+        self.tolerated = stats;
+        self
+    }
+
+    /// Lets the child end as it likes: by a signal, or with a status that is not 0.
+    #[must_use]
+    pub const fn dying(mut self) -> Self {
+        self.dying = true;
+        self
+    }
+}
+
+/// Runs a scenario: for [`scenario!`](crate::scenario!).
+///
+/// # Panics
+///
+/// The child fails, or the check does.
+pub fn run(on: &str, module: &str, scenario: &Scenario) {
+    let backend = Backend::named(on);
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        let stage = Stage::new(backend, Lab::join(PathBuf::from(folder)));
+        stage.save(stage::STARTED, "");
+        (scenario.record)(&stage);
+        return;
+    }
+    skip(|| {
+        if scenario.check.is_some() {
+            Peer::TraceProcessor.require()?;
+        }
+        if backend == Backend::Theirs {
+            Peer::Official.require()?;
+        }
+        // libtest's names begin below the crate.
+        let module = module.split_once("::").map_or("", |(_, rest)| rest);
+        parent(backend, &format!("{module}::{on}"), scenario);
+        Ok(())
+    });
+}
+
+fn parent(backend: Backend, test: &str, scenario: &Scenario) {
+    let lab = Lab::new();
+    let mut service = backend.side().map(|side| lab.service(side));
+    let mut command = lab.command(std::env::current_exe().expect("the test knows its own path"));
+    command.args(["--exact", test, "--nocapture"]).env(FOLDER, lab.folder());
+    let mut child = lab.start("child", &mut command);
+    let status = wait_until(&format!("{test} has ended"), || {
+        serve(&lab, backend, &mut service);
+        (!child.is_running()).then(|| child.wait())
+    });
+    let log = child.log();
+    assert!(status.success() || scenario.dying, "{test}: {status}\n{log}");
+    assert!(lab.path(stage::STARTED).exists(), "{test} is not the name of a test\n{log}");
+    if let Some(check) = scenario.check {
+        let trace = Trace::new(lab.folder(), stage::TRACE, scenario.tolerated);
+        check(&trace);
+        trace.assert_judged();
+    }
+}
+
+/// Does with the service what the child asks for.
+fn serve(lab: &Lab, backend: Backend, service: &mut Option<Program>) {
+    if lab.path(stage::STOP_SERVICE).exists() {
+        if let Some(mut service) = service.take() {
+            service.kill();
+        }
+        std::fs::remove_file(lab.path(stage::STOP_SERVICE)).expect("the request can be removed");
+    }
+    if lab.path(stage::START_SERVICE).exists() {
+        *service = backend.side().map(|side| lab.service(side));
+        std::fs::remove_file(lab.path(stage::START_SERVICE)).expect("the request can be removed");
+    }
+}
