@@ -19,6 +19,7 @@ enum Kind {
     Disconnected(String),
     TimedOut(&'static str),
     DataSource { name: &'static str, why: &'static str },
+    Startup(&'static str),
 }
 
 impl Error {
@@ -46,6 +47,10 @@ impl Error {
         Self { kind: Kind::DataSource { name, why } }
     }
 
+    pub(crate) const fn startup(why: &'static str) -> Self {
+        Self { kind: Kind::Startup(why) }
+    }
+
     /// True if the service could not be reached or went away.
     #[must_use]
     pub const fn is_disconnected(&self) -> bool {
@@ -68,6 +73,7 @@ impl fmt::Display for Error {
             Kind::Disconnected(why) => write!(f, "no connection to the tracing service: {why}"),
             Kind::TimedOut(what) => write!(f, "the tracing service did not {what} in time"),
             Kind::DataSource { name, why } => write!(f, "the data source `{name}` {why}"),
+            Kind::Startup(why) => write!(f, "startup tracing {why}"),
         }
     }
 }
@@ -77,7 +83,11 @@ impl std::error::Error for Error {
         match &self.kind {
             Kind::Address(error) => Some(error),
             Kind::Thread(error) => Some(error),
-            Kind::Session(_) | Kind::Disconnected(_) | Kind::TimedOut(_) | Kind::DataSource { .. } => None,
+            Kind::Session(_)
+            | Kind::Disconnected(_)
+            | Kind::TimedOut(_)
+            | Kind::DataSource { .. }
+            | Kind::Startup(_) => None,
         }
     }
 }

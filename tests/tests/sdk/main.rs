@@ -2,3 +2,17 @@
 //! `docs/spec/client-library.md` §20. How to write one: `esatto_tests::sdk`.
 
 mod a_scenario_is_a_program_of_its_own;
+mod custom_data_sources_record_what_they_like;
+mod the_start_of_a_program_is_in_the_trace;
+
+use esatto::schema::TracePacketReader;
+use esatto_tests::sdk::Trace;
+
+/// What test events of a trace say, in the order of the trace.
+fn texts(trace: &Trace) -> Vec<String> {
+    let text = |packet: &[u8]| {
+        let text = TracePacketReader::new(packet).for_testing()?.str()?.to_vec();
+        Some(String::from_utf8(text).expect("is text"))
+    };
+    trace.packets().iter().filter_map(|packet| text(&packet.bytes)).collect()
+}

@@ -73,6 +73,8 @@ pub(crate) struct Endpoint {
     events: Vec<Event>,
     /// The connection is of no use, for this reason.
     failure: Option<String>,
+    /// That reason is that the service did not want the memory that it was offered.
+    pub(crate) memory_refused: bool,
     emulated: bool,
     patches_directly: bool,
     transport: Option<Transport>,
@@ -103,6 +105,7 @@ impl Endpoint {
             calls: Vec::new(),
             events: Vec::new(),
             failure: None,
+            memory_refused: false,
             emulated: false,
             patches_directly: false,
             transport: None,
@@ -299,6 +302,7 @@ impl Endpoint {
         self.patches_directly =
             self.identity.direct_patching && response.direct_smb_patching_supported().unwrap_or(false);
         if self.transport.is_some() && !adopted {
+            self.memory_refused = true;
             self.failure = Some("the service does not take the shared memory that it was offered".into());
             return;
         }

@@ -4,7 +4,6 @@
 
 mod call;
 mod consumer;
-#[allow(dead_code, reason = "some of it is for startup tracing, which comes next")]
 mod endpoint;
 mod link;
 #[cfg(feature = "in-process")]
@@ -13,6 +12,7 @@ mod producer;
 mod producer_link;
 mod session_link;
 mod sink;
+mod startup;
 mod waker;
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread;
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use esatto_shm::FlushCallback;
@@ -31,6 +31,7 @@ pub(crate) use consumer::{Command as SessionCommand, Event as SessionEvent};
 pub(crate) use endpoint::Identity;
 use producer_link::ProducerLink;
 use session_link::SessionLink;
+pub(crate) use startup::{StartupId, StartupRequest};
 use waker::Waker;
 
 use crate::data_source::Completion;
@@ -92,6 +93,10 @@ pub(crate) enum Command {
     Completed(Completion),
     /// Tell the services of triggers, for as long as that makes sense.
     Trigger { names: Vec<String>, until: Instant },
+    /// Record before there is a session.
+    Startup(Box<StartupRequest>),
+    /// End that, as far as there is no session still.
+    AbortStartup { id: StartupId, done: Option<Sender<()>> },
 }
 
 /// The other threads' end of the control thread.
@@ -108,6 +113,14 @@ impl Handle {
 }
 
 static HANDLE: OnceLock<Handle> = OnceLock::new();
+
+/// The control thread, which must not wait for itself.
+static THREAD: OnceLock<ThreadId> = OnceLock::new();
+
+/// True in callbacks.
+pub(crate) fn is_control_thread() -> bool {
+    THREAD.get() == Some(&thread::current().id())
+}
 
 /// The control thread, if it was started.
 pub(crate) fn handle() -> Option<&'static Handle> {
@@ -155,6 +168,7 @@ pub(crate) struct Surroundings<'c> {
 
 impl Control {
     fn run(&mut self) {
+        let _ = THREAD.set(thread::current().id());
         loop {
             self.wait();
             let commands = core::mem::take(&mut *self.commands.lock().unwrap_or_else(PoisonError::into_inner));
@@ -200,11 +214,29 @@ impl Control {
             // The producers look for themselves.
             Command::CategoriesChanged | Command::SourcesChanged => {}
             Command::Completed(completion) => self.completed(completion),
+            Command::Startup(request) => self.start_up(*request),
+            Command::AbortStartup { id, done } => {
+                for producer in &mut self.producers {
+                    producer.producer().abort_startup(id);
+                }
+                drop(done);
+            }
             Command::Trigger { names, until } => {
                 for producer in &mut self.producers {
                     producer.producer().activate_triggers(names.clone(), until);
                 }
             }
+        }
+    }
+
+    fn start_up(&mut self, request: StartupRequest) {
+        #[cfg(feature = "in-process")]
+        let mut around = Surroundings { local: &mut self.local };
+        #[cfg(not(feature = "in-process"))]
+        let mut around = Surroundings { local: core::marker::PhantomData };
+        match self.producers.iter_mut().find(|producer| producer.place().backend() == Backend::System) {
+            Some(producer) => producer.start_up(request, Instant::now(), &mut around),
+            None => startup::call(|| (request.on_setup)(None)),
         }
     }
 

@@ -15,6 +15,7 @@ use super::call::{Call, Reply};
 pub(crate) use super::endpoint::Identity;
 pub(crate) use super::endpoint::Tag;
 use super::endpoint::{Endpoint, Event};
+use super::startup::{self, StartupId, StartupRequest, Startups};
 use crate::data_source::{self, AnySource, Assignment, Done, Flush};
 use crate::instance::{Destination, Ticket};
 use crate::session::Backend;
@@ -42,6 +43,7 @@ pub(crate) struct Producer {
     /// Data sources that have not answered yet, by flush request.
     flushes: BTreeMap<u64, usize>,
     triggers: Vec<Trigger>,
+    startups: Startups,
 }
 
 /// An instance that the service has set up, and that was not refused.
@@ -77,6 +79,7 @@ impl Producer {
             instances: BTreeMap::new(),
             flushes: BTreeMap::new(),
             triggers: Vec::new(),
+            startups: Startups::default(),
         }
     }
 
@@ -92,7 +95,7 @@ impl Producer {
 
     /// When to pump again, if nothing happens before.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.endpoint.deadline()
+        [self.endpoint.deadline(), self.startups.deadline()].into_iter().flatten().min()
     }
 
     /// The connection stands.
@@ -102,6 +105,8 @@ impl Producer {
 
     /// The connection is gone, and with it all instances.
     pub(crate) fn disconnected(&mut self) {
+        let taken = self.startups.abort(None);
+        self.forget(&taken);
         for (_, mut active) in mem::take(&mut self.instances) {
             active.stop();
         }
@@ -126,6 +131,31 @@ impl Producer {
         self.announce();
     }
 
+    /// Gives up startup tracing that nobody came for in time. To be called without a connection, too.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        let taken = self.startups.expire(now);
+        self.forget(&taken);
+    }
+
+    /// Begins startup tracing, if there is memory.
+    pub(crate) fn start_up(&mut self, request: StartupRequest) {
+        match self.endpoint.arbiter() {
+            Some(arbiter) => self.startups.begin(request, arbiter, self.backend),
+            None => startup::call(|| (request.on_setup)(Some(0))),
+        }
+    }
+
+    /// Ends startup tracing.
+    pub(crate) fn abort_startup(&mut self, id: StartupId) {
+        let taken = self.startups.abort(Some(id));
+        self.forget(&taken);
+    }
+
+    /// Instances that a session had set up, and not started, end with their startup tracing.
+    fn forget(&mut self, taken: &[Ticket]) {
+        self.instances.retain(|_, active| !taken.contains(&active.ticket));
+    }
+
     /// See [`Endpoint::flush`].
     pub(crate) fn flush(&mut self, done: FlushCallback) {
         self.endpoint.flush(done);
@@ -145,6 +175,15 @@ impl Producer {
 
     /// An instance, perhaps one of this producer, has ended.
     pub(crate) fn ended(&mut self, ticket: Ticket) {
+        if let Some((reservation, told)) = self.startups.ended(ticket) {
+            if let Some(arbiter) = self.endpoint.arbiter() {
+                arbiter.abort_reservation(reservation);
+            }
+            if let Some(told) = told {
+                startup::call(told);
+            }
+            return;
+        }
         let id = self.instances.iter().find(|(_, active)| active.ticket == ticket).map(|(&id, _)| id);
         if let Some(id) = id {
             self.instances.remove(&id);
@@ -217,7 +256,8 @@ impl Producer {
             return;
         }
         let config: Arc<[u8]> = config.into();
-        let Some((source, ticket)) = self.make(&config) else { return };
+        let adopted = buffer_of(&config).and_then(|_| self.startups.adopt(&config));
+        let Some((source, ticket)) = adopted.or_else(|| self.make(&config)) else { return };
         self.instances.insert(id, Active { source, ticket, config, phase: Phase::SetUp });
     }
 
@@ -251,7 +291,17 @@ impl Producer {
         }
         if let Some(active) = self.instances.get_mut(&id).filter(|active| active.phase == Phase::SetUp) {
             active.phase = Phase::Started;
-            active.source.start(active.ticket);
+            match (self.startups.started(active.ticket), buffer_of(&active.config), self.endpoint.arbiter()) {
+                (Some((reservation, told)), Some(buffer), Some(arbiter)) => {
+                    // It records already; now it is known what for.
+                    arbiter.bind_reservation(reservation, buffer);
+                    active.source.adopt(active.ticket, buffer, active.source.policy(&active.config));
+                    if let Some(told) = told {
+                        startup::call(told);
+                    }
+                }
+                _ => active.source.start(active.ticket),
+            }
         }
         self.endpoint.notify_started(id);
     }
@@ -302,6 +352,14 @@ impl Active {
             self.source.stop(self.ticket, Done::stopped(self.source, self.ticket));
         }
     }
+}
+
+/// The buffer that a config names, if it is one that a service may have.
+fn buffer_of(config: &[u8]) -> Option<u16> {
+    DataSourceConfigReader::new(config)
+        .target_buffer()
+        .and_then(|buffer| u16::try_from(buffer).ok())
+        .filter(|&b| b != 0)
 }
 
 fn is_same(one: &'static dyn AnySource, other: &'static dyn AnySource) -> bool {

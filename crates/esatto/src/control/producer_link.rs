@@ -13,6 +13,7 @@ use rustix::fs::inotify;
 use super::endpoint::{Identity, Tag};
 use super::link::{Link, LinkEvent, SocketLink};
 use super::producer::Producer;
+use super::startup::StartupRequest;
 use super::{Place, Surroundings, Waker};
 
 /// Each wait for a missing service is longer than the one before by this much …
@@ -39,6 +40,8 @@ pub(crate) struct ProducerLink {
     delay: Duration,
     /// Connections that stood and were lost.
     lost: u32,
+    /// The service does not take memory of ours.
+    refuses_memory: bool,
     /// Watches the directory of the socket.
     watch: Option<OwnedFd>,
 }
@@ -54,6 +57,7 @@ impl ProducerLink {
             retry_at: Instant::now(),
             delay: Duration::ZERO,
             lost: 0,
+            refuses_memory: false,
             watch: None,
         }
     }
@@ -96,6 +100,7 @@ impl ProducerLink {
         if self.link.is_none() && now >= self.retry_at && !self.is_given_up() {
             self.connect(now, around);
         }
+        self.producer.expire(now);
         let result = self.transfer(now, around);
         let failure = self.producer.take_failure();
         match (result, failure) {
@@ -105,6 +110,19 @@ impl ProducerLink {
                 true
             }
         }
+    }
+
+    /// Begins startup tracing: in the memory that there is, or in our own, which the service is offered when we connect.
+    pub(crate) fn start_up(&mut self, request: StartupRequest, now: Instant, around: &mut Surroundings<'_>) {
+        if self.producer.endpoint.arbiter().is_none() && !self.refuses_memory && !self.is_given_up() {
+            if self.link.is_some() {
+                self.hang_up(around);
+                self.retry_at = now;
+            }
+            // Without memory nothing is recorded, which the request is told.
+            let _ = self.producer.endpoint.provide_memory();
+        }
+        self.producer.start_up(request);
     }
 
     fn connect(&mut self, now: Instant, _around: &mut Surroundings<'_>) {
@@ -199,14 +217,24 @@ impl ProducerLink {
         }
     }
 
-    fn disconnected(&mut self, now: Instant, _around: &mut Surroundings<'_>) {
+    /// Ends the connection, if there is one. Returns whether it stood.
+    fn hang_up(&mut self, _around: &mut Surroundings<'_>) -> bool {
         #[cfg(feature = "in-process")]
         if let (Some(Link::Local(link)), Some(service)) = (&self.link, _around.local.as_mut()) {
             service.disconnect(link);
         }
         self.link = None;
         self.producer.disconnected();
-        let stood = mem::replace(&mut self.ready, false);
+        mem::replace(&mut self.ready, false)
+    }
+
+    fn disconnected(&mut self, now: Instant, around: &mut Surroundings<'_>) {
+        let stood = self.hang_up(around);
+        if mem::take(&mut self.producer.endpoint.memory_refused) {
+            self.refuses_memory = true;
+            self.retry_at = now;
+            return;
+        }
         self.lost += u32::from(stood);
         if self.is_given_up() {
             self.watch = None;
