@@ -77,6 +77,18 @@ impl Category {
         state & UNREGISTERED == 0 || self.register()
     }
 
+    /// False if no session records this category; true also if nobody has asked yet. For the macros.
+    #[doc(hidden)]
+    #[inline(always)]
+    #[must_use]
+    pub fn may_be_enabled(&'static self) -> bool {
+        let maybe = self.state.load(Ordering::Relaxed) != 0;
+        if maybe {
+            unlikely();
+        }
+        maybe
+    }
+
     /// How many recordings want this category now: sessions, or more than one entry of a session's config.
     #[must_use]
     pub fn recordings(&'static self) -> u32 {

@@ -3,14 +3,13 @@
 use esatto_protozero::Message;
 use esatto_schema::{TrackEventWriter, log_message, track_event};
 
+use crate::arg::Arg;
 use crate::callstack::Frame;
-use crate::category::Category;
 use crate::flow::Flow;
 use crate::location::Location;
 use crate::name::{Announced, Name};
 use crate::tables::Tables;
-use crate::track::Track;
-use crate::value::{AnnotationWriter, CounterValue, DictWriter, Interned, TraceArgs, Value};
+use crate::value::{AnnotationWriter, DictWriter, Interned, TraceArgs, Value};
 
 /// The kind of an event (`docs/spec/track-event.md` §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,32 +33,6 @@ impl Kind {
             Self::Counter => track_event::Type::TYPE_COUNTER,
         }
     }
-}
-
-/// How an event is called.
-#[derive(Clone, Copy, Debug)]
-pub enum EventName<'e> {
-    /// Not at all: slice ends and counters.
-    Unnamed,
-    /// By a text of the program, written once per sequence.
-    Static(&'static Name),
-    /// By a text made at run time, written in full.
-    Dynamic(&'e str),
-}
-
-/// The fixed part of an event, known before it is written.
-#[derive(Clone, Copy, Debug)]
-pub struct Head<'e> {
-    /// The category.
-    pub category: &'static Category,
-    /// The kind.
-    pub kind: Kind,
-    /// The name.
-    pub name: EventName<'e>,
-    /// The track, if it is not the thread's.
-    pub track: Option<&'e Track>,
-    /// The value of a counter.
-    pub counter: Option<CounterValue>,
 }
 
 /// The open event of a trace point: annotations, flows and typed fields are added here.
@@ -96,6 +69,35 @@ impl AnnotationNames {
 impl<'e> Event<'e> {
     pub(crate) fn new(message: Message<'e>, names: &'e mut AnnotationNames, annotate: bool) -> Self {
         Self { track_event: TrackEventWriter::from(message), names, annotate }
+    }
+
+    /// Adds what a trace point says of its event, but for what stands before the annotations. Annotations take the next name.
+    pub(crate) fn add(&mut self, arg: &mut Arg<'_>, names: &mut core::slice::Iter<'static, Name>) {
+        let value: &dyn Value = match arg {
+            Arg::Track(_) | Arg::Name(_) | Arg::Counter(_) => return,
+            Arg::Flow(id) => {
+                self.track_event.flow_ids(*id);
+                return;
+            }
+            Arg::EndFlow(id) => {
+                self.track_event.terminating_flow_ids(*id);
+                return;
+            }
+            Arg::With(write) => return write(self),
+            Arg::U64(v) => v,
+            Arg::I64(v) => v,
+            Arg::F64(v) => v,
+            Arg::Bool(v) => v,
+            Arg::Str(v) => v,
+            Arg::Pointer(v) => &core::ptr::without_provenance::<()>(*v as usize),
+            Arg::Value(v) => *v,
+        };
+        if let (Some(name), true) = (names.next(), self.annotate) {
+            let iid = self.names.number(name);
+            let mut annotation = self.track_event.debug_annotations();
+            annotation.name_iid(iid);
+            value.write(AnnotationWriter::new(annotation, self.names));
+        }
     }
 
     /// Adds a debug annotation. The name is written in full each time; what the macros do with `key = value` is shorter.

@@ -83,6 +83,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Whether events are written as they are by default.
+    pub(crate) const fn is_plain(&self) -> bool {
+        self.incremental_timestamps && self.unit_ns == 1 && !self.filter_annotations && !self.filter_dynamic_names
+    }
+
     pub(crate) fn new(config: &TrackEventConfig) -> Self {
         Self {
             incremental_timestamps: !config.disable_incremental_timestamps.unwrap_or(false),

@@ -41,8 +41,9 @@
 //! Everything may be used from any thread. One thread named `esatto` talks to the services. What threads have recorded when the process
 //! dies, even by `SIGKILL`, is fetched by the service from shared memory, but for the event being written.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod arg;
 mod callstack;
 mod category;
 mod clock;
@@ -61,26 +62,31 @@ mod process;
 mod registry;
 mod sequence;
 mod session;
+mod site;
 mod startup;
+mod sys;
 mod tables;
 mod thread;
 mod tracing;
 mod track;
 mod value;
 
+pub use arg::Arg;
 pub use callstack::Frame;
 pub use category::Category;
+pub use clock::Clock;
 pub use data_source::{BufferExhausted, Context, DataSource, Field, Flush, Setup, Source, SourceConfig, Stop};
 pub use error::Error;
 pub use esatto_schema::TraceConfig;
 pub use esatto_shm::Packet;
-pub use event::{Correlation, Event, LogPriority};
+pub use event::{Correlation, Event, Kind, LogPriority};
 pub use flow::Flow;
 pub use location::Location;
 pub use name::Name;
 pub use session::{Backend, Session, track_events};
+pub use site::Site;
 pub use startup::{Startup, StartupTracing};
-pub use thread::SliceGuard;
+pub use thread::{SliceGuard, record};
 pub use tracing::{Builder, Tracing};
 pub use track::{ChildOrdering, CounterTrack, Merge, StateTrack, Track, Unit};
 pub use value::{
@@ -89,13 +95,20 @@ pub use value::{
 };
 
 /// The messages of the protocol, for configurations and for fields that have no method of their own.
+///
+/// Those of data sources other than track events need the feature `full-schema`, the kernel's events `ftrace-schema`.
 pub use esatto_schema as schema;
 
 /// For the macros; not part of the interface.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::event::{EventName, Head, Kind};
+    pub use crate::arg::arg;
     pub use crate::location::Place;
-    pub use crate::name::Name;
-    pub use crate::thread::{SliceGuard, begin_scoped, record};
+    pub use crate::thread::{SliceGuard, record_enabled, record_plain};
+
+    /// Number of names, as a constant.
+    #[must_use]
+    pub const fn count(names: &[&str]) -> usize {
+        names.len()
+    }
 }

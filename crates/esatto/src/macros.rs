@@ -1,8 +1,11 @@
 //! Trace points.
+//!
+//! A macro makes a static [`Site`](crate::Site) of what is known beforehand, and calls one function with it and an array of the rest. So a trace point is a
+//! load, a branch, and out of line as few instructions as can be.
 
 /// Records a slice that lasts until the returned guard is dropped.
 ///
-/// `slice!(CATEGORY, [track: &track,] "name" [, key = value]… [, |event| …])`. In place of the literal name, `dynamic: text` takes
+/// `slice!(CATEGORY, [track: &track,] "name" [, key = value | flow: flow | end_flow: flow]… [, |event| …])`. In place of the literal name, `dynamic: text` takes
 /// one made at run time. Arguments are evaluated only while the category is recorded. Bind the guard to a
 /// variable (`let _slice = …`), or the slice ends at once.
 ///
@@ -15,41 +18,43 @@
 /// ```
 #[macro_export]
 macro_rules! slice {
+    ($category:expr, track: $track:expr, $($rest:tt)*) => {{
+        let track: &$crate::Track = $track;
+        let instances = $crate::__named!(SliceBegin, $category, [$crate::Arg::Track(track)], $($rest)*);
+        $crate::__private::SliceGuard::new(&$category, ::core::option::Option::Some(track), instances)
+    }};
     ($category:expr, $($rest:tt)*) => {{
-        let category: &'static $crate::Category = &$category;
-        let mut guard = $crate::__private::SliceGuard::off();
-        if category.is_enabled() {
-            guard = $crate::__event!(category, SliceBegin, begin_scoped, $($rest)*);
-        }
-        guard
+        let instances = $crate::__named!(SliceBegin, $category, [], $($rest)*);
+        $crate::__private::SliceGuard::new(&$category, ::core::option::Option::None, instances)
     }};
 }
 
 /// Begins a slice that [`end!`](crate::end) ends, on the same track but possibly elsewhere in the program.
 ///
-/// `begin!(CATEGORY, [track: &track,] "name" [, key = value]… [, |event| …])`.
+/// `begin!(CATEGORY, [track: &track,] "name" [, key = value | flow: flow | end_flow: flow]… [, |event| …])`.
 #[macro_export]
 macro_rules! begin {
+    ($category:expr, track: $track:expr, $($rest:tt)*) => {{
+        $crate::__named!(SliceBegin, $category, [$crate::Arg::Track($track)], $($rest)*);
+    }};
     ($category:expr, $($rest:tt)*) => {{
-        let category: &'static $crate::Category = &$category;
-        if category.is_enabled() {
-            $crate::__event!(category, SliceBegin, record, $($rest)*);
-        }
+        $crate::__named!(SliceBegin, $category, [], $($rest)*);
     }};
 }
 
-/// Ends the innermost slice of the track: `end!(CATEGORY [, track: &track] [, key = value]… [, |event| …])`.
+/// Ends the innermost slice of the track:
+/// `end!(CATEGORY [, track: &track] [, key = value | flow: flow | end_flow: flow]… [, |event| …])`.
 #[macro_export]
 macro_rules! end {
-    ($category:expr, track: $track:expr $(, $($rest:tt)*)?) => {
-        $crate::__end!($category, Some($track) $(, $($rest)*)?)
-    };
-    ($category:expr $(, $($rest:tt)*)?) => {
-        $crate::__end!($category, None $(, $($rest)*)?)
-    };
+    ($category:expr, track: $track:expr $(, $($rest:tt)*)?) => {{
+        $crate::__arguments!(SliceEnd, $category, None, [], [$crate::Arg::Track($track)], $($($rest)*)?);
+    }};
+    ($category:expr $(, $($rest:tt)*)?) => {{
+        $crate::__arguments!(SliceEnd, $category, None, [], [], $($($rest)*)?);
+    }};
 }
 
-/// Records a moment: `instant!(CATEGORY, [track: &track,] "name" [, key = value]… [, |event| …])`.
+/// Records a moment: `instant!(CATEGORY, [track: &track,] "name" [, key = value | flow: flow | end_flow: flow]… [, |event| …])`.
 ///
 /// ```
 /// # esatto::categories! { static APP = "app"; }
@@ -57,11 +62,11 @@ macro_rules! end {
 /// ```
 #[macro_export]
 macro_rules! instant {
+    ($category:expr, track: $track:expr, $($rest:tt)*) => {{
+        $crate::__named!(Instant, $category, [$crate::Arg::Track($track)], $($rest)*);
+    }};
     ($category:expr, $($rest:tt)*) => {{
-        let category: &'static $crate::Category = &$category;
-        if category.is_enabled() {
-            $crate::__event!(category, Instant, record, $($rest)*);
-        }
+        $crate::__named!(Instant, $category, [], $($rest)*);
     }};
 }
 
@@ -77,112 +82,106 @@ macro_rules! instant {
 #[macro_export]
 macro_rules! counter {
     ($category:expr, $counter:expr, $value:expr $(,)?) => {{
-        let category: &'static $crate::Category = &$category;
-        if category.is_enabled() {
-            let counter: &$crate::CounterTrack = $counter;
-            $crate::__private::record(
-                &$crate::__private::Head {
-                    category,
-                    kind: $crate::__private::Kind::Counter,
-                    name: $crate::__private::EventName::Unnamed,
-                    track: Some(counter.track()),
-                    counter: Some($crate::CounterValue::from($value)),
-                },
-                &mut |_| {},
-            );
-        }
+        $crate::__arguments!(
+            Counter,
+            $category,
+            None,
+            [],
+            [
+                $crate::Arg::Track($crate::CounterTrack::track($counter)),
+                $crate::Arg::Counter($crate::CounterValue::from($value))
+            ],
+        );
     }};
 }
 
+/// The name of an event: `(kind, category, [arguments so far], name [, arguments])`.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __event {
-    ($category:ident, $kind:ident, $record:ident, track: $track:expr, $($rest:tt)*) => {
-        $crate::__named_event!($category, $kind, $record, Some($track), $($rest)*)
+macro_rules! __named {
+    ($kind:ident, $category:expr, [$($arg:expr)?], dynamic: $name:expr $(, $($rest:tt)*)?) => {
+        $crate::__arguments!(
+            $kind,
+            $category,
+            None,
+            [],
+            [$($arg,)? $crate::Arg::Name(::core::convert::AsRef::<str>::as_ref(&$name))],
+            $($($rest)*)?
+        )
     };
-    ($category:ident, $kind:ident, $record:ident, $($rest:tt)*) => {
-        $crate::__named_event!($category, $kind, $record, None, $($rest)*)
+    ($kind:ident, $category:expr, [$($arg:expr)?], $name:literal $(, $($rest:tt)*)?) => {
+        $crate::__arguments!($kind, $category, Some($name), [], [$($arg)?], $($($rest)*)?)
     };
 }
 
+/// The arguments of an event, one after the other: `(kind, category, name, [names so far], [arguments so far], arguments)`.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __named_event {
-    ($category:ident, $kind:ident, $record:ident, $track:expr, dynamic: $name:expr $(, $($rest:tt)*)?) => {
-        $crate::__private::$record(
-            &$crate::__private::Head {
-                category: $category,
-                kind: $crate::__private::Kind::$kind,
-                name: $crate::__private::EventName::Dynamic(::core::convert::AsRef::<str>::as_ref(&$name)),
-                track: $track,
-                counter: None,
-            },
-            &mut |_event: &mut $crate::Event<'_>| {
-                $crate::__annotations!(_event $(, $($rest)*)?);
-            },
+macro_rules! __arguments {
+    ($kind:ident, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], $(,)?) => {
+        $crate::__record!($kind, $category, $name, [$($key),*], [$($arg),*])
+    };
+    ($kind:ident, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], |$event:ident| $body:expr $(,)?) => {
+        $crate::__record!(
+            $kind,
+            $category,
+            $name,
+            [$($key),*],
+            [
+                $($arg,)*
+                $crate::Arg::With(&mut |$event: &mut $crate::Event<'_>| {
+                    $body;
+                })
+            ]
         )
     };
-    ($category:ident, $kind:ident, $record:ident, $track:expr, $name:literal $(, $($rest:tt)*)?) => {{
-        static NAME: $crate::__private::Name = $crate::__private::Name::new($name);
-        $crate::__private::$record(
-            &$crate::__private::Head {
-                category: $category,
-                kind: $crate::__private::Kind::$kind,
-                name: $crate::__private::EventName::Static(&NAME),
-                track: $track,
-                counter: None,
-            },
-            &mut |_event: &mut $crate::Event<'_>| {
-                $crate::__annotations!(_event $(, $($rest)*)?);
-            },
+    ($kind:ident, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], flow: $flow:expr $(, $($rest:tt)*)?) => {
+        $crate::__arguments!(
+            $kind, $category, $name, [$($key),*], [$($arg,)* $crate::Arg::Flow($crate::Flow::id($flow))], $($($rest)*)?
         )
+    };
+    ($kind:ident, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], end_flow: $flow:expr $(, $($rest:tt)*)?) => {
+        $crate::__arguments!(
+            $kind, $category, $name, [$($key),*], [$($arg,)* $crate::Arg::EndFlow($crate::Flow::id($flow))], $($($rest)*)?
+        )
+    };
+    ($kind:ident, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], $next:ident = $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__arguments!(
+            $kind,
+            $category,
+            $name,
+            [$($key,)* ::core::stringify!($next)],
+            [$($arg,)* $crate::__private::arg(&$value)],
+            $($($rest)*)?
+        )
+    };
+    ($kind:ident, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], $next:literal = $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__arguments!(
+            $kind,
+            $category,
+            $name,
+            [$($key,)* $next],
+            [$($arg,)* $crate::__private::arg(&$value)],
+            $($($rest)*)?
+        )
+    };
+}
+
+/// The trace point itself. Its value says which instances record the event.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __record {
+    ($kind:ident, $category:expr, $name:expr, [], []) => {{
+        static SITE: $crate::Site = $crate::Site::new(&$category, $crate::Kind::$kind, $name, &[]);
+        if $crate::Category::may_be_enabled(&$category) { $crate::__private::record_plain(&SITE) } else { 0 }
     }};
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __annotations {
-    ($event:ident $(,)?) => {};
-    ($event:ident, |$e:ident| $body:expr $(,)?) => {
-        {
-            let $e: &mut $crate::Event<'_> = $event;
-            $body;
-        }
-    };
-    ($event:ident, $key:ident = $value:expr $(, $($rest:tt)*)?) => {
-        {
-            static KEY: $crate::__private::Name = $crate::__private::Name::new(::core::stringify!($key));
-            $event.annotate_static(&KEY, $value);
-        }
-        $crate::__annotations!($event $(, $($rest)*)?);
-    };
-    ($event:ident, $key:literal = $value:expr $(, $($rest:tt)*)?) => {
-        {
-            static KEY: $crate::__private::Name = $crate::__private::Name::new($key);
-            $event.annotate_static(&KEY, $value);
-        }
-        $crate::__annotations!($event $(, $($rest)*)?);
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __end {
-    ($category:expr, $track:expr $(, $($rest:tt)*)?) => {{
-        let category: &'static $crate::Category = &$category;
-        if category.is_enabled() {
-            $crate::__private::record(
-                &$crate::__private::Head {
-                    category,
-                    kind: $crate::__private::Kind::SliceEnd,
-                    name: $crate::__private::EventName::Unnamed,
-                    track: $track,
-                    counter: None,
-                },
-                &mut |_event: &mut $crate::Event<'_>| {
-                    $crate::__annotations!(_event $(, $($rest)*)?);
-                },
-            );
+    ($kind:ident, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*]) => {{
+        static NAMES: [$crate::Name; $crate::__private::count(&[$($key),*])] = [$($crate::Name::new($key)),*];
+        static SITE: $crate::Site = $crate::Site::new(&$category, $crate::Kind::$kind, $name, &NAMES);
+        if $crate::Category::is_enabled(&$category) {
+            $crate::__private::record_enabled(&SITE, &mut [$($arg),*])
+        } else {
+            0
         }
     }};
 }

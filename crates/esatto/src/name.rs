@@ -28,7 +28,7 @@ impl Name {
     }
 
     /// The number, never 0.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn iid(&self) -> u32 {
         match self.iid.load(Ordering::Relaxed) {
             0 => self.assign(),
@@ -60,6 +60,12 @@ pub(crate) struct Announced {
 }
 
 impl Announced {
+    /// True if the number was announced.
+    #[inline(always)]
+    pub(crate) fn contains(&self, number: u32) -> bool {
+        self.bits.get(number as usize / 64).is_some_and(|word| word & (1 << (number % 64)) != 0)
+    }
+
     /// True if the number was announced already; it is from now on. Allocates when a new number is the largest so far.
     #[inline]
     pub(crate) fn check_and_set(&mut self, iid: u32) -> bool {

@@ -1,21 +1,24 @@
 //! One packet sequence: the events of one thread for one instance, and the incremental state that they build on
 //! (`docs/spec/track-event.md` §§10-12).
 
+mod small;
+
 use core::hash::{BuildHasherDefault, Hasher};
 use std::collections::HashSet;
 
 use esatto_protozero::Message;
 use esatto_schema::{
-    BuiltinClock, ClockSnapshotWriter, InternedDataWriter, TracePacketWriter, TrackDescriptorWriter, trace_packet,
-    track_event,
+    ClockSnapshotWriter, InternedDataWriter, TracePacketWriter, TrackDescriptorWriter, trace_packet, track_event,
 };
 use esatto_shm::TraceWriter;
 
+use crate::arg::Arg;
 use crate::category::Category;
-use crate::event::{AnnotationNames, Event, EventName, Head, Kind};
+use crate::event::{AnnotationNames, Event};
 use crate::instance::{Instance, Options, Stamp};
 use crate::name::{Announced, Name};
 use crate::process;
+use crate::site::Site;
 use crate::track::Track;
 use crate::value::CounterValue;
 use crate::{clock, ids};
@@ -43,6 +46,8 @@ pub(crate) struct Sequence {
     /// Absolute time that the last incremental timestamp led to.
     last_ns: u64,
     thread: process::Thread,
+    /// Sites of which every name is announced, and whose events need nothing that is out of the ordinary.
+    sites: Announced,
     categories: Announced,
     event_names: Announced,
     annotation_names: AnnotationNames,
@@ -61,6 +66,7 @@ impl Sequence {
             drops: 0,
             last_ns: 0,
             thread: process::Thread::current(),
+            sites: Announced::default(),
             categories: Announced::default(),
             event_names: Announced::default(),
             annotation_names: AnnotationNames::default(),
@@ -78,6 +84,7 @@ impl Sequence {
     pub(crate) fn clear(&mut self, stamp: Stamp) {
         self.stamp = stamp;
         self.fresh = true;
+        self.sites.clear();
         self.categories.clear();
         self.event_names.clear();
         self.annotation_names.announced.clear();
@@ -91,35 +98,72 @@ impl Sequence {
     }
 
     /// Writes one event.
-    pub(crate) fn write(&mut self, head: &Head<'_>, body: &mut dyn FnMut(&mut Event<'_>)) {
-        let now = clock::now_ns();
+    #[inline(always)]
+    pub(crate) fn write(&mut self, site: &'static Site, args: &mut [Arg<'_>], now: u64) {
+        // Counters of several processors may differ by a few nanoseconds.
+        let now = now.max(self.last_ns);
+        let number = site.number();
+        if !self.sites.contains(number) || !self.write_small(site, args, now) {
+            self.write_any(site, number, args, now);
+        }
+    }
+
+    /// Writes an event that needs nothing but stores. `false`: it does not fit, or needs more.
+    #[inline(always)]
+    fn write_small(&mut self, site: &'static Site, args: &mut [Arg<'_>], now: u64) -> bool {
+        let Self { writer, last_ns, tracks, last_track, .. } = self;
+        let Some(mut packet) = writer.small_packet(small::MIN) else { return false };
+        small::timestamp(&mut packet, now - *last_ns);
+        packet.word(small::HEAD, small::HEAD_LEN);
+        let event = packet.open();
+        let (body, len) = site.body();
+        packet.words(body, len);
+        if !args.is_empty() {
+            let mut is_described = |uuid: u64| {
+                let known = uuid == *last_track || tracks.contains(&uuid);
+                *last_track = if known { uuid } else { *last_track };
+                known
+            };
+            if !small::arguments(&mut packet, site.arguments(), args, &mut is_described) {
+                return false;
+            }
+        }
+        packet.close(event);
+        let fits = packet.finish();
+        if fits {
+            *last_ns = now;
+        }
+        fits
+    }
+
+    /// Writes an event of any kind and length.
+    #[cold]
+    #[inline(never)]
+    fn write_any(&mut self, site: &'static Site, number: u32, args: &mut [Arg<'_>], now: u64) {
         if (self.fresh || self.writer.is_dropping() || self.writer.drop_count() != self.drops) && !self.start(now) {
             return;
         }
-        let track = match head.track {
-            None => None,
-            Some(track) => {
-                let uuid = track.uuid();
-                if uuid != self.last_track {
-                    self.describe(track, uuid, now);
-                }
-                Some(uuid)
+        let now = now.max(self.last_ns);
+        let mut track = None;
+        if let Some(Arg::Track(described)) = args.first() {
+            let uuid = described.uuid();
+            if uuid != self.last_track {
+                self.describe(described, uuid, now);
             }
-        };
+            track = Some(uuid);
+        }
 
         // Numbers first: the packet announces what is new in it behind the event.
-        let mut new = NewNames::default();
-        let category = match head.kind {
-            Kind::SliceBegin | Kind::Instant => {
-                let name = head.category.interned_name();
-                let iid = name.iid();
-                if !self.categories.check_and_set(iid) {
-                    new.category = Some(head.category);
-                }
-                iid
-            }
-            Kind::SliceEnd | Kind::Counter => 0,
+        let new = NewNames {
+            category: site.written_category().filter(|c| !self.categories.check_and_set(c.interned_name().iid())),
+            event: site.event_name().filter(|name| !self.event_names.check_and_set(name.iid())),
         };
+        for name in site.arguments() {
+            self.annotation_names.number(name);
+        }
+        if self.options.is_plain() {
+            self.sites.check_and_set(number);
+        }
 
         let time = self.timestamp(now);
         let mut packet = self.writer.new_packet();
@@ -128,33 +172,32 @@ impl Sequence {
         message.varint(trace_packet::field::SEQUENCE_FLAGS, u64::from(FLAG_NEEDS_STATE));
         {
             let mut event = message.begin(trace_packet::field::TRACK_EVENT);
-            event.varint(track_event::field::TYPE, head.kind.number().0 as u64);
-            if category != 0 {
-                event.varint(track_event::field::CATEGORY_IIDS, u64::from(category));
+            event.varint(track_event::field::TYPE, site.kind().number().0 as u64);
+            if let Some(category) = site.written_category() {
+                event.varint(track_event::field::CATEGORY_IIDS, u64::from(category.interned_name().iid()));
             }
-            match head.name {
-                EventName::Unnamed => {}
-                EventName::Static(name) => {
-                    let iid = name.iid();
-                    if !self.event_names.check_and_set(iid) {
-                        new.event = Some(name);
-                    }
-                    event.varint(track_event::field::NAME_IID, u64::from(iid));
-                }
-                EventName::Dynamic(name) => {
-                    let name = if self.options.filter_dynamic_names { FILTERED_NAME } else { name };
-                    event.string(track_event::field::NAME, name);
-                }
+            if let Some(name) = site.event_name() {
+                event.varint(track_event::field::NAME_IID, u64::from(name.iid()));
             }
             if let Some(uuid) = track {
                 event.varint(track_event::field::TRACK_UUID, uuid);
             }
-            match head.counter {
-                None => {}
-                Some(CounterValue::Int(v)) => event.int(track_event::field::COUNTER_VALUE, v),
-                Some(CounterValue::Double(v)) => event.double(track_event::field::DOUBLE_COUNTER_VALUE, v),
+            for arg in args.iter_mut() {
+                match arg {
+                    Arg::Name(_) if self.options.filter_dynamic_names => {
+                        event.string(track_event::field::NAME, FILTERED_NAME);
+                    }
+                    Arg::Name(name) => event.string(track_event::field::NAME, name),
+                    Arg::Counter(CounterValue::Int(v)) => event.int(track_event::field::COUNTER_VALUE, *v),
+                    Arg::Counter(CounterValue::Double(v)) => event.double(track_event::field::DOUBLE_COUNTER_VALUE, *v),
+                    _ => {}
+                }
             }
-            body(&mut Event::new(event, &mut self.annotation_names, !self.options.filter_annotations));
+            let mut event = Event::new(event, &mut self.annotation_names, !self.options.filter_annotations);
+            let mut names = site.arguments().iter();
+            for arg in args {
+                event.add(arg, &mut names);
+            }
         }
         let names = &mut self.annotation_names;
         if new.any() || !names.new.is_empty() || names.tables.has_pending() {
@@ -181,7 +224,7 @@ impl Sequence {
             }
             None => Timestamp {
                 value: now / unit_ns,
-                clock: if unit_ns == 1 { clock::TRACE_CLOCK_ID } else { SCALED_CLOCK },
+                clock: if unit_ns == 1 { clock::trace_clock_id() } else { SCALED_CLOCK },
             },
         }
     }
@@ -194,10 +237,11 @@ impl Sequence {
         self.clear(self.stamp);
         self.drops = self.writer.drop_count();
         let Options { incremental_timestamps, unit_ns, .. } = self.options;
+        let trace_clock = clock::trace_clock_id();
         let thread_uuid = ids::thread_uuid(self.thread.tid);
         let default_clock = match (incremental_timestamps, unit_ns) {
             (true, _) => INCREMENTAL_CLOCK,
-            (false, 1) => clock::TRACE_CLOCK_ID,
+            (false, 1) => trace_clock,
             (false, _) => SCALED_CLOCK,
         };
         self.last_ns = if unit_ns == 1 { now } else { now / unit_ns * unit_ns };
@@ -211,7 +255,7 @@ impl Sequence {
                 defaults.timestamp_clock_id(default_clock);
                 defaults.track_event_defaults().track_uuid(thread_uuid);
             }
-            if default_clock != clock::TRACE_CLOCK_ID {
+            if default_clock != clock::trace_clock_id() {
                 write_clocks(&mut packet.clock_snapshot(), now, incremental_timestamps, unit_ns);
             }
         }
@@ -274,8 +318,7 @@ impl Timestamp {
 
 /// Anchors the clocks of a sequence in the trace clock.
 fn write_clocks(snapshot: &mut ClockSnapshotWriter<'_>, now: u64, incremental: bool, unit_ns: u64) {
-    const _: () = assert!(BuiltinClock::BUILTIN_CLOCK_BOOTTIME.0 as u32 == clock::TRACE_CLOCK_ID);
-    snapshot.clocks().clock_id(clock::TRACE_CLOCK_ID).timestamp(now);
+    snapshot.clocks().clock_id(clock::trace_clock_id()).timestamp(now);
     if incremental {
         let mut clock = snapshot.clocks();
         clock.clock_id(INCREMENTAL_CLOCK).timestamp(now / unit_ns).is_incremental(true).unit_multiplier_ns(unit_ns);

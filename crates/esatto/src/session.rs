@@ -72,7 +72,7 @@ impl Session {
         let place = match backend {
             Backend::System => Place::Socket(Address::consumer_default().map_err(Error::address)?),
             #[cfg(feature = "in-process")]
-            Backend::InProcess => Place::Here,
+            Backend::InProcess => Place::here(),
         };
         let control = control::start().map_err(Error::thread)?;
         let id = IDS.fetch_add(1, Ordering::Relaxed);

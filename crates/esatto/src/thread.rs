@@ -1,49 +1,68 @@
 //! What each thread keeps: one packet sequence per instance that it has traced into.
 
-use core::cell::RefCell;
-
+use crate::arg::Arg;
+use crate::category::Category;
+use crate::clock;
 use crate::data_source::Writers;
-use crate::event::{Event, EventName, Head, Kind};
+use crate::event::Kind;
 use crate::instance::{self, MAX_INSTANCES, Stamp};
 use crate::sequence::Sequence;
+use crate::site::Site;
+use crate::sys::threads;
 use crate::track::Track;
 
-thread_local! {
-    /// Borrowed while a trace point runs: a trace point inside of a trace point, or in the destructor of a
-    /// thread-local that runs later, does nothing.
-    static THREAD: RefCell<Thread> = const { RefCell::new(Thread { sequences: [const { None }; MAX_INSTANCES], sources: Writers::new() }) };
-}
-
+/// The state of a thread. Usually the thread's own, but the control thread may take it while the thread is not in a trace point.
 #[derive(Debug)]
-struct Thread {
+pub(crate) struct Thread {
     sequences: [Option<Box<Sequence>>; MAX_INSTANCES],
     /// For custom data sources.
     sources: Writers,
 }
 
-/// Records an event in every instance that its category is enabled in.
-#[inline(never)]
-pub fn record(head: &Head<'_>, body: &mut dyn FnMut(&mut Event<'_>)) {
-    record_in(head.category.instances(), head, body);
+/// Records an event in every session that its category is enabled in, and says in which: a bit for each. Does nothing from inside
+/// of a trace point.
+///
+/// What the macros do, for trace points that are made at run time. Costs a load and a branch while the category is off; see
+/// [the crate's documentation](crate#what-a-trace-point-costs).
+#[inline]
+pub fn record(site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
+    if site.category().is_enabled() { record_enabled(site, args) } else { 0 }
 }
 
-fn record_in(mut instances: u32, head: &Head<'_>, body: &mut dyn FnMut(&mut Event<'_>)) {
-    let _ = THREAD.try_with(|thread| {
-        let Ok(mut thread) = thread.try_borrow_mut() else { return };
+/// As [`record`], where somebody has looked at the category.
+#[inline(never)]
+pub fn record_enabled(site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
+    record_in(site.category().instances(), site, args)
+}
+
+/// As [`record_enabled`], for sites without arguments; registers the category, too.
+#[inline(never)]
+pub fn record_plain(site: &'static Site) -> u32 {
+    let category = site.category();
+    if category.is_enabled() { record_in(category.instances(), site, &mut []) } else { 0 }
+}
+
+#[inline(always)]
+fn record_in(mut instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
+    let recorded = threads::with(|thread| {
+        let now = clock::now_ns();
+        let mut recorded = 0;
         while instances != 0 {
             let index = instances.trailing_zeros() as usize;
             instances &= instances - 1;
             if let Some(sequence) = thread.sequence(index) {
-                sequence.write(head, body);
+                sequence.write(site, args, now);
+                recorded |= 1 << index;
             }
         }
+        recorded
     });
+    recorded.unwrap_or(0)
 }
 
 /// Runs a trace point of a custom data source, unless this thread is in a trace point already.
 pub(crate) fn with_sources(trace: impl FnOnce(&mut Writers)) {
-    let _ = THREAD.try_with(|thread| {
-        let Ok(mut thread) = thread.try_borrow_mut() else { return };
+    threads::with(|thread| {
         if thread.sources.is_outdated() {
             thread.sweep();
         }
@@ -53,20 +72,21 @@ pub(crate) fn with_sources(trace: impl FnOnce(&mut Writers)) {
 
 /// Ends the chunks of this thread and hands them to the service, so that the thread may sleep for long.
 pub(crate) fn flush() {
-    let _ = THREAD.try_with(|thread| {
-        if let Ok(mut thread) = thread.try_borrow_mut() {
-            thread.sweep();
-            for sequence in thread.sequences.iter_mut().flatten() {
-                sequence.flush();
-            }
-            thread.sources.flush();
-        }
-    });
+    threads::with(Thread::flush);
+}
+
+/// As [`flush`], for all threads that are not in a trace point. Not to be called from inside of one.
+pub(crate) fn flush_all() {
+    threads::for_each_idle(Thread::flush);
 }
 
 impl Thread {
+    pub(crate) const fn new() -> Self {
+        Self { sequences: [const { None }; MAX_INSTANCES], sources: Writers::new() }
+    }
+
     /// The sequence for slot `index`, up to date.
-    #[inline]
+    #[inline(always)]
     fn sequence(&mut self, index: usize) -> Option<&mut Sequence> {
         let stamp = instance::stamp(index);
         let valid = matches!(&self.sequences[index], Some(sequence) if sequence.stamp() == stamp);
@@ -98,59 +118,60 @@ impl Thread {
         }
         self.sources.sweep();
     }
+
+    fn flush(&mut self) {
+        self.sweep();
+        for sequence in self.sequences.iter_mut().flatten() {
+            sequence.flush();
+        }
+        self.sources.flush();
+    }
 }
 
 /// Ends its slice when dropped; made by [`slice!`](crate::slice!).
 #[derive(Debug)]
 #[must_use = "the slice ends when the guard is dropped: bind it to a variable"]
 pub struct SliceGuard<'t> {
-    begun: Option<Begun<'t>>,
-}
-
-#[derive(Debug)]
-struct Begun<'t> {
-    category: &'static crate::Category,
+    category: &'static Category,
     track: Option<&'t Track>,
     /// The instances that recorded the begin; only they get the end.
     instances: u32,
 }
 
-impl SliceGuard<'_> {
-    /// A guard of a slice that is not recorded.
+impl<'t> SliceGuard<'t> {
+    /// A guard of a slice that is recorded in these instances.
     #[inline(always)]
-    pub const fn off() -> Self {
-        Self { begun: None }
+    pub const fn new(category: &'static Category, track: Option<&'t Track>, instances: u32) -> Self {
+        Self { category, track, instances }
     }
 }
 
-/// Records a slice begin and returns the guard that ends the slice.
-#[inline]
-pub fn begin_scoped<'t>(head: &Head<'t>, body: &mut dyn FnMut(&mut Event<'_>)) -> SliceGuard<'t> {
-    let instances = head.category.instances();
-    record_in(instances, head, body);
-    SliceGuard { begun: Some(Begun { category: head.category, track: head.track, instances }) }
-}
-
 impl Drop for SliceGuard<'_> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        if let Some(begun) = &self.begun {
-            begun.end();
+        if self.instances != 0 {
+            match self.track {
+                None => end(self.category, self.instances),
+                Some(track) => end_on(self.category, self.instances, track),
+            }
         }
     }
 }
 
-impl Begun<'_> {
-    #[inline(never)]
-    fn end(&self) {
-        let instances = self.instances & self.category.instances();
-        let head = Head {
-            category: self.category,
-            kind: Kind::SliceEnd,
-            name: EventName::Unnamed,
-            track: self.track,
-            counter: None,
-        };
-        record_in(instances, &head, &mut |_| {});
-    }
+/// Every end of a slice whose begin says all.
+static END: Site = {
+    static ANY: Category = Category::new("");
+    Site::new(&ANY, Kind::SliceEnd, None, &[])
+};
+
+#[cold]
+#[inline(never)]
+fn end(category: &'static Category, instances: u32) {
+    record_in(instances & category.instances(), &END, &mut []);
+}
+
+#[cold]
+#[inline(never)]
+fn end_on(category: &'static Category, instances: u32, track: &Track) {
+    record_in(instances & category.instances(), &END, &mut [Arg::Track(track)]);
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use esatto_ipc::Address;
 
 use crate::category::Category;
+use crate::clock::Clock;
 use crate::control::{self, Command, Identity, Place};
 use crate::data_source::{self, BufferExhausted};
 use crate::error::Error;
@@ -21,7 +22,7 @@ pub struct Builder {
     categories: Vec<&'static Category>,
     system: bool,
     #[cfg(feature = "in-process")]
-    in_process: bool,
+    in_process: Option<Place>,
     socket: Option<String>,
     name: Option<String>,
     shm_size_hint_kb: u32,
@@ -30,6 +31,7 @@ pub struct Builder {
     direct_patching: bool,
     process_uuid: Option<u64>,
     exhausted: Option<BufferExhausted>,
+    clock: Option<Clock>,
 }
 
 impl Builder {
@@ -51,7 +53,7 @@ impl Builder {
     /// Makes events available to sessions of this process ([`Session`](crate::Session)), without a daemon.
     #[cfg(feature = "in-process")]
     pub fn in_process(mut self) -> Self {
-        self.in_process = true;
+        self.in_process = Some(Place::here());
         self
     }
 
@@ -103,6 +105,12 @@ impl Builder {
         self
     }
 
+    /// Chooses what timestamps are read from. To be called before the first session: a trace whose events have different clocks is in disorder.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
     /// Starts the control thread, if this is the first call in the process, and adds the backends that are not there yet.
     ///
     /// Returns at once; whether a service can be reached shows later.
@@ -123,8 +131,9 @@ impl Builder {
             places.push(Place::Socket(producer_address(self.socket.as_deref())?));
         }
         #[cfg(feature = "in-process")]
-        if self.in_process {
-            places.push(Place::Here);
+        places.extend(self.in_process);
+        if let Some(clock) = self.clock {
+            clock.choose();
         }
         if let Some(uuid) = self.process_uuid {
             ids::set_process_uuid(uuid);
@@ -175,13 +184,13 @@ impl Tracing {
         Builder::default()
     }
 
-    /// Hands everything that this thread has recorded to the services, and what other threads have finished chunks of.
+    /// Hands everything that has been recorded to the services, but for what threads that are in a trace point right now have not finished a chunk of.
     /// Waits until the services have it; `false` if that did not happen in time or nothing is connected.
     ///
-    /// Other threads' unfinished chunks are fetched by the service itself at the end of a session.
+    /// Must not be called from inside of a trace point.
     pub fn flush(&self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
-        thread::flush();
+        thread::flush_all();
         let Some(control) = control::handle() else { return false };
         let (done, waiting) = mpsc::channel();
         control.send(Command::Flush(done));

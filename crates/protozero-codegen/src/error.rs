@@ -61,14 +61,6 @@ pub enum Error {
     /// An option that is not known, or its value is not.
     #[error("{0}")]
     Option(String),
-    /// An owned type that is always there would need one behind a feature.
-    #[error("owned type `{owner}` needs `{target}`, which is behind a feature")]
-    OwnedBehindFeature {
-        /// The message.
-        owner: String,
-        /// The type of one of its fields.
-        target: String,
-    },
     /// A line of a configuration file that means nothing.
     #[error("{}:{line}: unknown directive or wrong number of words: `{text}`", path.display())]
     Directive {

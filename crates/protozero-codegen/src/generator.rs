@@ -304,14 +304,7 @@ impl<'c> Generator<'c> {
                 if !closed.insert(message.full_name().to_owned()) {
                     continue;
                 }
-                for target in message.fields().filter_map(|field| message_of(&field.kind())) {
-                    let needs = self.feature(&target.parent_file());
-                    if needs.is_some() && needs != self.feature(&message.parent_file()) {
-                        let (owner, target) = (message.full_name().to_owned(), target.full_name().to_owned());
-                        return Err(Error::OwnedBehindFeature { owner, target });
-                    }
-                    todo.push(target);
-                }
+                todo.extend(message.fields().filter_map(|field| message_of(&field.kind())));
             }
         }
         Ok(closed)

@@ -82,9 +82,10 @@ impl Field {
         }
     }
 
-    /// The file that declares the message or enumeration this field holds.
+    /// The file that declares the message or enumeration this field holds; of a map, its values.
     pub(crate) fn target_file(&self) -> Option<FileDescriptor> {
-        match &self.kind {
+        let values = self.entry.as_ref().map(|entry| entry.map_entry_value_field().kind());
+        match values.as_ref().unwrap_or(&self.kind) {
             Kind::Message(message) => Some(message.parent_file()),
             Kind::Enum(target) => Some(target.parent_file()),
             _ => None,

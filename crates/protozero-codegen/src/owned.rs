@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use prost_reflect::{Cardinality, FieldDescriptor, Kind, MessageDescriptor, OneofDescriptor};
+use prost_reflect::{Cardinality, FieldDescriptor, FileDescriptor, Kind, MessageDescriptor, OneofDescriptor};
 
 use crate::config::OneofStyle;
 use crate::generator::Generator;
@@ -38,11 +38,14 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &Messag
             let args = ["&mut self".to_owned(), "_: pz::Field<'_>".to_owned(), "_: u32".to_owned()];
             p.function("fn merge_field", &args, MERGE_RETURNS, &["Ok(false)".to_owned()]);
         } else {
-            merge_field(p, &slots);
+            merge_field(generator, p, &file, &slots);
         }
         p.gap();
         p.block("fn write_to(&self, message: &mut pz::Message<'_>)", |p| {
-            slots.iter().for_each(|slot| p.call("", &slot.put, &slot.put_args, ";"));
+            for slot in &slots {
+                slot.cfg(generator, p, &file);
+                p.call("", &slot.put, &slot.put_args, ";");
+            }
             p.line("message.raw(&self.unknown_fields);");
         });
         p.gap();
@@ -55,12 +58,13 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &Messag
 
 const MERGE_RETURNS: &str = " -> Result<bool, pz::DecodeError>";
 
-fn merge_field(p: &mut Printer, slots: &[Slot]) {
+fn merge_field(generator: &Generator<'_>, p: &mut Printer, file: &FileDescriptor, slots: &[Slot]) {
     let depth = if slots.iter().any(|slot| slot.nests) { "depth: u32" } else { "_: u32" };
     let args = ["&mut self".to_owned(), "field: pz::Field<'_>".to_owned(), depth.to_owned()];
     p.function_with("fn merge_field", &args, MERGE_RETURNS, |p| {
         p.block("match field.id", |p| {
             for slot in slots {
+                slot.cfg(generator, p, file);
                 let mut args = vec![format!("&mut self.{}", slot.name), "field".to_owned()];
                 args.extend(slot.nests.then(|| "depth".to_owned()));
                 p.arm_call(&slot.numbers, &slot.take, &args);
@@ -106,6 +110,11 @@ fn slots(generator: &Generator<'_>, message: &MessageDescriptor) -> Vec<Slot> {
 }
 
 impl Slot {
+    /// Writes the `cfg` of what needs the type of this slot.
+    fn cfg(&self, generator: &Generator<'_>, p: &mut Printer, file: &FileDescriptor) {
+        self.field.iter().for_each(|field| generator.cfg_for_type(p, file, field));
+    }
+
     fn of(generator: &Generator<'_>, owner: &MessageDescriptor, field: &Field) -> Self {
         let name = names::method(&field.name, VALUE_FIELDS);
         let number = field.number;

@@ -52,6 +52,7 @@ pub(crate) mod heap;
 mod position;
 pub(crate) mod scattered;
 mod stream;
+mod strip;
 mod varint;
 
 use ::core::ptr::NonNull;
@@ -60,6 +61,7 @@ use crate::wire::LENGTH_FIELD_SIZE;
 
 pub(crate) use stream::Frame;
 pub use stream::Stream;
+pub use strip::{Nested, Strip};
 
 /// Nesting depth up to which open messages are tracked without allocation.
 ///

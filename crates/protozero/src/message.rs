@@ -145,6 +145,41 @@ impl<'w> Message<'w> {
         self.0.write_varint(v);
     }
 
+    /// As [`varint`](Self::varint), by a call: for code that is large and seldom runs.
+    #[cfg(feature = "alloc")]
+    #[inline(never)]
+    pub(crate) fn varint_by_call(&mut self, field: u32, v: u64) {
+        self.varint(field, v);
+    }
+
+    /// As [`fixed32`](Self::fixed32), by a call.
+    #[cfg(feature = "alloc")]
+    #[inline(never)]
+    pub(crate) fn fixed32_by_call(&mut self, field: u32, v: u32) {
+        self.fixed32(field, v);
+    }
+
+    /// As [`fixed64`](Self::fixed64), by a call.
+    #[cfg(feature = "alloc")]
+    #[inline(never)]
+    pub(crate) fn fixed64_by_call(&mut self, field: u32, v: u64) {
+        self.fixed64(field, v);
+    }
+
+    /// As [`bytes`](Self::bytes), by a call.
+    #[cfg(feature = "alloc")]
+    #[inline(never)]
+    pub(crate) fn bytes_by_call(&mut self, field: u32, v: &[u8]) {
+        self.bytes(field, v);
+    }
+
+    /// A nested message that `write` fills, by a call.
+    #[cfg(feature = "alloc")]
+    #[inline(never)]
+    pub(crate) fn nested_by_call(&mut self, field: u32, write: &dyn Fn(&mut Message<'_>)) {
+        write(&mut self.begin(field));
+    }
+
     /// Bytes of content so far, without lengths that are not filled in yet being shortened.
     #[must_use]
     pub fn len(&self) -> usize {

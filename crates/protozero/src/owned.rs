@@ -59,26 +59,39 @@ pub trait Owned: Default + Clone + PartialEq + fmt::Debug {
     ///
     /// As [`decode`](Self::decode); what came before the error has been merged.
     fn merge(&mut self, bytes: &[u8], depth: u32) -> Result<(), DecodeError> {
-        let mut fields = Fields::new(bytes);
-        while let Some((field, encoded)) = fields.next_with_bytes() {
-            match self.merge_field(field, depth) {
-                Ok(true) => {}
-                Ok(false) => self.unknown_fields_mut().extend_from_slice(encoded),
-                Err(error) => {
-                    let payload = fields.offset() - field.as_bytes().len();
-                    return Err(DecodeError { offset: payload + error.offset });
-                }
+        each_field(bytes, &mut |field, encoded| {
+            if !self.merge_field(field, depth)? {
+                self.unknown_fields_mut().extend_from_slice(encoded);
             }
-        }
-        fields.check()
+            Ok(())
+        })
     }
 
     /// The encoded message.
     fn encode(&self) -> Vec<u8> {
-        let mut buffer = HeapBuffer::new();
-        self.write_to(&mut buffer.message());
-        buffer.to_vec()
+        encode_with(&|message| self.write_to(message))
     }
+}
+
+/// Takes a field, decoded and encoded.
+type TakeField<'t> = dyn FnMut(Field<'_>, &[u8]) -> Result<(), DecodeError> + 't;
+
+/// Calls `take` with each field. What owned types have in common is not generic: there are many of them.
+fn each_field(bytes: &[u8], take: &mut TakeField<'_>) -> Result<(), DecodeError> {
+    let mut fields = Fields::new(bytes);
+    while let Some((field, encoded)) = fields.next_with_bytes() {
+        take(field, encoded).map_err(|error| {
+            let payload = fields.offset() - field.as_bytes().len();
+            DecodeError { offset: payload + error.offset }
+        })?;
+    }
+    fields.check()
+}
+
+fn encode_with(write: &dyn Fn(&mut Message<'_>)) -> Vec<u8> {
+    let mut buffer = HeapBuffer::new();
+    write(&mut buffer.message());
+    buffer.to_vec()
 }
 
 /// The members of a `oneof`, of which a value holds at most one.
@@ -234,16 +247,19 @@ pub mod rt {
 }
 
 /// What generated `merge_field` calls: each stores one field and says whether its wire type fits.
+///
+/// These are functions, and not inlined: there are hundreds of fields, and none is in a hurry.
 #[doc(hidden)]
 pub mod take {
     use alloc::collections::BTreeMap;
 
     use super::element::Element;
-    use super::{DecodeError, Field, Fields, Oneof, Owned, ProtoString, Vec};
+    use super::{DecodeError, Field, Oneof, Owned, ProtoString, Vec, each_field};
     use crate::kind::{self, Kind, Scalar};
     use crate::{Repeated, Value};
 
     /// A singular scalar.
+    #[inline(never)]
     pub fn scalar<K: Scalar>(slot: &mut Option<K::Native>, field: Field<'_>) -> Result<bool, DecodeError> {
         let value = K::read(field.value);
         *slot = value.or(*slot);
@@ -251,6 +267,7 @@ pub mod take {
     }
 
     /// One value of a repeated scalar, or many packed ones, which have to be whole.
+    #[inline(never)]
     pub fn scalars<K: Scalar>(slot: &mut Vec<K::Native>, field: Field<'_>) -> Result<bool, DecodeError> {
         let fits = match field.value {
             Value::Bytes(packed) => {
@@ -267,24 +284,28 @@ pub mod take {
     }
 
     /// A singular `string`.
+    #[inline(never)]
     pub fn string(slot: &mut Option<ProtoString>, field: Field<'_>) -> Result<bool, DecodeError> {
         let value = kind::Bytes::read(field.value);
         Ok(value.map(|bytes| *slot = Some(bytes.into())).is_some())
     }
 
     /// One of repeated `string`s.
+    #[inline(never)]
     pub fn strings(slot: &mut Vec<ProtoString>, field: Field<'_>) -> Result<bool, DecodeError> {
         let value = kind::Bytes::read(field.value);
         Ok(value.map(|bytes| slot.push(bytes.into())).is_some())
     }
 
     /// A singular `bytes`.
+    #[inline(never)]
     pub fn bytes(slot: &mut Option<Vec<u8>>, field: Field<'_>) -> Result<bool, DecodeError> {
         let value = kind::Bytes::read(field.value);
         Ok(value.map(|bytes| *slot = Some(bytes.into())).is_some())
     }
 
     /// One of repeated `bytes`.
+    #[inline(never)]
     pub fn byte_strings(slot: &mut Vec<Vec<u8>>, field: Field<'_>) -> Result<bool, DecodeError> {
         let value = kind::Bytes::read(field.value);
         Ok(value.map(|bytes| slot.push(bytes.into())).is_some())
@@ -342,19 +363,14 @@ pub mod take {
         let Value::Bytes(entry) = field.value else { return Ok(false) };
         let depth = depth.checked_sub(1).ok_or(DecodeError { offset: 0 })?;
         let (mut key, mut value) = (None, None);
-        let mut fields = Fields::new(entry);
-        while let Some(field) = fields.next() {
-            let taken = match field.id {
-                1 => K::take(&mut key, field, depth),
-                2 => V::take(&mut value, field, depth),
-                _ => Ok(false),
+        each_field(entry, &mut |field, _| {
+            match field.id {
+                1 => K::take(&mut key, field, depth)?,
+                2 => V::take(&mut value, field, depth)?,
+                _ => false,
             };
-            if let Err(error) = taken {
-                let payload = fields.offset() - field.as_bytes().len();
-                return Err(DecodeError { offset: payload + error.offset });
-            }
-        }
-        fields.check()?;
+            Ok(())
+        })?;
         slot.insert(key.unwrap_or_default(), value.unwrap_or_default());
         Ok(true)
     }
@@ -372,14 +388,14 @@ pub mod put {
     /// A singular scalar.
     pub fn scalar<K: Scalar>(message: &mut Message<'_>, id: u32, slot: Option<K::Native>) {
         if let Some(value) = slot {
-            K::write(message, id, value);
+            K::write_by_call(message, id, value);
         }
     }
 
     /// A repeated scalar, one field per value.
     pub fn scalars<K: Scalar>(message: &mut Message<'_>, id: u32, slot: &[K::Native]) {
         for value in slot {
-            K::write(message, id, *value);
+            K::write_by_call(message, id, *value);
         }
     }
 
@@ -393,14 +409,14 @@ pub mod put {
     /// A `string` or `bytes` field, singular (an `Option`) or repeated (a slice).
     pub fn bytes<'a, T: AsRef<[u8]> + 'a>(message: &mut Message<'_>, id: u32, slot: impl IntoIterator<Item = &'a T>) {
         for value in slot {
-            message.bytes(id, value.as_ref());
+            message.bytes_by_call(id, value.as_ref());
         }
     }
 
     /// A message field, singular (an `Option`) or repeated (a slice).
     pub fn messages<'a, M: Owned + 'a>(message: &mut Message<'_>, id: u32, slot: impl IntoIterator<Item = &'a M>) {
         for value in slot {
-            value.write_to(&mut message.begin(id));
+            message.nested_by_call(id, &|message| value.write_to(message));
         }
     }
 
@@ -419,9 +435,10 @@ pub mod put {
     /// The entries of a map, in the order of the keys.
     pub fn map<K: Element, V: Element>(message: &mut Message<'_>, id: u32, slot: &BTreeMap<K::Value, V::Value>) {
         for (key, value) in slot {
-            let mut entry = message.begin(id);
-            K::put(&mut entry, 1, key);
-            V::put(&mut entry, 2, value);
+            message.nested_by_call(id, &|entry| {
+                K::put(entry, 1, key);
+                V::put(entry, 2, value);
+            });
         }
     }
 }

@@ -38,7 +38,13 @@
 //!
 //! # Features
 //!
-//! - `ftrace`: the events of the kernel's ftrace, as much code again as all the rest.
+//! Without features there is what every producer, consumer and service needs: the ports, `TraceConfig` and `TraceStats`, `TracePacket`
+//! with track events and their descriptors, interned data, clock snapshots and the service's own packets. An owned `DataSourceConfig` keeps
+//! what it has no field for in `unknown_fields`, so nothing is lost between peers.
+//!
+//! - `full`: all other messages, and the fields of that type: the configurations and packets of other data sources (system statistics, processes, GPU, power,
+//!   profiling, Android, Chrome, …).
+//! - `ftrace`: the events of the kernel's ftrace, as much code again as all the rest; includes `full`.
 //! - `descriptor`: `FILE_DESCRIPTOR_SET`, for text formats and reflection.
 
 #![no_std]

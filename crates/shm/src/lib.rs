@@ -82,4 +82,4 @@ pub use smb::{Chunk, Skip, Smb, announce, state};
 #[doc(hidden)]
 pub use watched::WatchedRegion;
 #[cfg(not(esatto_loom))]
-pub use writer::{Packet, TraceWriter};
+pub use writer::{Packet, SmallPacket, TraceWriter};

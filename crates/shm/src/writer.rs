@@ -2,6 +2,7 @@
 
 mod late;
 mod packet;
+mod small;
 
 use core::{fmt, ptr::NonNull};
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use esatto_protozero::{
 };
 
 pub use packet::Packet;
+pub use small::SmallPacket;
 
 use crate::{
     abi::FRAGMENT_SIZE_LEN,

@@ -81,7 +81,8 @@ fn config(numbers: &[u32]) -> TraceConfig {
 fn write(text: &str) {
     SAMPLER.trace(|context| {
         let now = context.now_ns();
-        let number = context.source().expect("lives").number;
+        // It may have ended on the way here.
+        let Some(number) = context.source().map(|source| source.number) else { return };
         context.packet(|packet| {
             packet.timestamp(now);
             packet.for_testing().str(format!("{text} {number}"));
@@ -149,7 +150,9 @@ fn check_late(trace: &Trace) {
 }
 
 mod case_13_a_flush_waits {
-    esatto_tests::scenario!(super::flush, super::check_flush);
+    use super::*;
+    // The first of the flushes.
+    esatto_tests::scenario!(Scenario::new(flush).check(check_flush).tolerating(&["traced_flushes_failed"]));
 }
 
 fn flush(stage: &Stage) {

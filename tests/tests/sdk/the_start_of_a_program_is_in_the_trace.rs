@@ -86,7 +86,7 @@ fn before(stage: &Stage) {
 
 fn check_before(trace: &Trace) {
     let [slices, sequences] = trace.query([
-        "select name, tid from slice join thread_track on slice.track_id = thread_track.id join thread using (utid) order by ts",
+        "select slice.name as name, tid from slice join thread_track on slice.track_id = thread_track.id join thread using (utid) order by ts",
         "select count(distinct tid) as threads from slice join thread_track on slice.track_id = thread_track.id join thread using (utid)",
     ]);
     let names: Vec<_> = slices.iter().map(|row| row.text("name")).collect();

@@ -21,8 +21,32 @@ use super::call::{Call, Reply, SharedMemory};
 use super::link::LinkEvent;
 use crate::ids;
 
+/// Starts a service in this process.
+pub(crate) fn start() -> Box<dyn InProcess> {
+    Box::new(LocalService::new())
+}
+
+/// A service in this process, as its links and the control thread see it.
+pub(crate) trait InProcess: core::fmt::Debug + Send {
+    fn connect(&mut self, port: Port) -> ClientId;
+
+    fn disconnect(&mut self, client: ClientId, port: Port);
+
+    /// Makes a call. `false`: the service does not have the method.
+    fn invoke(&mut self, id: CallId, port: Port, method: &str, args: &[u8]) -> bool;
+
+    /// The next reply to a client.
+    fn next_reply(&mut self, client: ClientId) -> Option<Delivery>;
+
+    /// How long until the next timer is due.
+    fn next_deadline(&self) -> Option<Duration>;
+
+    /// Fires the timers that are due.
+    fn run_timers(&mut self);
+}
+
 /// The service and everything that it asks its owner to keep.
-pub(crate) struct LocalService {
+struct LocalService {
     service: Service,
     outputs: Outputs,
     next_client: u64,
@@ -45,7 +69,8 @@ enum Owed {
     Priority(u64),
 }
 
-struct Delivery {
+/// A reply on its way to its link.
+pub(crate) struct Delivery {
     request: u64,
     /// `None`: rejected.
     reply: Option<(Vec<u8>, bool)>,
@@ -69,7 +94,7 @@ pub(crate) struct LocalLink<T> {
 }
 
 impl LocalService {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         let mut seed = [0; 32];
         for word in seed.chunks_exact_mut(8) {
             word.copy_from_slice(&ids::random().to_le_bytes());
@@ -90,51 +115,6 @@ impl LocalService {
             cancelled: HashSet::new(),
             files: HashMap::new(),
             inputs: VecDeque::new(),
-        }
-    }
-
-    pub(crate) fn connect<T>(&mut self, port: Port) -> LocalLink<T> {
-        let client = ClientId(self.next_client);
-        self.next_client += 1;
-        self.deliveries.insert(client, VecDeque::new());
-        let peer = Peer {
-            uid: rustix::process::getuid().as_raw() as i32,
-            pid: Some(std::process::id() as i32),
-            machine_id: 0,
-        };
-        match port {
-            Port::Producer => self.handle(Input::ProducerConnected { client, peer, memory: MemoryKind::Shared }),
-            Port::Consumer => self.handle(Input::ConsumerConnected { client, peer }),
-        }
-        LocalLink { client, port, next_request: 1, pending: HashMap::new() }
-    }
-
-    pub(crate) fn disconnect<T>(&mut self, link: &LocalLink<T>) {
-        self.deliveries.remove(&link.client);
-        match link.port {
-            Port::Producer => self.handle(Input::ProducerDisconnected(link.client)),
-            Port::Consumer => self.handle(Input::ConsumerDisconnected(link.client)),
-        }
-        self.regions.remove(&link.client);
-    }
-
-    /// How long until the next timer is due.
-    pub(crate) fn next_deadline(&self) -> Option<Duration> {
-        let Reverse((at, _)) = self.timers.peek()?;
-        Some(Duration::from_nanos(at.saturating_sub(read(ClockId::Monotonic))))
-    }
-
-    /// Fires the timers that are due.
-    pub(crate) fn run_timers(&mut self) {
-        let now = read(ClockId::Monotonic);
-        while let Some(&Reverse((at, timer))) = self.timers.peek() {
-            if at > now {
-                break;
-            }
-            self.timers.pop();
-            if !self.cancelled.remove(&timer) {
-                self.handle(Input::TimerExpired(timer));
-            }
         }
     }
 
@@ -220,6 +200,71 @@ impl LocalService {
     }
 }
 
+impl InProcess for LocalService {
+    fn connect(&mut self, port: Port) -> ClientId {
+        let client = ClientId(self.next_client);
+        self.next_client += 1;
+        self.deliveries.insert(client, VecDeque::new());
+        let peer = Peer {
+            uid: rustix::process::getuid().as_raw() as i32,
+            pid: Some(std::process::id() as i32),
+            machine_id: 0,
+        };
+        match port {
+            Port::Producer => self.handle(Input::ProducerConnected { client, peer, memory: MemoryKind::Shared }),
+            Port::Consumer => self.handle(Input::ConsumerConnected { client, peer }),
+        }
+        client
+    }
+
+    fn disconnect(&mut self, client: ClientId, port: Port) {
+        self.deliveries.remove(&client);
+        match port {
+            Port::Producer => self.handle(Input::ProducerDisconnected(client)),
+            Port::Consumer => self.handle(Input::ConsumerDisconnected(client)),
+        }
+        self.regions.remove(&client);
+    }
+
+    fn invoke(&mut self, id: CallId, port: Port, method: &str, args: &[u8]) -> bool {
+        let parsed = match port {
+            Port::Producer => producer_port::Method::ALL
+                .iter()
+                .find(|m| m.name() == method)
+                .and_then(|m| ProducerCall::parse(*m, args).ok())
+                .map(|method| Input::ProducerCall { call: id, method }),
+            Port::Consumer => consumer_port::Method::ALL
+                .iter()
+                .find(|m| m.name() == method)
+                .and_then(|m| ConsumerCall::parse(*m, args).ok())
+                .map(|method| Input::ConsumerCall { call: id, method, file_attached: false }),
+        };
+        parsed.map(|input| self.handle(input)).is_some()
+    }
+
+    fn next_reply(&mut self, client: ClientId) -> Option<Delivery> {
+        self.deliveries.get_mut(&client)?.pop_front()
+    }
+
+    fn next_deadline(&self) -> Option<Duration> {
+        let Reverse((at, _)) = self.timers.peek()?;
+        Some(Duration::from_nanos(at.saturating_sub(read(ClockId::Monotonic))))
+    }
+
+    fn run_timers(&mut self) {
+        let now = read(ClockId::Monotonic);
+        while let Some(&Reverse((at, timer))) = self.timers.peek() {
+            if at > now {
+                break;
+            }
+            self.timers.pop();
+            if !self.cancelled.remove(&timer) {
+                self.handle(Input::TimerExpired(timer));
+            }
+        }
+    }
+}
+
 impl core::fmt::Debug for LocalService {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("LocalService").field("clients", &self.deliveries.len()).finish_non_exhaustive()
@@ -227,35 +272,31 @@ impl core::fmt::Debug for LocalService {
 }
 
 impl<T> LocalLink<T> {
+    pub(crate) fn connect(service: &mut dyn InProcess, port: Port) -> Self {
+        Self { client: service.connect(port), port, next_request: 1, pending: HashMap::new() }
+    }
+
+    pub(crate) fn disconnect(&self, service: &mut dyn InProcess) {
+        service.disconnect(self.client, self.port);
+    }
+
     /// Makes a call. Returns the tag if the service does not have the method.
-    pub(crate) fn invoke(&mut self, service: &mut LocalService, call: Call<T>) -> Option<T> {
+    pub(crate) fn invoke(&mut self, service: &mut dyn InProcess, call: Call<T>) -> Option<T> {
         let request = self.next_request;
-        let id = CallId { client: self.client, request };
-        let parsed = match self.port {
-            Port::Producer => producer_port::Method::ALL
-                .iter()
-                .find(|m| m.name() == call.method)
-                .and_then(|m| ProducerCall::parse(*m, &call.args).ok())
-                .map(|method| Input::ProducerCall { call: id, method }),
-            Port::Consumer => consumer_port::Method::ALL
-                .iter()
-                .find(|m| m.name() == call.method)
-                .and_then(|m| ConsumerCall::parse(*m, &call.args).ok())
-                .map(|method| Input::ConsumerCall { call: id, method, file_attached: false }),
-        };
-        let Some(input) = parsed else { return call.tag };
+        if !service.invoke(CallId { client: self.client, request }, self.port, call.method, &call.args) {
+            return call.tag;
+        }
         self.next_request += 1;
         if let Some(tag) = call.tag {
             self.pending.insert(request, tag);
         }
-        service.handle(input);
         None
     }
 
     /// Handles the replies that have arrived. Returns whether there were any.
-    pub(crate) fn pump(&mut self, service: &mut LocalService, mut handle: impl FnMut(LinkEvent<'_, T>)) -> bool {
+    pub(crate) fn pump(&mut self, service: &mut dyn InProcess, mut handle: impl FnMut(LinkEvent<'_, T>)) -> bool {
         let mut any = false;
-        while let Some(mut delivery) = service.deliveries.get_mut(&self.client).and_then(VecDeque::pop_front) {
+        while let Some(mut delivery) = service.next_reply(self.client) {
             any = true;
             let Some(mut tag) = self.pending.remove(&delivery.request) else { continue };
             let (success, body, has_more) = match &delivery.reply {

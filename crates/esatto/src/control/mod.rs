@@ -4,6 +4,7 @@
 
 mod call;
 mod consumer;
+#[allow(dead_code, reason = "some of it is for low-level endpoints, which come next")]
 mod endpoint;
 mod link;
 #[cfg(feature = "in-process")]
@@ -41,14 +42,17 @@ use crate::session::Backend;
 const THREAD_NAME: &str = "esatto";
 
 /// Where a service is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Place {
     /// Behind a socket.
     Socket(esatto_ipc::Address),
-    /// In this process.
+    /// In this process. Started by a pointer, so that programs which never ask for it do not contain it.
     #[cfg(feature = "in-process")]
-    Here,
+    Here(StartService),
 }
+
+#[cfg(feature = "in-process")]
+pub(crate) type StartService = fn() -> Box<dyn local::InProcess>;
 
 impl Place {
     /// The address of the socket, if it is one.
@@ -56,7 +60,7 @@ impl Place {
         match self {
             Self::Socket(address) => Some(address),
             #[cfg(feature = "in-process")]
-            Self::Here => None,
+            Self::Here(_) => None,
         }
     }
 
@@ -65,8 +69,19 @@ impl Place {
         match self {
             Self::Socket(_) => Backend::System,
             #[cfg(feature = "in-process")]
-            Self::Here => Backend::InProcess,
+            Self::Here(_) => Backend::InProcess,
         }
+    }
+
+    /// The service in this process.
+    #[cfg(feature = "in-process")]
+    pub(crate) fn here() -> Self {
+        Self::Here(local::start)
+    }
+
+    /// Whether both are the same service.
+    fn is(&self, other: &Self) -> bool {
+        self.address() == other.address()
     }
 }
 
@@ -155,13 +170,13 @@ struct Control {
     producers: Vec<ProducerLink>,
     sessions: BTreeMap<SessionId, SessionLink>,
     #[cfg(feature = "in-process")]
-    local: Option<local::LocalService>,
+    local: Option<Box<dyn local::InProcess>>,
 }
 
 /// What a link needs of the thread that it lives on.
 pub(crate) struct Surroundings<'c> {
     #[cfg(feature = "in-process")]
-    pub(crate) local: &'c mut Option<local::LocalService>,
+    pub(crate) local: &'c mut Option<Box<dyn local::InProcess>>,
     #[cfg(not(feature = "in-process"))]
     pub(crate) local: core::marker::PhantomData<&'c mut ()>,
 }
@@ -182,7 +197,7 @@ impl Control {
     fn command(&mut self, command: Command) {
         match command {
             Command::Produce { place, identity } => {
-                if !self.producers.iter().any(|p| *p.place() == place) {
+                if !self.producers.iter().any(|p| p.place().is(&place)) {
                     self.producers.push(ProducerLink::new(place, identity, self.waker.clone()));
                 }
             }
@@ -244,8 +259,8 @@ impl Control {
         match completion {
             Completion::Told => {}
             Completion::Stopped { source, ticket } => {
-                // What callbacks have written on this thread.
-                crate::thread::flush();
+                // The last of what threads have written for it.
+                crate::thread::flush_all();
                 source.end(ticket);
                 for producer in &mut self.producers {
                     producer.producer().ended(ticket);
@@ -312,7 +327,7 @@ impl Control {
         let retry =
             self.producers.iter().filter_map(ProducerLink::deadline).min().map(|at| at.saturating_duration_since(now));
         #[cfg(feature = "in-process")]
-        let timer = self.local.as_ref().and_then(local::LocalService::next_deadline);
+        let timer = self.local.as_ref().and_then(|local| local.next_deadline());
         #[cfg(not(feature = "in-process"))]
         let timer = None;
         [retry, timer].into_iter().flatten().min()

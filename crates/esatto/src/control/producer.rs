@@ -15,7 +15,7 @@ use super::call::{Call, Reply};
 pub(crate) use super::endpoint::Identity;
 pub(crate) use super::endpoint::Tag;
 use super::endpoint::{Endpoint, Event};
-use super::startup::{self, StartupId, StartupRequest, Startups};
+use super::startup::{self, Settled, StartupId, StartupRequest, Startups};
 use crate::data_source::{self, AnySource, Assignment, Done, Flush};
 use crate::instance::{Destination, Ticket};
 use crate::session::Backend;
@@ -175,7 +175,7 @@ impl Producer {
 
     /// An instance, perhaps one of this producer, has ended.
     pub(crate) fn ended(&mut self, ticket: Ticket) {
-        if let Some((reservation, told)) = self.startups.ended(ticket) {
+        if let Some(Settled { reservation, told }) = self.startups.ended(ticket) {
             if let Some(arbiter) = self.endpoint.arbiter() {
                 arbiter.abort_reservation(reservation);
             }
@@ -265,9 +265,7 @@ impl Producer {
     fn make(&self, config: &Arc<[u8]>) -> Option<(&'static dyn AnySource, Ticket)> {
         let reader = DataSourceConfigReader::new(config);
         let source = self.source_for(reader.name()?, config)?;
-        // A number that no service gives to a buffer.
-        let buffer =
-            reader.target_buffer().and_then(|buffer| u16::try_from(buffer).ok()).filter(|&buffer| buffer != 0)?;
+        let buffer = buffer_of(config)?;
         let arbiter = self.endpoint.arbiter()?;
         let destination = Destination::buffer(Arc::clone(arbiter), buffer, source.policy(config));
         let assignment = Assignment { config: Arc::clone(config), destination, backend: self.backend, startup: false };
@@ -292,7 +290,7 @@ impl Producer {
         if let Some(active) = self.instances.get_mut(&id).filter(|active| active.phase == Phase::SetUp) {
             active.phase = Phase::Started;
             match (self.startups.started(active.ticket), buffer_of(&active.config), self.endpoint.arbiter()) {
-                (Some((reservation, told)), Some(buffer), Some(arbiter)) => {
+                (Some(Settled { reservation, told }), Some(buffer), Some(arbiter)) => {
                     // It records already; now it is known what for.
                     arbiter.bind_reservation(reservation, buffer);
                     active.source.adopt(active.ticket, buffer, active.source.policy(&active.config));
@@ -338,8 +336,8 @@ impl Producer {
             answered = Some(first.remove_entry().0);
         }
         if let Some(request) = answered {
-            // What callbacks have written on this thread.
-            thread::flush();
+            // Chunks of threads that are in a trace point just now are scraped by the service.
+            thread::flush_all();
             self.endpoint.acknowledge_flush(request);
         }
     }

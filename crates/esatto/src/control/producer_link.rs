@@ -142,9 +142,10 @@ impl ProducerLink {
                 }
             }
             #[cfg(feature = "in-process")]
-            Place::Here => {
-                let service = _around.local.get_or_insert_with(super::local::LocalService::new);
-                self.link = Some(Link::Local(service.connect(super::local::Port::Producer)));
+            Place::Here(start) => {
+                let service = _around.local.get_or_insert_with(start);
+                self.link =
+                    Some(Link::Local(super::local::LocalLink::connect(&mut **service, super::local::Port::Producer)));
                 self.ready = true;
                 self.producer.connected();
             }
@@ -200,7 +201,7 @@ impl ProducerLink {
             }
             #[cfg(feature = "in-process")]
             Link::Local(link) => {
-                let Some(service) = around.local else { return Ok(false) };
+                let Some(service) = around.local.as_deref_mut() else { return Ok(false) };
                 let mut busy = link.pump(service, |event| match event {
                     LinkEvent::Ready => {}
                     LinkEvent::Reply(tag, reply) => producer.reply(tag, reply),
@@ -221,7 +222,7 @@ impl ProducerLink {
     fn hang_up(&mut self, _around: &mut Surroundings<'_>) -> bool {
         #[cfg(feature = "in-process")]
         if let (Some(Link::Local(link)), Some(service)) = (&self.link, _around.local.as_mut()) {
-            service.disconnect(link);
+            link.disconnect(&mut **service);
         }
         self.link = None;
         self.producer.disconnected();

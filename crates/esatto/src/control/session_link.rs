@@ -30,9 +30,12 @@ impl SessionLink {
                 }
             },
             #[cfg(feature = "in-process")]
-            Place::Here => {
-                let service = _around.local.get_or_insert_with(super::local::LocalService::new);
-                (Some(Link::Local(service.connect(super::local::Port::Consumer))), true)
+            Place::Here(start) => {
+                let service = _around.local.get_or_insert_with(start);
+                (
+                    Some(Link::Local(super::local::LocalLink::connect(&mut **service, super::local::Port::Consumer))),
+                    true,
+                )
             }
         };
         Self { consumer, link, ready }
@@ -45,7 +48,7 @@ impl SessionLink {
     pub(crate) fn close(self, _around: &mut Surroundings<'_>) {
         #[cfg(feature = "in-process")]
         if let (Some(Link::Local(link)), Some(service)) = (&self.link, _around.local.as_mut()) {
-            service.disconnect(link);
+            link.disconnect(&mut **service);
         }
     }
 
@@ -90,7 +93,7 @@ impl SessionLink {
             }
             #[cfg(feature = "in-process")]
             Link::Local(link) => {
-                let Some(service) = around.local else { return Ok(false) };
+                let Some(service) = around.local.as_deref_mut() else { return Ok(false) };
                 let mut busy = link.pump(service, |event| match event {
                     LinkEvent::Ready => {}
                     LinkEvent::Reply(tag, reply) => consumer.reply(*tag, &reply),

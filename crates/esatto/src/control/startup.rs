@@ -19,6 +19,16 @@ use crate::data_source::{self, AnySource, Assignment, Done};
 use crate::instance::{Destination, Ticket};
 use crate::session::Backend;
 
+/// Runs once, on the control thread.
+pub(crate) type Callback = Box<dyn FnOnce() + Send>;
+
+/// What an instance leaves behind that has become an ordinary one, or has ended.
+pub(crate) struct Settled {
+    pub(crate) reservation: u16,
+    /// It was the last one of its request: this is to be called.
+    pub(crate) told: Option<Callback>,
+}
+
 /// Names a request on the control thread.
 pub(crate) type StartupId = u64;
 
@@ -31,8 +41,8 @@ pub(crate) struct StartupRequest {
     pub(crate) deadline: Option<Instant>,
     /// Gets the number of instances; `None` if there is no service to wait for.
     pub(crate) on_setup: Box<dyn FnOnce(Option<usize>) + Send>,
-    pub(crate) on_adopted: Option<Box<dyn FnOnce() + Send>>,
-    pub(crate) on_aborted: Option<Box<dyn FnOnce() + Send>>,
+    pub(crate) on_adopted: Option<Callback>,
+    pub(crate) on_aborted: Option<Callback>,
 }
 
 /// All requests on one connection that are not settled.
@@ -49,8 +59,8 @@ struct Request {
     /// Those that do not belong to a session yet, or are ending.
     instances: Vec<Instance>,
     aborted: bool,
-    on_adopted: Option<Box<dyn FnOnce() + Send>>,
-    on_aborted: Option<Box<dyn FnOnce() + Send>>,
+    on_adopted: Option<Callback>,
+    on_aborted: Option<Callback>,
 }
 
 struct Instance {
@@ -113,14 +123,14 @@ impl Startups {
         Some((instance.source, instance.ticket))
     }
 
-    /// The session of an adopted instance starts: returns the reservation to bind, and what to call then.
-    pub(crate) fn started(&mut self, ticket: Ticket) -> Option<(u16, Option<Box<dyn FnOnce() + Send>>)> {
+    /// The session of an adopted instance starts: its reservation is to be bound.
+    pub(crate) fn started(&mut self, ticket: Ticket) -> Option<Settled> {
         let (at, request) = self.find(ticket)?;
         let reservation = request.instances.remove(at).reservation;
         let settled = request.instances.is_empty();
         let told = request.on_adopted.take_if(|_| settled);
         self.requests.retain(|request| !request.instances.is_empty());
-        Some((reservation, told))
+        Some(Settled { reservation, told })
     }
 
     /// Gives up one request, or all. Returns the instances that sessions had set up and that are theirs no longer.
@@ -146,14 +156,14 @@ impl Startups {
         self.requests.iter().filter_map(|request| request.deadline).min()
     }
 
-    /// An instance, perhaps one of these, has ended: returns the reservation to be given up, and what to call then.
-    pub(crate) fn ended(&mut self, ticket: Ticket) -> Option<(u16, Option<Box<dyn FnOnce() + Send>>)> {
+    /// An instance, perhaps one of these, has ended: its reservation is to be given up.
+    pub(crate) fn ended(&mut self, ticket: Ticket) -> Option<Settled> {
         let (at, request) = self.find(ticket)?;
         let reservation = request.instances.remove(at).reservation;
         let settled = request.instances.is_empty();
         let told = request.on_aborted.take_if(|_| settled);
         self.requests.retain(|request| !request.instances.is_empty());
-        Some((reservation, told))
+        Some(Settled { reservation, told })
     }
 
     fn find(&mut self, ticket: Ticket) -> Option<(usize, &mut Request)> {

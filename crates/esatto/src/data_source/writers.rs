@@ -5,6 +5,8 @@
 use core::any::Any;
 use core::fmt;
 use core::mem;
+use core::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
 use std::sync::Arc;
 
 use esatto_shm::TraceWriter;
@@ -66,8 +68,9 @@ impl Writers {
     pub(crate) fn sweep(&mut self) {
         self.generation = instance::generation();
         for writer in self.writers.iter_mut().flatten() {
-            if writer.as_ref().is_some_and(|w| !w.is_current()) {
-                *writer = None;
+            if let Some(stale) = writer.take_if(|writer| !writer.is_current()) {
+                // State of a data source ends with it, perhaps on the control thread, which must not panic.
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(stale)));
             }
         }
     }

@@ -8,11 +8,13 @@ mod counter;
 mod standard;
 mod writer;
 
+use crate::arg::Arg;
 pub use adapt::{
     DebugValue, DictValue, DisplayValue, Interned, JsonValue, ListValue, ProtoValue, debug, dict, display, interned,
     json, list, proto,
 };
 pub use counter::CounterValue;
+
 pub use writer::{AnnotationWriter, DictWriter, ListWriter};
 
 /// Something that can be attached to an event.
@@ -54,6 +56,12 @@ pub use writer::{AnnotationWriter, DictWriter, ListWriter};
 pub trait Value {
     /// Writes the value; the name is written already.
     fn write(&self, out: AnnotationWriter<'_>);
+
+    /// The value, if it is a plain number, address or text: such are written the short way.
+    #[inline(always)]
+    fn plain(&self) -> Option<Arg<'_>> {
+        None
+    }
 }
 
 /// Something with named parts that can be attached to an event as several annotations

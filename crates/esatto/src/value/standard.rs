@@ -20,22 +20,28 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::{AnnotationWriter, Value};
+use crate::arg::Arg;
 
 macro_rules! scalar {
-    ($method:ident, $wide:ty: $($t:ty),*) => {
+    ($method:ident, $variant:ident, $wide:ty: $($t:ty),*) => {
         $(impl Value for $t {
             #[inline]
             fn write(&self, out: AnnotationWriter<'_>) {
                 out.$method(*self as $wide);
             }
+
+            #[inline(always)]
+            fn plain(&self) -> Option<Arg<'_>> {
+                Some(Arg::$variant(*self as $wide))
+            }
         })*
     };
 }
 
-scalar!(uint, u64: u8, u16, u32, u64, usize);
-scalar!(int, i64: i8, i16, i32, i64, isize);
-scalar!(double, f64: f32, f64);
-scalar!(bool, bool: bool);
+scalar!(uint, U64, u64: u8, u16, u32, u64, usize);
+scalar!(int, I64, i64: i8, i16, i32, i64, isize);
+scalar!(double, F64, f64: f32, f64);
+scalar!(bool, Bool, bool: bool);
 
 macro_rules! wrapped {
     ($read:ident: $($t:ty),*) => {
@@ -89,12 +95,22 @@ impl Value for str {
     fn write(&self, out: AnnotationWriter<'_>) {
         out.text(self);
     }
+
+    #[inline(always)]
+    fn plain(&self) -> Option<Arg<'_>> {
+        Some(Arg::Str(self))
+    }
 }
 
 impl Value for String {
     #[inline]
     fn write(&self, out: AnnotationWriter<'_>) {
         out.text(self);
+    }
+
+    #[inline(always)]
+    fn plain(&self) -> Option<Arg<'_>> {
+        Some(Arg::Str(self))
     }
 }
 
@@ -154,12 +170,22 @@ impl<T> Value for *const T {
     fn write(&self, out: AnnotationWriter<'_>) {
         out.pointer(self.addr() as u64);
     }
+
+    #[inline(always)]
+    fn plain(&self) -> Option<Arg<'_>> {
+        Some(Arg::Pointer(self.addr() as u64))
+    }
 }
 
 impl<T> Value for *mut T {
     #[inline]
     fn write(&self, out: AnnotationWriter<'_>) {
         out.pointer(self.addr() as u64);
+    }
+
+    #[inline(always)]
+    fn plain(&self) -> Option<Arg<'_>> {
+        Some(Arg::Pointer(self.addr() as u64))
     }
 }
 
@@ -195,6 +221,11 @@ macro_rules! pointing {
             fn write(&self, out: AnnotationWriter<'_>) {
                 (**self).write(out);
             }
+
+            #[inline(always)]
+            fn plain(&self) -> Option<Arg<'_>> {
+                (**self).plain()
+            }
         })*
     };
 }
@@ -205,6 +236,11 @@ impl<T: Value + ToOwned + ?Sized> Value for Cow<'_, T> {
     #[inline]
     fn write(&self, out: AnnotationWriter<'_>) {
         (**self).write(out);
+    }
+
+    #[inline(always)]
+    fn plain(&self) -> Option<Arg<'_>> {
+        (**self).plain()
     }
 }
 

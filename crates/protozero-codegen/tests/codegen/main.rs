@@ -5,6 +5,7 @@
 #[rustfmt::skip]
 mod generated;
 
+mod a_feature_takes_fields_with_it;
 mod both_directions_agree_with_prost_reflect;
 mod checked_in_code_is_what_is_generated;
 mod decoders_agree_with_prost_reflect_on_any_message;

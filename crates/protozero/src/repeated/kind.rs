@@ -50,6 +50,10 @@ pub trait Scalar: for<'a> Kind<'a, Value = Self::Native> {
     type Native: Copy;
     /// Appends one field.
     fn write(message: &mut Message<'_>, id: u32, value: Self::Native);
+    /// As `write`, by a call.
+    #[cfg(feature = "alloc")]
+    #[doc(hidden)]
+    fn write_by_call(message: &mut Message<'_>, id: u32, value: Self::Native);
     /// Appends one field that holds all `values`; nothing at all is also a field.
     fn write_packed(message: &mut Message<'_>, id: u32, values: impl Iterator<Item = Self::Native> + Clone);
     /// Appends one value to an open packed field.
@@ -116,10 +120,10 @@ fn narrow_varint(value: Value<'_>) -> Option<u32> {
     varint(value).map(|v| v as u32)
 }
 
-/// One kind a line: name, its Rust type, packed layout, wire types, reading, writing, element and method of packing.
+/// One kind a line: name, its Rust type, packed layout, wire types, reading, writing, the same by a call, element and method of packing.
 macro_rules! scalars {
     ($($(#[$doc:meta])* $kind:ident: $native:ty, $layout:ident, $wire_types:ident, $read:expr,
-        $write:ident($cast:expr), $write_packed:ident($element:expr);)*) => {$(
+        $write:ident($cast:expr), $by_call:ident, $write_packed:ident($element:expr);)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub struct $kind;
@@ -141,6 +145,11 @@ macro_rules! scalars {
             fn write(message: &mut Message<'_>, id: u32, value: $native) {
                 message.$write(id, ($cast)(value));
             }
+            #[cfg(feature = "alloc")]
+            #[inline]
+            fn write_by_call(message: &mut Message<'_>, id: u32, value: $native) {
+                message.$by_call(id, ($element)(value));
+            }
             #[inline]
             fn write_packed(message: &mut Message<'_>, id: u32, values: impl Iterator<Item = $native> + Clone) {
                 message.$write_packed(id, values.map($element));
@@ -155,37 +164,37 @@ macro_rules! scalars {
 
 scalars! {
     /// `int32`.
-    Int32: i32, Varint, NARROW, |v| narrow(v).map(|v| v as i32), int(i64::from), packed_varints(|v| i64::from(v) as u64);
+    Int32: i32, Varint, NARROW, |v| narrow(v).map(|v| v as i32), int(i64::from), varint_by_call, packed_varints(|v| i64::from(v) as u64);
     /// `int64`.
-    Int64: i64, Varint, WIDE, |v| wide(v).map(|v| v as i64), int(i64::from), packed_varints(|v| v as u64);
+    Int64: i64, Varint, WIDE, |v| wide(v).map(|v| v as i64), int(i64::from), varint_by_call, packed_varints(|v| v as u64);
     /// `uint32`.
-    Uint32: u32, Varint, NARROW, narrow, varint(u64::from), packed_varints(u64::from);
+    Uint32: u32, Varint, NARROW, narrow, varint(u64::from), varint_by_call, packed_varints(u64::from);
     /// `uint64`.
-    Uint64: u64, Varint, WIDE, wide, varint(u64::from), packed_varints(u64::from);
+    Uint64: u64, Varint, WIDE, wide, varint(u64::from), varint_by_call, packed_varints(u64::from);
     /// `sint32`.
-    Sint32: i32, Varint, VARINT, |v| narrow_varint(v).map(|v| unzigzag(u64::from(v)) as i32), sint(i64::from), packed_varints(|v| zigzag(i64::from(v)));
+    Sint32: i32, Varint, VARINT, |v| narrow_varint(v).map(|v| unzigzag(u64::from(v)) as i32), sint(i64::from), varint_by_call, packed_varints(|v| zigzag(i64::from(v)));
     /// `sint64`.
-    Sint64: i64, Varint, VARINT, |v| varint(v).map(unzigzag), sint(i64::from), packed_varints(zigzag);
+    Sint64: i64, Varint, VARINT, |v| varint(v).map(unzigzag), sint(i64::from), varint_by_call, packed_varints(zigzag);
     /// `fixed32`.
-    Fixed32: u32, Fixed32, NARROW, narrow, fixed32(u32::from), packed_fixed32(u32::from);
+    Fixed32: u32, Fixed32, NARROW, narrow, fixed32(u32::from), fixed32_by_call, packed_fixed32(u32::from);
     /// `fixed64`.
-    Fixed64: u64, Fixed64, WIDE, wide, fixed64(u64::from), packed_fixed64(u64::from);
+    Fixed64: u64, Fixed64, WIDE, wide, fixed64(u64::from), fixed64_by_call, packed_fixed64(u64::from);
     /// `sfixed32`.
-    Sfixed32: i32, Fixed32, NARROW, |v| narrow(v).map(|v| v as i32), fixed32(|v: i32| v as u32), packed_fixed32(|v: i32| v as u32);
+    Sfixed32: i32, Fixed32, NARROW, |v| narrow(v).map(|v| v as i32), fixed32(|v: i32| v as u32), fixed32_by_call, packed_fixed32(|v: i32| v as u32);
     /// `sfixed64`.
-    Sfixed64: i64, Fixed64, WIDE, |v| wide(v).map(|v| v as i64), fixed64(|v: i64| v as u64), packed_fixed64(|v: i64| v as u64);
+    Sfixed64: i64, Fixed64, WIDE, |v| wide(v).map(|v| v as i64), fixed64(|v: i64| v as u64), fixed64_by_call, packed_fixed64(|v: i64| v as u64);
     /// `float`.
     Float: f32, Fixed32, FIXED32, |v| match v {
         Value::Fixed32(bits) => Some(f32::from_bits(bits)),
         _ => None,
-    }, float(f32::from), packed_fixed32(f32::to_bits);
+    }, float(f32::from), fixed32_by_call, packed_fixed32(f32::to_bits);
     /// `double`.
     Double: f64, Fixed64, FIXED64, |v| match v {
         Value::Fixed64(bits) => Some(f64::from_bits(bits)),
         _ => None,
-    }, double(f64::from), packed_fixed64(f64::to_bits);
+    }, double(f64::from), fixed64_by_call, packed_fixed64(f64::to_bits);
     /// `bool`.
-    Bool: bool, Varint, VARINT, |v| varint(v).map(|v| v != 0), bool(bool::from), packed_varints(u64::from);
+    Bool: bool, Varint, VARINT, |v| varint(v).map(|v| v != 0), bool(bool::from), varint_by_call, packed_varints(u64::from);
 }
 
 /// An open enumeration, generated as a newtype around its number.
@@ -207,6 +216,11 @@ impl<E: From<i32> + Into<i32> + Copy> Scalar for Enum<E> {
     #[inline]
     fn write(message: &mut Message<'_>, id: u32, value: E) {
         Int32::write(message, id, value.into());
+    }
+    #[cfg(feature = "alloc")]
+    #[inline]
+    fn write_by_call(message: &mut Message<'_>, id: u32, value: E) {
+        Int32::write_by_call(message, id, value.into());
     }
     #[inline]
     fn write_packed(message: &mut Message<'_>, id: u32, values: impl Iterator<Item = E> + Clone) {

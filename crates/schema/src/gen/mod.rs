@@ -8,13 +8,16 @@
 #![allow(unreachable_pub)]
 #![allow(unused_imports)]
 #![allow(unused_qualifications)]
+#![allow(unused_variables)]
 #![allow(clippy::all)]
 #![allow(clippy::nursery)]
 #![allow(clippy::pedantic)]
 #![allow(rustdoc::all)]
 
+#[cfg(feature = "full")]
 #[path = "common/android_energy_consumer_descriptor.rs"]
 mod common_android_energy_consumer_descriptor_proto;
+#[cfg(feature = "full")]
 #[path = "common/android_log_constants.rs"]
 mod common_android_log_constants_proto;
 #[path = "common/builtin_clock.rs"]
@@ -23,20 +26,25 @@ mod common_builtin_clock_proto;
 mod common_commit_data_request_proto;
 #[path = "common/data_source_descriptor.rs"]
 mod common_data_source_descriptor_proto;
+#[cfg(feature = "full")]
 #[path = "common/descriptor.rs"]
 mod common_descriptor_proto;
+#[cfg(feature = "full")]
 #[path = "common/ftrace_descriptor.rs"]
 mod common_ftrace_descriptor_proto;
+#[cfg(feature = "full")]
 #[path = "common/gpu_counter_descriptor.rs"]
 mod common_gpu_counter_descriptor_proto;
 #[path = "common/interceptor_descriptor.rs"]
 mod common_interceptor_descriptor_proto;
 #[path = "common/observable_events.rs"]
 mod common_observable_events_proto;
+#[cfg(feature = "full")]
 #[path = "common/perf_events.rs"]
 mod common_perf_events_proto;
 #[path = "common/semantic_type.rs"]
 mod common_semantic_type_proto;
+#[cfg(feature = "full")]
 #[path = "common/sys_stats_counters.rs"]
 mod common_sys_stats_counters_proto;
 #[path = "common/system_info.rs"]
@@ -51,102 +59,147 @@ mod common_tracing_service_capabilities_proto;
 mod common_tracing_service_state_proto;
 #[path = "common/track_event_descriptor.rs"]
 mod common_track_event_descriptor_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/android_aflags_config.rs"]
 mod config_android_android_aflags_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/android_game_intervention_list_config.rs"]
 mod config_android_android_game_intervention_list_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/android_input_event_config.rs"]
 mod config_android_android_input_event_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/android_log_config.rs"]
 mod config_android_android_log_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/android_polled_state_config.rs"]
 mod config_android_android_polled_state_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/android_sdk_sysprop_guard_config.rs"]
 mod config_android_android_sdk_sysprop_guard_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/android_system_property_config.rs"]
 mod config_android_android_system_property_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/app_wakelock_config.rs"]
 mod config_android_app_wakelock_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/cpu_per_uid_config.rs"]
 mod config_android_cpu_per_uid_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/display_video_config.rs"]
 mod config_android_display_video_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/inputmethod_config.rs"]
 mod config_android_inputmethod_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/kernel_wakelocks_config.rs"]
 mod config_android_kernel_wakelocks_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/network_trace_config.rs"]
 mod config_android_network_trace_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/packages_list_config.rs"]
 mod config_android_packages_list_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/pixel_modem_config.rs"]
 mod config_android_pixel_modem_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/protolog_config.rs"]
 mod config_android_protolog_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/surfaceflinger_layers_config.rs"]
 mod config_android_surfaceflinger_layers_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/surfaceflinger_transactions_config.rs"]
 mod config_android_surfaceflinger_transactions_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/user_list_config.rs"]
 mod config_android_user_list_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/android/windowmanager_config.rs"]
 mod config_android_windowmanager_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/chrome/chrome_config.rs"]
 mod config_chrome_chrome_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/chrome/histogram_samples.rs"]
 mod config_chrome_histogram_samples_proto;
+#[cfg(feature = "full")]
 #[path = "config/chrome/sampling_heap_profiler.rs"]
 mod config_chrome_sampling_heap_profiler_proto;
+#[cfg(feature = "full")]
 #[path = "config/chrome/stack_sampling_profiler.rs"]
 mod config_chrome_stack_sampling_profiler_proto;
+#[cfg(feature = "full")]
 #[path = "config/chrome/system_metrics.rs"]
 mod config_chrome_system_metrics_proto;
+#[cfg(feature = "full")]
 #[path = "config/chrome/v8_config.rs"]
 mod config_chrome_v8_config_proto;
 #[path = "config/data_source_config.rs"]
 mod config_data_source_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/etw/etw_config.rs"]
 mod config_etw_etw_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/ftrace/frozen_ftrace_config.rs"]
 mod config_ftrace_frozen_ftrace_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/ftrace/ftrace_config.rs"]
 mod config_ftrace_ftrace_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/gpu/gpu_counter_config.rs"]
 mod config_gpu_gpu_counter_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/gpu/gpu_renderstages_config.rs"]
 mod config_gpu_gpu_renderstages_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/gpu/vulkan_memory_config.rs"]
 mod config_gpu_vulkan_memory_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/inode_file/inode_file_config.rs"]
 mod config_inode_file_inode_file_config_proto;
 #[path = "config/interceptor_config.rs"]
 mod config_interceptor_config_proto;
 #[path = "config/interceptors/console_config.rs"]
 mod config_interceptors_console_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/linux/journald_config.rs"]
 mod config_linux_journald_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/power/android_power_config.rs"]
 mod config_power_android_power_config_proto;
 #[path = "config/priority_boost/priority_boost_config.rs"]
 mod config_priority_boost_priority_boost_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/process_stats/process_stats_config.rs"]
 mod config_process_stats_process_stats_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/profiling/heapprofd_config.rs"]
 mod config_profiling_heapprofd_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/profiling/java_hprof_config.rs"]
 mod config_profiling_java_hprof_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/profiling/perf_event_config.rs"]
 mod config_profiling_perf_event_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/profiling/smaps_config.rs"]
 mod config_profiling_smaps_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/protovm/protovm_config.rs"]
 mod config_protovm_protovm_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/qnx/qnx_config.rs"]
 mod config_qnx_qnx_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/statsd/statsd_tracing_config.rs"]
 mod config_statsd_statsd_tracing_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/sys_stats/sys_stats_config.rs"]
 mod config_sys_stats_sys_stats_config_proto;
+#[cfg(feature = "full")]
 #[path = "config/system_info/system_info_config.rs"]
 mod config_system_info_system_info_config_proto;
 #[path = "config/test_config.rs"]
@@ -163,50 +216,71 @@ mod ipc_producer_port_proto;
 mod ipc_relay_port_proto;
 #[path = "ipc/wire_protocol.rs"]
 mod ipc_wire_protocol_proto;
+#[cfg(feature = "full")]
 #[path = "protovm/vm_program.rs"]
 mod protovm_vm_program_proto;
+#[cfg(feature = "full")]
 #[path = "trace/android/android_aflags.rs"]
 mod trace_android_android_aflags_proto;
+#[cfg(feature = "full")]
 #[path = "trace/android/android_game_intervention_list.rs"]
 mod trace_android_android_game_intervention_list_proto;
+#[cfg(feature = "full")]
 #[path = "trace/android/android_log.rs"]
 mod trace_android_android_log_proto;
+#[cfg(feature = "full")]
 #[path = "trace/android/android_system_property.rs"]
 mod trace_android_android_system_property_proto;
+#[cfg(feature = "full")]
 #[path = "trace/android/cpu_per_uid_data.rs"]
 mod trace_android_cpu_per_uid_data_proto;
+#[cfg(feature = "full")]
 #[path = "trace/android/graphics_frame_event.rs"]
 mod trace_android_graphics_frame_event_proto;
+#[cfg(feature = "full")]
 #[path = "trace/android/initial_display_state.rs"]
 mod trace_android_initial_display_state_proto;
+#[cfg(feature = "full")]
 #[path = "trace/android/kernel_wakelock_data.rs"]
 mod trace_android_kernel_wakelock_data_proto;
+#[cfg(feature = "full")]
 #[path = "trace/android/packages_list.rs"]
 mod trace_android_packages_list_proto;
+#[cfg(feature = "full")]
 #[path = "trace/android/pixel_modem_events.rs"]
 mod trace_android_pixel_modem_events_proto;
+#[cfg(feature = "full")]
 #[path = "trace/android/user_list.rs"]
 mod trace_android_user_list_proto;
+#[cfg(feature = "full")]
 #[path = "trace/chrome/chrome_benchmark_metadata.rs"]
 mod trace_chrome_chrome_benchmark_metadata_proto;
+#[cfg(feature = "full")]
 #[path = "trace/chrome/chrome_metadata.rs"]
 mod trace_chrome_chrome_metadata_proto;
+#[cfg(feature = "full")]
 #[path = "trace/chrome/chrome_trace_event.rs"]
 mod trace_chrome_chrome_trace_event_proto;
+#[cfg(feature = "full")]
 #[path = "trace/chrome/chrome_trigger.rs"]
 mod trace_chrome_chrome_trigger_proto;
+#[cfg(feature = "full")]
 #[path = "trace/chrome/v8.rs"]
 mod trace_chrome_v8_proto;
 #[path = "trace/clock_snapshot.rs"]
 mod trace_clock_snapshot_proto;
+#[cfg(feature = "full")]
 #[path = "trace/etw/etw_event_bundle.rs"]
 mod trace_etw_etw_event_bundle_proto;
+#[cfg(feature = "full")]
 #[path = "trace/etw/etw_event.rs"]
 mod trace_etw_etw_event_proto;
+#[cfg(feature = "full")]
 #[path = "trace/etw/etw.rs"]
 mod trace_etw_etw_proto;
 #[path = "trace/extension_descriptor.rs"]
 mod trace_extension_descriptor_proto;
+#[cfg(feature = "full")]
 #[path = "trace/filesystem/inode_file_map.rs"]
 mod trace_filesystem_inode_file_map_proto;
 #[cfg(feature = "ftrace")]
@@ -281,6 +355,7 @@ mod trace_ftrace_filemap_proto;
 #[cfg(feature = "ftrace")]
 #[path = "trace/ftrace/fs.rs"]
 mod trace_ftrace_fs_proto;
+#[cfg(feature = "full")]
 #[path = "trace/ftrace/ftrace_event_bundle.rs"]
 mod trace_ftrace_ftrace_event_bundle_proto;
 #[cfg(feature = "ftrace")]
@@ -289,6 +364,7 @@ mod trace_ftrace_ftrace_event_proto;
 #[cfg(feature = "ftrace")]
 #[path = "trace/ftrace/ftrace.rs"]
 mod trace_ftrace_ftrace_proto;
+#[cfg(feature = "full")]
 #[path = "trace/ftrace/ftrace_stats.rs"]
 mod trace_ftrace_ftrace_stats_proto;
 #[cfg(feature = "ftrace")]
@@ -459,74 +535,102 @@ mod trace_ftrace_vmscan_proto;
 #[cfg(feature = "ftrace")]
 #[path = "trace/ftrace/workqueue.rs"]
 mod trace_ftrace_workqueue_proto;
+#[cfg(feature = "full")]
 #[path = "trace/generic_kernel/generic_gpu_frequency.rs"]
 mod trace_generic_kernel_generic_gpu_frequency_proto;
+#[cfg(feature = "full")]
 #[path = "trace/generic_kernel/generic_power.rs"]
 mod trace_generic_kernel_generic_power_proto;
+#[cfg(feature = "full")]
 #[path = "trace/generic_kernel/generic_task.rs"]
 mod trace_generic_kernel_generic_task_proto;
+#[cfg(feature = "full")]
 #[path = "trace/gpu/gpu_counter_event.rs"]
 mod trace_gpu_gpu_counter_event_proto;
+#[cfg(feature = "full")]
 #[path = "trace/gpu/gpu_log.rs"]
 mod trace_gpu_gpu_log_proto;
+#[cfg(feature = "full")]
 #[path = "trace/gpu/gpu_mem_event.rs"]
 mod trace_gpu_gpu_mem_event_proto;
+#[cfg(feature = "full")]
 #[path = "trace/gpu/gpu_render_stage_event.rs"]
 mod trace_gpu_gpu_render_stage_event_proto;
+#[cfg(feature = "full")]
 #[path = "trace/gpu/vulkan_api_event.rs"]
 mod trace_gpu_vulkan_api_event_proto;
+#[cfg(feature = "full")]
 #[path = "trace/gpu/vulkan_memory_event.rs"]
 mod trace_gpu_vulkan_memory_event_proto;
 #[path = "trace/interned_data/interned_data.rs"]
 mod trace_interned_data_interned_data_proto;
+#[cfg(feature = "full")]
 #[path = "trace/linux/journald_event.rs"]
 mod trace_linux_journald_event_proto;
+#[cfg(feature = "full")]
 #[path = "trace/memory_graph.rs"]
 mod trace_memory_graph_proto;
 #[path = "trace/perfetto/concurrent_session_event.rs"]
 mod trace_perfetto_concurrent_session_event_proto;
+#[cfg(feature = "full")]
 #[path = "trace/perfetto/perfetto_metatrace.rs"]
 mod trace_perfetto_perfetto_metatrace_proto;
 #[path = "trace/perfetto/trace_provenance.rs"]
 mod trace_perfetto_trace_provenance_proto;
 #[path = "trace/perfetto/tracing_service_event.rs"]
 mod trace_perfetto_tracing_service_event_proto;
+#[cfg(feature = "full")]
 #[path = "trace/power/android_energy_estimation_breakdown.rs"]
 mod trace_power_android_energy_estimation_breakdown_proto;
+#[cfg(feature = "full")]
 #[path = "trace/power/android_entity_state_residency.rs"]
 mod trace_power_android_entity_state_residency_proto;
+#[cfg(feature = "full")]
 #[path = "trace/power/battery_counters.rs"]
 mod trace_power_battery_counters_proto;
+#[cfg(feature = "full")]
 #[path = "trace/power/power_rails.rs"]
 mod trace_power_power_rails_proto;
+#[cfg(feature = "full")]
 #[path = "trace/profiling/art_process_metadata.rs"]
 mod trace_profiling_art_process_metadata_proto;
+#[cfg(feature = "full")]
 #[path = "trace/profiling/deobfuscation.rs"]
 mod trace_profiling_deobfuscation_proto;
 #[path = "trace/profiling/inline_callstack.rs"]
 mod trace_profiling_inline_callstack_proto;
 #[path = "trace/profiling/profile_common.rs"]
 mod trace_profiling_profile_common_proto;
+#[cfg(feature = "full")]
 #[path = "trace/profiling/profile_packet.rs"]
 mod trace_profiling_profile_packet_proto;
+#[cfg(feature = "full")]
 #[path = "trace/profiling/smaps.rs"]
 mod trace_profiling_smaps_proto;
+#[cfg(feature = "full")]
 #[path = "trace/profiling/stack_sample.rs"]
 mod trace_profiling_stack_sample_proto;
+#[cfg(feature = "full")]
 #[path = "trace/ps/process_stats.rs"]
 mod trace_ps_process_stats_proto;
+#[cfg(feature = "full")]
 #[path = "trace/ps/process_tree.rs"]
 mod trace_ps_process_tree_proto;
 #[path = "trace/remote_clock_sync.rs"]
 mod trace_remote_clock_sync_proto;
+#[cfg(feature = "full")]
 #[path = "trace/statsd/statsd_atom.rs"]
 mod trace_statsd_statsd_atom_proto;
+#[cfg(feature = "full")]
 #[path = "trace/sys_stats/sys_stats.rs"]
 mod trace_sys_stats_sys_stats_proto;
+#[cfg(feature = "full")]
 #[path = "trace/system_info/cpu_info.rs"]
 mod trace_system_info_cpu_info_proto;
+#[cfg(feature = "full")]
 #[path = "trace/system_info/gpu_info.rs"]
 mod trace_system_info_gpu_info_proto;
+#[cfg(feature = "full")]
 #[path = "trace/system_info/interrupt_info.rs"]
 mod trace_system_info_interrupt_info_proto;
 #[path = "trace/test_event.rs"]
@@ -539,36 +643,50 @@ mod trace_trace_packet_proto;
 mod trace_trace_proto;
 #[path = "trace/trace_uuid.rs"]
 mod trace_trace_uuid_proto;
+#[cfg(feature = "full")]
 #[path = "trace/track_event/chrome_active_processes.rs"]
 mod trace_track_event_chrome_active_processes_proto;
+#[cfg(feature = "full")]
 #[path = "trace/track_event/chrome_application_state_info.rs"]
 mod trace_track_event_chrome_application_state_info_proto;
+#[cfg(feature = "full")]
 #[path = "trace/track_event/chrome_compositor_scheduler_state.rs"]
 mod trace_track_event_chrome_compositor_scheduler_state_proto;
+#[cfg(feature = "full")]
 #[path = "trace/track_event/chrome_content_settings_event_info.rs"]
 mod trace_track_event_chrome_content_settings_event_info_proto;
+#[cfg(feature = "full")]
 #[path = "trace/track_event/chrome_frame_reporter.rs"]
 mod trace_track_event_chrome_frame_reporter_proto;
+#[cfg(feature = "full")]
 #[path = "trace/track_event/chrome_histogram_sample.rs"]
 mod trace_track_event_chrome_histogram_sample_proto;
+#[cfg(feature = "full")]
 #[path = "trace/track_event/chrome_keyed_service.rs"]
 mod trace_track_event_chrome_keyed_service_proto;
+#[cfg(feature = "full")]
 #[path = "trace/track_event/chrome_latency_info.rs"]
 mod trace_track_event_chrome_latency_info_proto;
+#[cfg(feature = "full")]
 #[path = "trace/track_event/chrome_legacy_ipc.rs"]
 mod trace_track_event_chrome_legacy_ipc_proto;
+#[cfg(feature = "full")]
 #[path = "trace/track_event/chrome_message_pump.rs"]
 mod trace_track_event_chrome_message_pump_proto;
+#[cfg(feature = "full")]
 #[path = "trace/track_event/chrome_mojo_event_info.rs"]
 mod trace_track_event_chrome_mojo_event_info_proto;
 #[path = "trace/track_event/chrome_process_descriptor.rs"]
 mod trace_track_event_chrome_process_descriptor_proto;
+#[cfg(feature = "full")]
 #[path = "trace/track_event/chrome_renderer_scheduler_state.rs"]
 mod trace_track_event_chrome_renderer_scheduler_state_proto;
 #[path = "trace/track_event/chrome_thread_descriptor.rs"]
 mod trace_track_event_chrome_thread_descriptor_proto;
+#[cfg(feature = "full")]
 #[path = "trace/track_event/chrome_user_event.rs"]
 mod trace_track_event_chrome_user_event_proto;
+#[cfg(feature = "full")]
 #[path = "trace/track_event/chrome_window_handle_event_info.rs"]
 mod trace_track_event_chrome_window_handle_event_info_proto;
 #[path = "trace/track_event/counter_descriptor.rs"]
@@ -595,25 +713,34 @@ mod trace_track_event_thread_descriptor_proto;
 mod trace_track_event_track_descriptor_proto;
 #[path = "trace/track_event/track_event.rs"]
 mod trace_track_event_track_event_proto;
+#[cfg(feature = "full")]
 #[path = "trace/translation/translation_table.rs"]
 mod trace_translation_translation_table_proto;
 #[path = "trace/trigger.rs"]
 mod trace_trigger_proto;
+#[cfg(feature = "full")]
 #[path = "trace/ui_state.rs"]
 mod trace_ui_state_proto;
 
+#[cfg(feature = "full")]
 pub use common_android_energy_consumer_descriptor_proto::*;
+#[cfg(feature = "full")]
 pub use common_android_log_constants_proto::*;
 pub use common_builtin_clock_proto::*;
 pub use common_commit_data_request_proto::*;
 pub use common_data_source_descriptor_proto::*;
+#[cfg(feature = "full")]
 pub use common_descriptor_proto::*;
+#[cfg(feature = "full")]
 pub use common_ftrace_descriptor_proto::*;
+#[cfg(feature = "full")]
 pub use common_gpu_counter_descriptor_proto::*;
 pub use common_interceptor_descriptor_proto::*;
 pub use common_observable_events_proto::*;
+#[cfg(feature = "full")]
 pub use common_perf_events_proto::*;
 pub use common_semantic_type_proto::*;
+#[cfg(feature = "full")]
 pub use common_sys_stats_counters_proto::*;
 pub use common_system_info_proto::*;
 pub use common_trace_attributes_proto::*;
@@ -621,54 +748,99 @@ pub use common_trace_stats_proto::*;
 pub use common_tracing_service_capabilities_proto::*;
 pub use common_tracing_service_state_proto::*;
 pub use common_track_event_descriptor_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_android_aflags_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_android_game_intervention_list_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_android_input_event_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_android_log_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_android_polled_state_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_android_sdk_sysprop_guard_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_android_system_property_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_app_wakelock_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_cpu_per_uid_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_display_video_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_inputmethod_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_kernel_wakelocks_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_network_trace_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_packages_list_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_pixel_modem_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_protolog_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_surfaceflinger_layers_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_surfaceflinger_transactions_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_user_list_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_android_windowmanager_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_chrome_chrome_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_chrome_histogram_samples_proto::*;
+#[cfg(feature = "full")]
 pub use config_chrome_sampling_heap_profiler_proto::*;
+#[cfg(feature = "full")]
 pub use config_chrome_stack_sampling_profiler_proto::*;
+#[cfg(feature = "full")]
 pub use config_chrome_system_metrics_proto::*;
+#[cfg(feature = "full")]
 pub use config_chrome_v8_config_proto::*;
 pub use config_data_source_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_etw_etw_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_ftrace_frozen_ftrace_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_ftrace_ftrace_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_gpu_gpu_counter_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_gpu_gpu_renderstages_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_gpu_vulkan_memory_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_inode_file_inode_file_config_proto::*;
 pub use config_interceptor_config_proto::*;
 pub use config_interceptors_console_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_linux_journald_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_power_android_power_config_proto::*;
 pub use config_priority_boost_priority_boost_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_process_stats_process_stats_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_profiling_heapprofd_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_profiling_java_hprof_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_profiling_perf_event_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_profiling_smaps_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_protovm_protovm_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_qnx_qnx_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_statsd_statsd_tracing_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_sys_stats_sys_stats_config_proto::*;
+#[cfg(feature = "full")]
 pub use config_system_info_system_info_config_proto::*;
 pub use config_test_config_proto::*;
 pub use config_trace_config_proto::*;
@@ -677,28 +849,49 @@ pub use ipc_consumer_port_proto::*;
 pub use ipc_producer_port_proto::*;
 pub use ipc_relay_port_proto::*;
 pub use ipc_wire_protocol_proto::*;
+#[cfg(feature = "full")]
 pub use protovm_vm_program_proto::*;
+#[cfg(feature = "full")]
 pub use trace_android_android_aflags_proto::*;
+#[cfg(feature = "full")]
 pub use trace_android_android_game_intervention_list_proto::*;
+#[cfg(feature = "full")]
 pub use trace_android_android_log_proto::*;
+#[cfg(feature = "full")]
 pub use trace_android_android_system_property_proto::*;
+#[cfg(feature = "full")]
 pub use trace_android_cpu_per_uid_data_proto::*;
+#[cfg(feature = "full")]
 pub use trace_android_graphics_frame_event_proto::*;
+#[cfg(feature = "full")]
 pub use trace_android_initial_display_state_proto::*;
+#[cfg(feature = "full")]
 pub use trace_android_kernel_wakelock_data_proto::*;
+#[cfg(feature = "full")]
 pub use trace_android_packages_list_proto::*;
+#[cfg(feature = "full")]
 pub use trace_android_pixel_modem_events_proto::*;
+#[cfg(feature = "full")]
 pub use trace_android_user_list_proto::*;
+#[cfg(feature = "full")]
 pub use trace_chrome_chrome_benchmark_metadata_proto::*;
+#[cfg(feature = "full")]
 pub use trace_chrome_chrome_metadata_proto::*;
+#[cfg(feature = "full")]
 pub use trace_chrome_chrome_trace_event_proto::*;
+#[cfg(feature = "full")]
 pub use trace_chrome_chrome_trigger_proto::*;
+#[cfg(feature = "full")]
 pub use trace_chrome_v8_proto::*;
 pub use trace_clock_snapshot_proto::*;
+#[cfg(feature = "full")]
 pub use trace_etw_etw_event_bundle_proto::*;
+#[cfg(feature = "full")]
 pub use trace_etw_etw_event_proto::*;
+#[cfg(feature = "full")]
 pub use trace_etw_etw_proto::*;
 pub use trace_extension_descriptor_proto::*;
+#[cfg(feature = "full")]
 pub use trace_filesystem_inode_file_map_proto::*;
 #[cfg(feature = "ftrace")]
 pub use trace_ftrace_android_fs_proto::*;
@@ -748,11 +941,13 @@ pub use trace_ftrace_fence_proto::*;
 pub use trace_ftrace_filemap_proto::*;
 #[cfg(feature = "ftrace")]
 pub use trace_ftrace_fs_proto::*;
+#[cfg(feature = "full")]
 pub use trace_ftrace_ftrace_event_bundle_proto::*;
 #[cfg(feature = "ftrace")]
 pub use trace_ftrace_ftrace_event_proto::*;
 #[cfg(feature = "ftrace")]
 pub use trace_ftrace_ftrace_proto::*;
+#[cfg(feature = "full")]
 pub use trace_ftrace_ftrace_stats_proto::*;
 #[cfg(feature = "ftrace")]
 pub use trace_ftrace_fwtp_ftrace_proto::*;
@@ -866,61 +1061,103 @@ pub use trace_ftrace_virtio_video_proto::*;
 pub use trace_ftrace_vmscan_proto::*;
 #[cfg(feature = "ftrace")]
 pub use trace_ftrace_workqueue_proto::*;
+#[cfg(feature = "full")]
 pub use trace_generic_kernel_generic_gpu_frequency_proto::*;
+#[cfg(feature = "full")]
 pub use trace_generic_kernel_generic_power_proto::*;
+#[cfg(feature = "full")]
 pub use trace_generic_kernel_generic_task_proto::*;
+#[cfg(feature = "full")]
 pub use trace_gpu_gpu_counter_event_proto::*;
+#[cfg(feature = "full")]
 pub use trace_gpu_gpu_log_proto::*;
+#[cfg(feature = "full")]
 pub use trace_gpu_gpu_mem_event_proto::*;
+#[cfg(feature = "full")]
 pub use trace_gpu_gpu_render_stage_event_proto::*;
+#[cfg(feature = "full")]
 pub use trace_gpu_vulkan_api_event_proto::*;
+#[cfg(feature = "full")]
 pub use trace_gpu_vulkan_memory_event_proto::*;
 pub use trace_interned_data_interned_data_proto::*;
+#[cfg(feature = "full")]
 pub use trace_linux_journald_event_proto::*;
+#[cfg(feature = "full")]
 pub use trace_memory_graph_proto::*;
 pub use trace_perfetto_concurrent_session_event_proto::*;
+#[cfg(feature = "full")]
 pub use trace_perfetto_perfetto_metatrace_proto::*;
 pub use trace_perfetto_trace_provenance_proto::*;
 pub use trace_perfetto_tracing_service_event_proto::*;
+#[cfg(feature = "full")]
 pub use trace_power_android_energy_estimation_breakdown_proto::*;
+#[cfg(feature = "full")]
 pub use trace_power_android_entity_state_residency_proto::*;
+#[cfg(feature = "full")]
 pub use trace_power_battery_counters_proto::*;
+#[cfg(feature = "full")]
 pub use trace_power_power_rails_proto::*;
+#[cfg(feature = "full")]
 pub use trace_profiling_art_process_metadata_proto::*;
+#[cfg(feature = "full")]
 pub use trace_profiling_deobfuscation_proto::*;
 pub use trace_profiling_inline_callstack_proto::*;
 pub use trace_profiling_profile_common_proto::*;
+#[cfg(feature = "full")]
 pub use trace_profiling_profile_packet_proto::*;
+#[cfg(feature = "full")]
 pub use trace_profiling_smaps_proto::*;
+#[cfg(feature = "full")]
 pub use trace_profiling_stack_sample_proto::*;
+#[cfg(feature = "full")]
 pub use trace_ps_process_stats_proto::*;
+#[cfg(feature = "full")]
 pub use trace_ps_process_tree_proto::*;
 pub use trace_remote_clock_sync_proto::*;
+#[cfg(feature = "full")]
 pub use trace_statsd_statsd_atom_proto::*;
+#[cfg(feature = "full")]
 pub use trace_sys_stats_sys_stats_proto::*;
+#[cfg(feature = "full")]
 pub use trace_system_info_cpu_info_proto::*;
+#[cfg(feature = "full")]
 pub use trace_system_info_gpu_info_proto::*;
+#[cfg(feature = "full")]
 pub use trace_system_info_interrupt_info_proto::*;
 pub use trace_test_event_proto::*;
 pub use trace_trace_packet_defaults_proto::*;
 pub use trace_trace_packet_proto::*;
 pub use trace_trace_proto::*;
 pub use trace_trace_uuid_proto::*;
+#[cfg(feature = "full")]
 pub use trace_track_event_chrome_active_processes_proto::*;
+#[cfg(feature = "full")]
 pub use trace_track_event_chrome_application_state_info_proto::*;
+#[cfg(feature = "full")]
 pub use trace_track_event_chrome_compositor_scheduler_state_proto::*;
+#[cfg(feature = "full")]
 pub use trace_track_event_chrome_content_settings_event_info_proto::*;
+#[cfg(feature = "full")]
 pub use trace_track_event_chrome_frame_reporter_proto::*;
+#[cfg(feature = "full")]
 pub use trace_track_event_chrome_histogram_sample_proto::*;
+#[cfg(feature = "full")]
 pub use trace_track_event_chrome_keyed_service_proto::*;
+#[cfg(feature = "full")]
 pub use trace_track_event_chrome_latency_info_proto::*;
+#[cfg(feature = "full")]
 pub use trace_track_event_chrome_legacy_ipc_proto::*;
+#[cfg(feature = "full")]
 pub use trace_track_event_chrome_message_pump_proto::*;
+#[cfg(feature = "full")]
 pub use trace_track_event_chrome_mojo_event_info_proto::*;
 pub use trace_track_event_chrome_process_descriptor_proto::*;
+#[cfg(feature = "full")]
 pub use trace_track_event_chrome_renderer_scheduler_state_proto::*;
 pub use trace_track_event_chrome_thread_descriptor_proto::*;
+#[cfg(feature = "full")]
 pub use trace_track_event_chrome_user_event_proto::*;
+#[cfg(feature = "full")]
 pub use trace_track_event_chrome_window_handle_event_info_proto::*;
 pub use trace_track_event_counter_descriptor_proto::*;
 pub use trace_track_event_debug_annotation_proto::*;
@@ -934,6 +1171,8 @@ pub use trace_track_event_task_execution_proto::*;
 pub use trace_track_event_thread_descriptor_proto::*;
 pub use trace_track_event_track_descriptor_proto::*;
 pub use trace_track_event_track_event_proto::*;
+#[cfg(feature = "full")]
 pub use trace_translation_translation_table_proto::*;
 pub use trace_trigger_proto::*;
+#[cfg(feature = "full")]
 pub use trace_ui_state_proto::*;

@@ -18,6 +18,7 @@ mod protozero_cases;
 mod reading;
 mod rig;
 mod scraping;
+mod small_packets;
 mod startup;
 mod threads;
 mod writing;

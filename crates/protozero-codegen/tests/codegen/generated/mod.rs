@@ -8,6 +8,7 @@
 #![allow(unreachable_pub)]
 #![allow(unused_imports)]
 #![allow(unused_qualifications)]
+#![allow(unused_variables)]
 #![allow(clippy::all)]
 #![allow(clippy::nursery)]
 #![allow(clippy::pedantic)]

@@ -41,6 +41,7 @@ impl DataSourceDescriptorWriter<'_> {
     }
 
     /// `optional GpuCounterDescriptor gpu_counter_descriptor = 5`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_counter_descriptor(&mut self) -> crate::GpuCounterDescriptorWriter<'_> {
         self.0.begin(5).into()
@@ -60,6 +61,7 @@ impl DataSourceDescriptorWriter<'_> {
     }
 
     /// `optional FtraceDescriptor ftrace_descriptor = 8`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn ftrace_descriptor(&mut self) -> crate::FtraceDescriptorWriter<'_> {
         self.0.begin(8).into()
@@ -73,6 +75,7 @@ impl DataSourceDescriptorWriter<'_> {
     }
 
     /// `optional VmProgram protovm_program = 10`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn protovm_program(&mut self) -> crate::VmProgramWriter<'_> {
         self.0.begin(10).into()
@@ -105,6 +108,7 @@ impl<'a, I: pz::Lookup> DataSourceDescriptorReader<'a, I> {
     }
 
     /// `optional GpuCounterDescriptor gpu_counter_descriptor = 5`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_counter_descriptor(&self) -> Option<crate::GpuCounterDescriptorReader<'a>> {
         self.0.message(5)
@@ -123,6 +127,7 @@ impl<'a, I: pz::Lookup> DataSourceDescriptorReader<'a, I> {
     }
 
     /// `optional FtraceDescriptor ftrace_descriptor = 8`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn ftrace_descriptor(&self) -> Option<crate::FtraceDescriptorReader<'a>> {
         self.0.message(8)
@@ -135,6 +140,7 @@ impl<'a, I: pz::Lookup> DataSourceDescriptorReader<'a, I> {
     }
 
     /// `optional VmProgram protovm_program = 10`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn protovm_program(&self) -> Option<crate::VmProgramReader<'a>> {
         self.0.message(10)
@@ -153,16 +159,19 @@ pub struct DataSourceDescriptor {
     /// `optional bool handles_incremental_state_clear = 4`
     pub handles_incremental_state_clear: Option<bool>,
     /// `optional GpuCounterDescriptor gpu_counter_descriptor = 5`
+    #[cfg(feature = "full")]
     pub gpu_counter_descriptor: Option<pz::rt::Box<crate::GpuCounterDescriptor>>,
     /// `optional TrackEventDescriptor track_event_descriptor = 6`
     pub track_event_descriptor: Option<crate::TrackEventDescriptor>,
     /// `optional uint64 id = 7`
     pub id: Option<u64>,
     /// `optional FtraceDescriptor ftrace_descriptor = 8`
+    #[cfg(feature = "full")]
     pub ftrace_descriptor: Option<crate::FtraceDescriptor>,
     /// `optional bool no_flush = 9`
     pub no_flush: Option<bool>,
     /// `optional VmProgram protovm_program = 10`
+    #[cfg(feature = "full")]
     pub protovm_program: Option<crate::VmProgram>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
@@ -175,11 +184,14 @@ impl pz::Owned for DataSourceDescriptor {
             2 => pz::take::scalar::<pz::kind::Bool>(&mut self.will_notify_on_stop, field),
             3 => pz::take::scalar::<pz::kind::Bool>(&mut self.will_notify_on_start, field),
             4 => pz::take::scalar::<pz::kind::Bool>(&mut self.handles_incremental_state_clear, field),
+            #[cfg(feature = "full")]
             5 => pz::take::message(&mut self.gpu_counter_descriptor, field, depth),
             6 => pz::take::message(&mut self.track_event_descriptor, field, depth),
             7 => pz::take::scalar::<pz::kind::Uint64>(&mut self.id, field),
+            #[cfg(feature = "full")]
             8 => pz::take::message(&mut self.ftrace_descriptor, field, depth),
             9 => pz::take::scalar::<pz::kind::Bool>(&mut self.no_flush, field),
+            #[cfg(feature = "full")]
             10 => pz::take::message(&mut self.protovm_program, field, depth),
             _ => Ok(false),
         }
@@ -190,11 +202,14 @@ impl pz::Owned for DataSourceDescriptor {
         pz::put::scalar::<pz::kind::Bool>(message, 2, self.will_notify_on_stop);
         pz::put::scalar::<pz::kind::Bool>(message, 3, self.will_notify_on_start);
         pz::put::scalar::<pz::kind::Bool>(message, 4, self.handles_incremental_state_clear);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 5, &self.gpu_counter_descriptor);
         pz::put::messages(message, 6, &self.track_event_descriptor);
         pz::put::scalar::<pz::kind::Uint64>(message, 7, self.id);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 8, &self.ftrace_descriptor);
         pz::put::scalar::<pz::kind::Bool>(message, 9, self.no_flush);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 10, &self.protovm_program);
         message.raw(&self.unknown_fields);
     }

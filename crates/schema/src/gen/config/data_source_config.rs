@@ -84,84 +84,98 @@ impl DataSourceConfigWriter<'_> {
     }
 
     /// `optional ProtoVmConfig protovm_config = 12`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn protovm_config(&mut self) -> crate::ProtoVmConfigWriter<'_> {
         self.0.begin(12).into()
     }
 
     /// `optional FtraceConfig ftrace_config = 100`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn ftrace_config(&mut self) -> crate::FtraceConfigWriter<'_> {
         self.0.begin(100).into()
     }
 
     /// `optional ChromeConfig chrome_config = 101`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_config(&mut self) -> crate::ChromeConfigWriter<'_> {
         self.0.begin(101).into()
     }
 
     /// `optional InodeFileConfig inode_file_config = 102`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn inode_file_config(&mut self) -> crate::InodeFileConfigWriter<'_> {
         self.0.begin(102).into()
     }
 
     /// `optional ProcessStatsConfig process_stats_config = 103`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn process_stats_config(&mut self) -> crate::ProcessStatsConfigWriter<'_> {
         self.0.begin(103).into()
     }
 
     /// `optional SysStatsConfig sys_stats_config = 104`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn sys_stats_config(&mut self) -> crate::SysStatsConfigWriter<'_> {
         self.0.begin(104).into()
     }
 
     /// `optional HeapprofdConfig heapprofd_config = 105`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn heapprofd_config(&mut self) -> crate::HeapprofdConfigWriter<'_> {
         self.0.begin(105).into()
     }
 
     /// `optional AndroidPowerConfig android_power_config = 106`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_power_config(&mut self) -> crate::AndroidPowerConfigWriter<'_> {
         self.0.begin(106).into()
     }
 
     /// `optional AndroidLogConfig android_log_config = 107`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_log_config(&mut self) -> crate::AndroidLogConfigWriter<'_> {
         self.0.begin(107).into()
     }
 
     /// `optional GpuCounterConfig gpu_counter_config = 108`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_counter_config(&mut self) -> crate::GpuCounterConfigWriter<'_> {
         self.0.begin(108).into()
     }
 
     /// `optional PackagesListConfig packages_list_config = 109`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn packages_list_config(&mut self) -> crate::PackagesListConfigWriter<'_> {
         self.0.begin(109).into()
     }
 
     /// `optional JavaHprofConfig java_hprof_config = 110`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn java_hprof_config(&mut self) -> crate::JavaHprofConfigWriter<'_> {
         self.0.begin(110).into()
     }
 
     /// `optional PerfEventConfig perf_event_config = 111`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn perf_event_config(&mut self) -> crate::PerfEventConfigWriter<'_> {
         self.0.begin(111).into()
     }
 
     /// `optional VulkanMemoryConfig vulkan_memory_config = 112`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn vulkan_memory_config(&mut self) -> crate::VulkanMemoryConfigWriter<'_> {
         self.0.begin(112).into()
@@ -174,6 +188,7 @@ impl DataSourceConfigWriter<'_> {
     }
 
     /// `optional AndroidPolledStateConfig android_polled_state_config = 114`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_polled_state_config(&mut self) -> crate::AndroidPolledStateConfigWriter<'_> {
         self.0.begin(114).into()
@@ -186,36 +201,42 @@ impl DataSourceConfigWriter<'_> {
     }
 
     /// `optional AndroidGameInterventionListConfig android_game_intervention_list_config = 116`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_game_intervention_list_config(&mut self) -> crate::AndroidGameInterventionListConfigWriter<'_> {
         self.0.begin(116).into()
     }
 
     /// `optional StatsdTracingConfig statsd_tracing_config = 117`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn statsd_tracing_config(&mut self) -> crate::StatsdTracingConfigWriter<'_> {
         self.0.begin(117).into()
     }
 
     /// `optional AndroidSystemPropertyConfig android_system_property_config = 118`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_system_property_config(&mut self) -> crate::AndroidSystemPropertyConfigWriter<'_> {
         self.0.begin(118).into()
     }
 
     /// `optional SystemInfoConfig system_info_config = 119`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn system_info_config(&mut self) -> crate::SystemInfoConfigWriter<'_> {
         self.0.begin(119).into()
     }
 
     /// `optional NetworkPacketTraceConfig network_packet_trace_config = 120`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn network_packet_trace_config(&mut self) -> crate::NetworkPacketTraceConfigWriter<'_> {
         self.0.begin(120).into()
     }
 
     /// `optional SurfaceFlingerLayersConfig surfaceflinger_layers_config = 121`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn surfaceflinger_layers_config(&mut self) -> crate::SurfaceFlingerLayersConfigWriter<'_> {
         self.0.begin(121).into()
@@ -229,138 +250,161 @@ impl DataSourceConfigWriter<'_> {
     }
 
     /// `optional SurfaceFlingerTransactionsConfig surfaceflinger_transactions_config = 123`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn surfaceflinger_transactions_config(&mut self) -> crate::SurfaceFlingerTransactionsConfigWriter<'_> {
         self.0.begin(123).into()
     }
 
     /// `optional AndroidSdkSyspropGuardConfig android_sdk_sysprop_guard_config = 124`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_sdk_sysprop_guard_config(&mut self) -> crate::AndroidSdkSyspropGuardConfigWriter<'_> {
         self.0.begin(124).into()
     }
 
     /// `optional EtwConfig etw_config = 125`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn etw_config(&mut self) -> crate::EtwConfigWriter<'_> {
         self.0.begin(125).into()
     }
 
     /// `optional ProtoLogConfig protolog_config = 126`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn protolog_config(&mut self) -> crate::ProtoLogConfigWriter<'_> {
         self.0.begin(126).into()
     }
 
     /// `optional V8Config v8_config = 127`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_config(&mut self) -> crate::V8ConfigWriter<'_> {
         self.0.begin(127).into()
     }
 
     /// `optional AndroidInputEventConfig android_input_event_config = 128`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_input_event_config(&mut self) -> crate::AndroidInputEventConfigWriter<'_> {
         self.0.begin(128).into()
     }
 
     /// `optional PixelModemConfig pixel_modem_config = 129`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn pixel_modem_config(&mut self) -> crate::PixelModemConfigWriter<'_> {
         self.0.begin(129).into()
     }
 
     /// `optional WindowManagerConfig windowmanager_config = 130`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn windowmanager_config(&mut self) -> crate::WindowManagerConfigWriter<'_> {
         self.0.begin(130).into()
     }
 
     /// `optional ChromiumSystemMetricsConfig chromium_system_metrics = 131`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chromium_system_metrics(&mut self) -> crate::ChromiumSystemMetricsConfigWriter<'_> {
         self.0.begin(131).into()
     }
 
     /// `optional KernelWakelocksConfig kernel_wakelocks_config = 132`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn kernel_wakelocks_config(&mut self) -> crate::KernelWakelocksConfigWriter<'_> {
         self.0.begin(132).into()
     }
 
     /// `optional GpuRenderStagesConfig gpu_renderstages_config = 133`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_renderstages_config(&mut self) -> crate::GpuRenderStagesConfigWriter<'_> {
         self.0.begin(133).into()
     }
 
     /// `optional ChromiumHistogramSamplesConfig chromium_histogram_samples = 134`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chromium_histogram_samples(&mut self) -> crate::ChromiumHistogramSamplesConfigWriter<'_> {
         self.0.begin(134).into()
     }
 
     /// `optional AppWakelocksConfig app_wakelocks_config = 135`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn app_wakelocks_config(&mut self) -> crate::AppWakelocksConfigWriter<'_> {
         self.0.begin(135).into()
     }
 
     /// `optional FrozenFtraceConfig frozen_ftrace_config = 136`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn frozen_ftrace_config(&mut self) -> crate::FrozenFtraceConfigWriter<'_> {
         self.0.begin(136).into()
     }
 
     /// `optional CpuPerUidConfig cpu_per_uid_config = 137`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn cpu_per_uid_config(&mut self) -> crate::CpuPerUidConfigWriter<'_> {
         self.0.begin(137).into()
     }
 
     /// `optional AndroidUserListConfig user_list_config = 138`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn user_list_config(&mut self) -> crate::AndroidUserListConfigWriter<'_> {
         self.0.begin(138).into()
     }
 
     /// `optional InputMethodConfig inputmethod_config = 139`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn inputmethod_config(&mut self) -> crate::InputMethodConfigWriter<'_> {
         self.0.begin(139).into()
     }
 
     /// `optional AndroidAflagsConfig android_aflags_config = 140`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_aflags_config(&mut self) -> crate::AndroidAflagsConfigWriter<'_> {
         self.0.begin(140).into()
     }
 
     /// `optional SystemdJournaldConfig journald_config = 141`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn journald_config(&mut self) -> crate::SystemdJournaldConfigWriter<'_> {
         self.0.begin(141).into()
     }
 
     /// `optional DisplayVideoConfig display_video_config = 142`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn display_video_config(&mut self) -> crate::DisplayVideoConfigWriter<'_> {
         self.0.begin(142).into()
     }
 
     /// `optional ChromiumStackSamplingProfilerConfig chromium_stack_sampling_profiler = 143`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chromium_stack_sampling_profiler(&mut self) -> crate::ChromiumStackSamplingProfilerConfigWriter<'_> {
         self.0.begin(143).into()
     }
 
     /// `optional ChromiumSamplingHeapProfilerConfig chromium_sampling_heap_profiler = 144`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chromium_sampling_heap_profiler(&mut self) -> crate::ChromiumSamplingHeapProfilerConfigWriter<'_> {
         self.0.begin(144).into()
     }
 
     /// `optional QnxConfig qnx_config = 150`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn qnx_config(&mut self) -> crate::QnxConfigWriter<'_> {
         self.0.begin(150).into()
@@ -442,84 +486,98 @@ impl<'a, I: pz::Lookup> DataSourceConfigReader<'a, I> {
     }
 
     /// `optional ProtoVmConfig protovm_config = 12`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn protovm_config(&self) -> Option<crate::ProtoVmConfigReader<'a>> {
         self.0.message(12)
     }
 
     /// `optional FtraceConfig ftrace_config = 100`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn ftrace_config(&self) -> Option<crate::FtraceConfigReader<'a>> {
         self.0.message(100)
     }
 
     /// `optional ChromeConfig chrome_config = 101`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_config(&self) -> Option<crate::ChromeConfigReader<'a>> {
         self.0.message(101)
     }
 
     /// `optional InodeFileConfig inode_file_config = 102`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn inode_file_config(&self) -> Option<crate::InodeFileConfigReader<'a>> {
         self.0.message(102)
     }
 
     /// `optional ProcessStatsConfig process_stats_config = 103`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn process_stats_config(&self) -> Option<crate::ProcessStatsConfigReader<'a>> {
         self.0.message(103)
     }
 
     /// `optional SysStatsConfig sys_stats_config = 104`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn sys_stats_config(&self) -> Option<crate::SysStatsConfigReader<'a>> {
         self.0.message(104)
     }
 
     /// `optional HeapprofdConfig heapprofd_config = 105`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn heapprofd_config(&self) -> Option<crate::HeapprofdConfigReader<'a>> {
         self.0.message(105)
     }
 
     /// `optional AndroidPowerConfig android_power_config = 106`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_power_config(&self) -> Option<crate::AndroidPowerConfigReader<'a>> {
         self.0.message(106)
     }
 
     /// `optional AndroidLogConfig android_log_config = 107`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_log_config(&self) -> Option<crate::AndroidLogConfigReader<'a>> {
         self.0.message(107)
     }
 
     /// `optional GpuCounterConfig gpu_counter_config = 108`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_counter_config(&self) -> Option<crate::GpuCounterConfigReader<'a>> {
         self.0.message(108)
     }
 
     /// `optional PackagesListConfig packages_list_config = 109`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn packages_list_config(&self) -> Option<crate::PackagesListConfigReader<'a>> {
         self.0.message(109)
     }
 
     /// `optional JavaHprofConfig java_hprof_config = 110`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn java_hprof_config(&self) -> Option<crate::JavaHprofConfigReader<'a>> {
         self.0.message(110)
     }
 
     /// `optional PerfEventConfig perf_event_config = 111`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn perf_event_config(&self) -> Option<crate::PerfEventConfigReader<'a>> {
         self.0.message(111)
     }
 
     /// `optional VulkanMemoryConfig vulkan_memory_config = 112`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn vulkan_memory_config(&self) -> Option<crate::VulkanMemoryConfigReader<'a>> {
         self.0.message(112)
@@ -532,6 +590,7 @@ impl<'a, I: pz::Lookup> DataSourceConfigReader<'a, I> {
     }
 
     /// `optional AndroidPolledStateConfig android_polled_state_config = 114`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_polled_state_config(&self) -> Option<crate::AndroidPolledStateConfigReader<'a>> {
         self.0.message(114)
@@ -544,36 +603,42 @@ impl<'a, I: pz::Lookup> DataSourceConfigReader<'a, I> {
     }
 
     /// `optional AndroidGameInterventionListConfig android_game_intervention_list_config = 116`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_game_intervention_list_config(&self) -> Option<crate::AndroidGameInterventionListConfigReader<'a>> {
         self.0.message(116)
     }
 
     /// `optional StatsdTracingConfig statsd_tracing_config = 117`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn statsd_tracing_config(&self) -> Option<crate::StatsdTracingConfigReader<'a>> {
         self.0.message(117)
     }
 
     /// `optional AndroidSystemPropertyConfig android_system_property_config = 118`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_system_property_config(&self) -> Option<crate::AndroidSystemPropertyConfigReader<'a>> {
         self.0.message(118)
     }
 
     /// `optional SystemInfoConfig system_info_config = 119`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn system_info_config(&self) -> Option<crate::SystemInfoConfigReader<'a>> {
         self.0.message(119)
     }
 
     /// `optional NetworkPacketTraceConfig network_packet_trace_config = 120`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn network_packet_trace_config(&self) -> Option<crate::NetworkPacketTraceConfigReader<'a>> {
         self.0.message(120)
     }
 
     /// `optional SurfaceFlingerLayersConfig surfaceflinger_layers_config = 121`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn surfaceflinger_layers_config(&self) -> Option<crate::SurfaceFlingerLayersConfigReader<'a>> {
         self.0.message(121)
@@ -586,138 +651,161 @@ impl<'a, I: pz::Lookup> DataSourceConfigReader<'a, I> {
     }
 
     /// `optional SurfaceFlingerTransactionsConfig surfaceflinger_transactions_config = 123`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn surfaceflinger_transactions_config(&self) -> Option<crate::SurfaceFlingerTransactionsConfigReader<'a>> {
         self.0.message(123)
     }
 
     /// `optional AndroidSdkSyspropGuardConfig android_sdk_sysprop_guard_config = 124`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_sdk_sysprop_guard_config(&self) -> Option<crate::AndroidSdkSyspropGuardConfigReader<'a>> {
         self.0.message(124)
     }
 
     /// `optional EtwConfig etw_config = 125`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn etw_config(&self) -> Option<crate::EtwConfigReader<'a>> {
         self.0.message(125)
     }
 
     /// `optional ProtoLogConfig protolog_config = 126`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn protolog_config(&self) -> Option<crate::ProtoLogConfigReader<'a>> {
         self.0.message(126)
     }
 
     /// `optional V8Config v8_config = 127`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_config(&self) -> Option<crate::V8ConfigReader<'a>> {
         self.0.message(127)
     }
 
     /// `optional AndroidInputEventConfig android_input_event_config = 128`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_input_event_config(&self) -> Option<crate::AndroidInputEventConfigReader<'a>> {
         self.0.message(128)
     }
 
     /// `optional PixelModemConfig pixel_modem_config = 129`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn pixel_modem_config(&self) -> Option<crate::PixelModemConfigReader<'a>> {
         self.0.message(129)
     }
 
     /// `optional WindowManagerConfig windowmanager_config = 130`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn windowmanager_config(&self) -> Option<crate::WindowManagerConfigReader<'a>> {
         self.0.message(130)
     }
 
     /// `optional ChromiumSystemMetricsConfig chromium_system_metrics = 131`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chromium_system_metrics(&self) -> Option<crate::ChromiumSystemMetricsConfigReader<'a>> {
         self.0.message(131)
     }
 
     /// `optional KernelWakelocksConfig kernel_wakelocks_config = 132`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn kernel_wakelocks_config(&self) -> Option<crate::KernelWakelocksConfigReader<'a>> {
         self.0.message(132)
     }
 
     /// `optional GpuRenderStagesConfig gpu_renderstages_config = 133`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_renderstages_config(&self) -> Option<crate::GpuRenderStagesConfigReader<'a>> {
         self.0.message(133)
     }
 
     /// `optional ChromiumHistogramSamplesConfig chromium_histogram_samples = 134`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chromium_histogram_samples(&self) -> Option<crate::ChromiumHistogramSamplesConfigReader<'a>> {
         self.0.message(134)
     }
 
     /// `optional AppWakelocksConfig app_wakelocks_config = 135`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn app_wakelocks_config(&self) -> Option<crate::AppWakelocksConfigReader<'a>> {
         self.0.message(135)
     }
 
     /// `optional FrozenFtraceConfig frozen_ftrace_config = 136`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn frozen_ftrace_config(&self) -> Option<crate::FrozenFtraceConfigReader<'a>> {
         self.0.message(136)
     }
 
     /// `optional CpuPerUidConfig cpu_per_uid_config = 137`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn cpu_per_uid_config(&self) -> Option<crate::CpuPerUidConfigReader<'a>> {
         self.0.message(137)
     }
 
     /// `optional AndroidUserListConfig user_list_config = 138`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn user_list_config(&self) -> Option<crate::AndroidUserListConfigReader<'a>> {
         self.0.message(138)
     }
 
     /// `optional InputMethodConfig inputmethod_config = 139`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn inputmethod_config(&self) -> Option<crate::InputMethodConfigReader<'a>> {
         self.0.message(139)
     }
 
     /// `optional AndroidAflagsConfig android_aflags_config = 140`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_aflags_config(&self) -> Option<crate::AndroidAflagsConfigReader<'a>> {
         self.0.message(140)
     }
 
     /// `optional SystemdJournaldConfig journald_config = 141`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn journald_config(&self) -> Option<crate::SystemdJournaldConfigReader<'a>> {
         self.0.message(141)
     }
 
     /// `optional DisplayVideoConfig display_video_config = 142`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn display_video_config(&self) -> Option<crate::DisplayVideoConfigReader<'a>> {
         self.0.message(142)
     }
 
     /// `optional ChromiumStackSamplingProfilerConfig chromium_stack_sampling_profiler = 143`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chromium_stack_sampling_profiler(&self) -> Option<crate::ChromiumStackSamplingProfilerConfigReader<'a>> {
         self.0.message(143)
     }
 
     /// `optional ChromiumSamplingHeapProfilerConfig chromium_sampling_heap_profiler = 144`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chromium_sampling_heap_profiler(&self) -> Option<crate::ChromiumSamplingHeapProfilerConfigReader<'a>> {
         self.0.message(144)
     }
 
     /// `optional QnxConfig qnx_config = 150`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn qnx_config(&self) -> Option<crate::QnxConfigReader<'a>> {
         self.0.message(150)
@@ -760,98 +848,142 @@ pub struct DataSourceConfig {
     /// `optional string target_buffer_name = 11`
     pub target_buffer_name: Option<pz::ProtoString>,
     /// `optional ProtoVmConfig protovm_config = 12`
+    #[cfg(feature = "full")]
     pub protovm_config: Option<crate::ProtoVmConfig>,
     /// `optional FtraceConfig ftrace_config = 100`
+    #[cfg(feature = "full")]
     pub ftrace_config: Option<pz::rt::Box<crate::FtraceConfig>>,
     /// `optional ChromeConfig chrome_config = 101`
+    #[cfg(feature = "full")]
     pub chrome_config: Option<crate::ChromeConfig>,
     /// `optional InodeFileConfig inode_file_config = 102`
+    #[cfg(feature = "full")]
     pub inode_file_config: Option<crate::InodeFileConfig>,
     /// `optional ProcessStatsConfig process_stats_config = 103`
+    #[cfg(feature = "full")]
     pub process_stats_config: Option<crate::ProcessStatsConfig>,
     /// `optional SysStatsConfig sys_stats_config = 104`
+    #[cfg(feature = "full")]
     pub sys_stats_config: Option<pz::rt::Box<crate::SysStatsConfig>>,
     /// `optional HeapprofdConfig heapprofd_config = 105`
+    #[cfg(feature = "full")]
     pub heapprofd_config: Option<pz::rt::Box<crate::HeapprofdConfig>>,
     /// `optional AndroidPowerConfig android_power_config = 106`
+    #[cfg(feature = "full")]
     pub android_power_config: Option<crate::AndroidPowerConfig>,
     /// `optional AndroidLogConfig android_log_config = 107`
+    #[cfg(feature = "full")]
     pub android_log_config: Option<crate::AndroidLogConfig>,
     /// `optional GpuCounterConfig gpu_counter_config = 108`
+    #[cfg(feature = "full")]
     pub gpu_counter_config: Option<pz::rt::Box<crate::GpuCounterConfig>>,
     /// `optional PackagesListConfig packages_list_config = 109`
+    #[cfg(feature = "full")]
     pub packages_list_config: Option<crate::PackagesListConfig>,
     /// `optional JavaHprofConfig java_hprof_config = 110`
+    #[cfg(feature = "full")]
     pub java_hprof_config: Option<pz::rt::Box<crate::JavaHprofConfig>>,
     /// `optional PerfEventConfig perf_event_config = 111`
+    #[cfg(feature = "full")]
     pub perf_event_config: Option<pz::rt::Box<crate::PerfEventConfig>>,
     /// `optional VulkanMemoryConfig vulkan_memory_config = 112`
+    #[cfg(feature = "full")]
     pub vulkan_memory_config: Option<crate::VulkanMemoryConfig>,
     /// `optional TrackEventConfig track_event_config = 113`
     pub track_event_config: Option<pz::rt::Box<crate::TrackEventConfig>>,
     /// `optional AndroidPolledStateConfig android_polled_state_config = 114`
+    #[cfg(feature = "full")]
     pub android_polled_state_config: Option<crate::AndroidPolledStateConfig>,
     /// `optional InterceptorConfig interceptor_config = 115`
     pub interceptor_config: Option<crate::InterceptorConfig>,
     /// `optional AndroidGameInterventionListConfig android_game_intervention_list_config = 116`
+    #[cfg(feature = "full")]
     pub android_game_intervention_list_config: Option<crate::AndroidGameInterventionListConfig>,
     /// `optional StatsdTracingConfig statsd_tracing_config = 117`
+    #[cfg(feature = "full")]
     pub statsd_tracing_config: Option<crate::StatsdTracingConfig>,
     /// `optional AndroidSystemPropertyConfig android_system_property_config = 118`
+    #[cfg(feature = "full")]
     pub android_system_property_config: Option<crate::AndroidSystemPropertyConfig>,
     /// `optional SystemInfoConfig system_info_config = 119`
+    #[cfg(feature = "full")]
     pub system_info_config: Option<crate::SystemInfoConfig>,
     /// `optional NetworkPacketTraceConfig network_packet_trace_config = 120`
+    #[cfg(feature = "full")]
     pub network_packet_trace_config: Option<crate::NetworkPacketTraceConfig>,
     /// `optional SurfaceFlingerLayersConfig surfaceflinger_layers_config = 121`
+    #[cfg(feature = "full")]
     pub surfaceflinger_layers_config: Option<crate::SurfaceFlingerLayersConfig>,
     /// `optional bool prefer_suspend_clock_for_duration = 122`
     pub prefer_suspend_clock_for_duration: Option<bool>,
     /// `optional SurfaceFlingerTransactionsConfig surfaceflinger_transactions_config = 123`
+    #[cfg(feature = "full")]
     pub surfaceflinger_transactions_config: Option<crate::SurfaceFlingerTransactionsConfig>,
     /// `optional AndroidSdkSyspropGuardConfig android_sdk_sysprop_guard_config = 124`
+    #[cfg(feature = "full")]
     pub android_sdk_sysprop_guard_config: Option<crate::AndroidSdkSyspropGuardConfig>,
     /// `optional EtwConfig etw_config = 125`
+    #[cfg(feature = "full")]
     pub etw_config: Option<pz::rt::Box<crate::EtwConfig>>,
     /// `optional ProtoLogConfig protolog_config = 126`
+    #[cfg(feature = "full")]
     pub protolog_config: Option<crate::ProtoLogConfig>,
     /// `optional V8Config v8_config = 127`
+    #[cfg(feature = "full")]
     pub v8_config: Option<crate::V8Config>,
     /// `optional AndroidInputEventConfig android_input_event_config = 128`
+    #[cfg(feature = "full")]
     pub android_input_event_config: Option<crate::AndroidInputEventConfig>,
     /// `optional PixelModemConfig pixel_modem_config = 129`
+    #[cfg(feature = "full")]
     pub pixel_modem_config: Option<crate::PixelModemConfig>,
     /// `optional WindowManagerConfig windowmanager_config = 130`
+    #[cfg(feature = "full")]
     pub windowmanager_config: Option<crate::WindowManagerConfig>,
     /// `optional ChromiumSystemMetricsConfig chromium_system_metrics = 131`
+    #[cfg(feature = "full")]
     pub chromium_system_metrics: Option<crate::ChromiumSystemMetricsConfig>,
     /// `optional KernelWakelocksConfig kernel_wakelocks_config = 132`
+    #[cfg(feature = "full")]
     pub kernel_wakelocks_config: Option<crate::KernelWakelocksConfig>,
     /// `optional GpuRenderStagesConfig gpu_renderstages_config = 133`
+    #[cfg(feature = "full")]
     pub gpu_renderstages_config: Option<crate::GpuRenderStagesConfig>,
     /// `optional ChromiumHistogramSamplesConfig chromium_histogram_samples = 134`
+    #[cfg(feature = "full")]
     pub chromium_histogram_samples: Option<crate::ChromiumHistogramSamplesConfig>,
     /// `optional AppWakelocksConfig app_wakelocks_config = 135`
+    #[cfg(feature = "full")]
     pub app_wakelocks_config: Option<crate::AppWakelocksConfig>,
     /// `optional FrozenFtraceConfig frozen_ftrace_config = 136`
+    #[cfg(feature = "full")]
     pub frozen_ftrace_config: Option<crate::FrozenFtraceConfig>,
     /// `optional CpuPerUidConfig cpu_per_uid_config = 137`
+    #[cfg(feature = "full")]
     pub cpu_per_uid_config: Option<crate::CpuPerUidConfig>,
     /// `optional AndroidUserListConfig user_list_config = 138`
+    #[cfg(feature = "full")]
     pub user_list_config: Option<crate::AndroidUserListConfig>,
     /// `optional InputMethodConfig inputmethod_config = 139`
+    #[cfg(feature = "full")]
     pub inputmethod_config: Option<crate::InputMethodConfig>,
     /// `optional AndroidAflagsConfig android_aflags_config = 140`
+    #[cfg(feature = "full")]
     pub android_aflags_config: Option<crate::AndroidAflagsConfig>,
     /// `optional SystemdJournaldConfig journald_config = 141`
+    #[cfg(feature = "full")]
     pub journald_config: Option<crate::SystemdJournaldConfig>,
     /// `optional DisplayVideoConfig display_video_config = 142`
+    #[cfg(feature = "full")]
     pub display_video_config: Option<crate::DisplayVideoConfig>,
     /// `optional ChromiumStackSamplingProfilerConfig chromium_stack_sampling_profiler = 143`
+    #[cfg(feature = "full")]
     pub chromium_stack_sampling_profiler: Option<crate::ChromiumStackSamplingProfilerConfig>,
     /// `optional ChromiumSamplingHeapProfilerConfig chromium_sampling_heap_profiler = 144`
+    #[cfg(feature = "full")]
     pub chromium_sampling_heap_profiler: Option<crate::ChromiumSamplingHeapProfilerConfig>,
     /// `optional QnxConfig qnx_config = 150`
+    #[cfg(feature = "full")]
     pub qnx_config: Option<crate::QnxConfig>,
     /// `optional string legacy_config = 1000`
     pub legacy_config: Option<pz::ProtoString>,
@@ -874,52 +1006,96 @@ impl pz::Owned for DataSourceConfig {
             9 => pz::take::scalar::<pz::kind::Enum<_>>(&mut self.buffer_exhausted_policy, field),
             10 => pz::take::message(&mut self.priority_boost, field, depth),
             11 => pz::take::string(&mut self.target_buffer_name, field),
+            #[cfg(feature = "full")]
             12 => pz::take::message(&mut self.protovm_config, field, depth),
+            #[cfg(feature = "full")]
             100 => pz::take::message(&mut self.ftrace_config, field, depth),
+            #[cfg(feature = "full")]
             101 => pz::take::message(&mut self.chrome_config, field, depth),
+            #[cfg(feature = "full")]
             102 => pz::take::message(&mut self.inode_file_config, field, depth),
+            #[cfg(feature = "full")]
             103 => pz::take::message(&mut self.process_stats_config, field, depth),
+            #[cfg(feature = "full")]
             104 => pz::take::message(&mut self.sys_stats_config, field, depth),
+            #[cfg(feature = "full")]
             105 => pz::take::message(&mut self.heapprofd_config, field, depth),
+            #[cfg(feature = "full")]
             106 => pz::take::message(&mut self.android_power_config, field, depth),
+            #[cfg(feature = "full")]
             107 => pz::take::message(&mut self.android_log_config, field, depth),
+            #[cfg(feature = "full")]
             108 => pz::take::message(&mut self.gpu_counter_config, field, depth),
+            #[cfg(feature = "full")]
             109 => pz::take::message(&mut self.packages_list_config, field, depth),
+            #[cfg(feature = "full")]
             110 => pz::take::message(&mut self.java_hprof_config, field, depth),
+            #[cfg(feature = "full")]
             111 => pz::take::message(&mut self.perf_event_config, field, depth),
+            #[cfg(feature = "full")]
             112 => pz::take::message(&mut self.vulkan_memory_config, field, depth),
             113 => pz::take::message(&mut self.track_event_config, field, depth),
+            #[cfg(feature = "full")]
             114 => pz::take::message(&mut self.android_polled_state_config, field, depth),
             115 => pz::take::message(&mut self.interceptor_config, field, depth),
+            #[cfg(feature = "full")]
             116 => pz::take::message(&mut self.android_game_intervention_list_config, field, depth),
+            #[cfg(feature = "full")]
             117 => pz::take::message(&mut self.statsd_tracing_config, field, depth),
+            #[cfg(feature = "full")]
             118 => pz::take::message(&mut self.android_system_property_config, field, depth),
+            #[cfg(feature = "full")]
             119 => pz::take::message(&mut self.system_info_config, field, depth),
+            #[cfg(feature = "full")]
             120 => pz::take::message(&mut self.network_packet_trace_config, field, depth),
+            #[cfg(feature = "full")]
             121 => pz::take::message(&mut self.surfaceflinger_layers_config, field, depth),
             122 => pz::take::scalar::<pz::kind::Bool>(&mut self.prefer_suspend_clock_for_duration, field),
+            #[cfg(feature = "full")]
             123 => pz::take::message(&mut self.surfaceflinger_transactions_config, field, depth),
+            #[cfg(feature = "full")]
             124 => pz::take::message(&mut self.android_sdk_sysprop_guard_config, field, depth),
+            #[cfg(feature = "full")]
             125 => pz::take::message(&mut self.etw_config, field, depth),
+            #[cfg(feature = "full")]
             126 => pz::take::message(&mut self.protolog_config, field, depth),
+            #[cfg(feature = "full")]
             127 => pz::take::message(&mut self.v8_config, field, depth),
+            #[cfg(feature = "full")]
             128 => pz::take::message(&mut self.android_input_event_config, field, depth),
+            #[cfg(feature = "full")]
             129 => pz::take::message(&mut self.pixel_modem_config, field, depth),
+            #[cfg(feature = "full")]
             130 => pz::take::message(&mut self.windowmanager_config, field, depth),
+            #[cfg(feature = "full")]
             131 => pz::take::message(&mut self.chromium_system_metrics, field, depth),
+            #[cfg(feature = "full")]
             132 => pz::take::message(&mut self.kernel_wakelocks_config, field, depth),
+            #[cfg(feature = "full")]
             133 => pz::take::message(&mut self.gpu_renderstages_config, field, depth),
+            #[cfg(feature = "full")]
             134 => pz::take::message(&mut self.chromium_histogram_samples, field, depth),
+            #[cfg(feature = "full")]
             135 => pz::take::message(&mut self.app_wakelocks_config, field, depth),
+            #[cfg(feature = "full")]
             136 => pz::take::message(&mut self.frozen_ftrace_config, field, depth),
+            #[cfg(feature = "full")]
             137 => pz::take::message(&mut self.cpu_per_uid_config, field, depth),
+            #[cfg(feature = "full")]
             138 => pz::take::message(&mut self.user_list_config, field, depth),
+            #[cfg(feature = "full")]
             139 => pz::take::message(&mut self.inputmethod_config, field, depth),
+            #[cfg(feature = "full")]
             140 => pz::take::message(&mut self.android_aflags_config, field, depth),
+            #[cfg(feature = "full")]
             141 => pz::take::message(&mut self.journald_config, field, depth),
+            #[cfg(feature = "full")]
             142 => pz::take::message(&mut self.display_video_config, field, depth),
+            #[cfg(feature = "full")]
             143 => pz::take::message(&mut self.chromium_stack_sampling_profiler, field, depth),
+            #[cfg(feature = "full")]
             144 => pz::take::message(&mut self.chromium_sampling_heap_profiler, field, depth),
+            #[cfg(feature = "full")]
             150 => pz::take::message(&mut self.qnx_config, field, depth),
             1000 => pz::take::string(&mut self.legacy_config, field),
             1001 => pz::take::message(&mut self.for_testing, field, depth),
@@ -938,52 +1114,96 @@ impl pz::Owned for DataSourceConfig {
         pz::put::scalar::<pz::kind::Enum<_>>(message, 9, self.buffer_exhausted_policy);
         pz::put::messages(message, 10, &self.priority_boost);
         pz::put::bytes(message, 11, &self.target_buffer_name);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 12, &self.protovm_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 100, &self.ftrace_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 101, &self.chrome_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 102, &self.inode_file_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 103, &self.process_stats_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 104, &self.sys_stats_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 105, &self.heapprofd_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 106, &self.android_power_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 107, &self.android_log_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 108, &self.gpu_counter_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 109, &self.packages_list_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 110, &self.java_hprof_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 111, &self.perf_event_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 112, &self.vulkan_memory_config);
         pz::put::messages(message, 113, &self.track_event_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 114, &self.android_polled_state_config);
         pz::put::messages(message, 115, &self.interceptor_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 116, &self.android_game_intervention_list_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 117, &self.statsd_tracing_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 118, &self.android_system_property_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 119, &self.system_info_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 120, &self.network_packet_trace_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 121, &self.surfaceflinger_layers_config);
         pz::put::scalar::<pz::kind::Bool>(message, 122, self.prefer_suspend_clock_for_duration);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 123, &self.surfaceflinger_transactions_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 124, &self.android_sdk_sysprop_guard_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 125, &self.etw_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 126, &self.protolog_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 127, &self.v8_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 128, &self.android_input_event_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 129, &self.pixel_modem_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 130, &self.windowmanager_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 131, &self.chromium_system_metrics);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 132, &self.kernel_wakelocks_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 133, &self.gpu_renderstages_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 134, &self.chromium_histogram_samples);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 135, &self.app_wakelocks_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 136, &self.frozen_ftrace_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 137, &self.cpu_per_uid_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 138, &self.user_list_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 139, &self.inputmethod_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 140, &self.android_aflags_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 141, &self.journald_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 142, &self.display_video_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 143, &self.chromium_stack_sampling_profiler);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 144, &self.chromium_sampling_heap_profiler);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 150, &self.qnx_config);
         pz::put::bytes(message, 1000, &self.legacy_config);
         pz::put::messages(message, 1001, &self.for_testing);

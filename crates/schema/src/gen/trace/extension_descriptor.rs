@@ -13,6 +13,7 @@ pz::message! {
 
 impl ExtensionDescriptorWriter<'_> {
     /// `FileDescriptorSet extension_set = 1`, one of `descriptor`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn extension_set(&mut self) -> crate::FileDescriptorSetWriter<'_> {
         self.0.begin(1).into()
@@ -35,6 +36,7 @@ impl ExtensionDescriptorWriter<'_> {
 
 impl<'a, I: pz::Lookup> ExtensionDescriptorReader<'a, I> {
     /// `FileDescriptorSet extension_set = 1`, one of `descriptor`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn extension_set(&self) -> Option<crate::FileDescriptorSetReader<'a>> {
         self.0.message(1)
@@ -63,6 +65,7 @@ impl<'a, I: pz::Lookup> ExtensionDescriptorReader<'a, I> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExtensionDescriptor {
     /// `FileDescriptorSet extension_set = 1`, one of `descriptor`
+    #[cfg(feature = "full")]
     pub extension_set: Option<crate::FileDescriptorSet>,
     /// `bytes extension_set_gzip = 2`, one of `descriptor`
     pub extension_set_gzip: Option<pz::rt::Vec<u8>>,
@@ -75,6 +78,7 @@ pub struct ExtensionDescriptor {
 impl pz::Owned for ExtensionDescriptor {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
+            #[cfg(feature = "full")]
             1 => pz::take::message(&mut self.extension_set, field, depth),
             2 => pz::take::bytes(&mut self.extension_set_gzip, field),
             3 => pz::take::string(&mut self.file_name, field),
@@ -83,6 +87,7 @@ impl pz::Owned for ExtensionDescriptor {
     }
 
     fn write_to(&self, message: &mut pz::Message<'_>) {
+        #[cfg(feature = "full")]
         pz::put::messages(message, 1, &self.extension_set);
         pz::put::bytes(message, 2, &self.extension_set_gzip);
         pz::put::bytes(message, 3, &self.file_name);

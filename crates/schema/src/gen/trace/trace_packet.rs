@@ -16,12 +16,14 @@ pz::message! {
 
 impl TracePacketWriter<'_> {
     /// `FtraceEventBundle ftrace_events = 1`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn ftrace_events(&mut self) -> crate::FtraceEventBundleWriter<'_> {
         self.0.begin(1).into()
     }
 
     /// `ProcessTree process_tree = 2`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn process_tree(&mut self) -> crate::ProcessTreeWriter<'_> {
         self.0.begin(2).into()
@@ -35,12 +37,14 @@ impl TracePacketWriter<'_> {
     }
 
     /// `InodeFileMap inode_file_map = 4`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn inode_file_map(&mut self) -> crate::InodeFileMapWriter<'_> {
         self.0.begin(4).into()
     }
 
     /// `ChromeEventBundle chrome_events = 5`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_events(&mut self) -> crate::ChromeEventBundleWriter<'_> {
         self.0.begin(5).into()
@@ -53,6 +57,7 @@ impl TracePacketWriter<'_> {
     }
 
     /// `SysStats sys_stats = 7`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn sys_stats(&mut self) -> crate::SysStatsWriter<'_> {
         self.0.begin(7).into()
@@ -66,6 +71,7 @@ impl TracePacketWriter<'_> {
     }
 
     /// `ProcessStats process_stats = 9`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn process_stats(&mut self) -> crate::ProcessStatsWriter<'_> {
         self.0.begin(9).into()
@@ -104,6 +110,7 @@ impl TracePacketWriter<'_> {
     }
 
     /// `FtraceStats ftrace_stats = 34`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn ftrace_stats(&mut self) -> crate::FtraceStatsWriter<'_> {
         self.0.begin(34).into()
@@ -123,24 +130,28 @@ impl TracePacketWriter<'_> {
     }
 
     /// `ProfilePacket profile_packet = 37`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn profile_packet(&mut self) -> crate::ProfilePacketWriter<'_> {
         self.0.begin(37).into()
     }
 
     /// `BatteryCounters battery = 38`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn battery(&mut self) -> crate::BatteryCountersWriter<'_> {
         self.0.begin(38).into()
     }
 
     /// `AndroidLogPacket android_log = 39`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_log(&mut self) -> crate::AndroidLogPacketWriter<'_> {
         self.0.begin(39).into()
     }
 
     /// `PowerRails power_rails = 40`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn power_rails(&mut self) -> crate::PowerRailsWriter<'_> {
         self.0.begin(40).into()
@@ -185,18 +196,21 @@ impl TracePacketWriter<'_> {
     }
 
     /// `PackagesList packages_list = 47`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn packages_list(&mut self) -> crate::PackagesListWriter<'_> {
         self.0.begin(47).into()
     }
 
     /// `ChromeBenchmarkMetadata chrome_benchmark_metadata = 48`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_benchmark_metadata(&mut self) -> crate::ChromeBenchmarkMetadataWriter<'_> {
         self.0.begin(48).into()
     }
 
     /// `PerfettoMetatrace perfetto_metatrace = 49`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn perfetto_metatrace(&mut self) -> crate::PerfettoMetatraceWriter<'_> {
         self.0.begin(49).into()
@@ -210,30 +224,35 @@ impl TracePacketWriter<'_> {
     }
 
     /// `ChromeMetadataPacket chrome_metadata = 51`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_metadata(&mut self) -> crate::ChromeMetadataPacketWriter<'_> {
         self.0.begin(51).into()
     }
 
     /// `GpuCounterEvent gpu_counter_event = 52`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_counter_event(&mut self) -> crate::GpuCounterEventWriter<'_> {
         self.0.begin(52).into()
     }
 
     /// `GpuRenderStageEvent gpu_render_stage_event = 53`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_render_stage_event(&mut self) -> crate::GpuRenderStageEventWriter<'_> {
         self.0.begin(53).into()
     }
 
     /// `StreamingProfilePacket streaming_profile_packet = 54`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn streaming_profile_packet(&mut self) -> crate::StreamingProfilePacketWriter<'_> {
         self.0.begin(54).into()
     }
 
     /// `GraphicsFrameEvent graphics_frame_event = 57`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn graphics_frame_event(&mut self) -> crate::GraphicsFrameEventWriter<'_> {
         self.0.begin(57).into()
@@ -265,42 +284,49 @@ impl TracePacketWriter<'_> {
     }
 
     /// `VulkanMemoryEvent vulkan_memory_event = 62`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn vulkan_memory_event(&mut self) -> crate::VulkanMemoryEventWriter<'_> {
         self.0.begin(62).into()
     }
 
     /// `GpuLog gpu_log = 63`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_log(&mut self) -> crate::GpuLogWriter<'_> {
         self.0.begin(63).into()
     }
 
     /// `DeobfuscationMapping deobfuscation_mapping = 64`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn deobfuscation_mapping(&mut self) -> crate::DeobfuscationMappingWriter<'_> {
         self.0.begin(64).into()
     }
 
     /// `VulkanApiEvent vulkan_api_event = 65`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn vulkan_api_event(&mut self) -> crate::VulkanApiEventWriter<'_> {
         self.0.begin(65).into()
     }
 
     /// `PerfSample perf_sample = 66`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn perf_sample(&mut self) -> crate::PerfSampleWriter<'_> {
         self.0.begin(66).into()
     }
 
     /// `CpuInfo cpu_info = 67`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn cpu_info(&mut self) -> crate::CpuInfoWriter<'_> {
         self.0.begin(67).into()
     }
 
     /// `SmapsPacket smaps_packet = 68`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn smaps_packet(&mut self) -> crate::SmapsPacketWriter<'_> {
         self.0.begin(68).into()
@@ -313,12 +339,14 @@ impl TracePacketWriter<'_> {
     }
 
     /// `InitialDisplayState initial_display_state = 70`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn initial_display_state(&mut self) -> crate::InitialDisplayStateWriter<'_> {
         self.0.begin(70).into()
     }
 
     /// `GpuMemTotalEvent gpu_mem_total_event = 71`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_mem_total_event(&mut self) -> crate::GpuMemTotalEventWriter<'_> {
         self.0.begin(71).into()
@@ -331,30 +359,35 @@ impl TracePacketWriter<'_> {
     }
 
     /// `MemoryTrackerSnapshot memory_tracker_snapshot = 73`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn memory_tracker_snapshot(&mut self) -> crate::MemoryTrackerSnapshotWriter<'_> {
         self.0.begin(73).into()
     }
 
     /// `StreamingAllocation streaming_allocation = 74`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn streaming_allocation(&mut self) -> crate::StreamingAllocationWriter<'_> {
         self.0.begin(74).into()
     }
 
     /// `StreamingFree streaming_free = 75`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn streaming_free(&mut self) -> crate::StreamingFreeWriter<'_> {
         self.0.begin(75).into()
     }
 
     /// `AndroidEnergyEstimationBreakdown android_energy_estimation_breakdown = 77`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_energy_estimation_breakdown(&mut self) -> crate::AndroidEnergyEstimationBreakdownWriter<'_> {
         self.0.begin(77).into()
     }
 
     /// `UiState ui_state = 78`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn ui_state(&mut self) -> crate::UiStateWriter<'_> {
         self.0.begin(78).into()
@@ -368,24 +401,28 @@ impl TracePacketWriter<'_> {
     }
 
     /// `TranslationTable translation_table = 82`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn translation_table(&mut self) -> crate::TranslationTableWriter<'_> {
         self.0.begin(82).into()
     }
 
     /// `AndroidGameInterventionList android_game_intervention_list = 83`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_game_intervention_list(&mut self) -> crate::AndroidGameInterventionListWriter<'_> {
         self.0.begin(83).into()
     }
 
     /// `StatsdAtom statsd_atom = 84`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn statsd_atom(&mut self) -> crate::StatsdAtomWriter<'_> {
         self.0.begin(84).into()
     }
 
     /// `AndroidSystemProperty android_system_property = 86`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_system_property(&mut self) -> crate::AndroidSystemPropertyWriter<'_> {
         self.0.begin(86).into()
@@ -411,12 +448,14 @@ impl TracePacketWriter<'_> {
     }
 
     /// `EntityStateResidency entity_state_residency = 91`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn entity_state_residency(&mut self) -> crate::EntityStateResidencyWriter<'_> {
         self.0.begin(91).into()
     }
 
     /// `EtwTraceEventBundle etw_events = 95`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn etw_events(&mut self) -> crate::EtwTraceEventBundleWriter<'_> {
         self.0.begin(95).into()
@@ -430,30 +469,35 @@ impl TracePacketWriter<'_> {
     }
 
     /// `V8JsCode v8_js_code = 99`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_js_code(&mut self) -> crate::V8JsCodeWriter<'_> {
         self.0.begin(99).into()
     }
 
     /// `V8InternalCode v8_internal_code = 100`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_internal_code(&mut self) -> crate::V8InternalCodeWriter<'_> {
         self.0.begin(100).into()
     }
 
     /// `V8WasmCode v8_wasm_code = 101`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_wasm_code(&mut self) -> crate::V8WasmCodeWriter<'_> {
         self.0.begin(101).into()
     }
 
     /// `V8RegExpCode v8_reg_exp_code = 102`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_reg_exp_code(&mut self) -> crate::V8RegExpCodeWriter<'_> {
         self.0.begin(102).into()
     }
 
     /// `V8CodeMove v8_code_move = 103`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_code_move(&mut self) -> crate::V8CodeMoveWriter<'_> {
         self.0.begin(103).into()
@@ -466,18 +510,21 @@ impl TracePacketWriter<'_> {
     }
 
     /// `ChromeTrigger chrome_trigger = 109`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_trigger(&mut self) -> crate::ChromeTriggerWriter<'_> {
         self.0.begin(109).into()
     }
 
     /// `PixelModemEvents pixel_modem_events = 110`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn pixel_modem_events(&mut self) -> crate::PixelModemEventsWriter<'_> {
         self.0.begin(110).into()
     }
 
     /// `PixelModemTokenDatabase pixel_modem_token_database = 111`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn pixel_modem_token_database(&mut self) -> crate::PixelModemTokenDatabaseWriter<'_> {
         self.0.begin(111).into()
@@ -490,42 +537,49 @@ impl TracePacketWriter<'_> {
     }
 
     /// `KernelWakelockData kernel_wakelock_data = 115`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn kernel_wakelock_data(&mut self) -> crate::KernelWakelockDataWriter<'_> {
         self.0.begin(115).into()
     }
 
     /// `GenericKernelTaskStateEvent generic_kernel_task_state_event = 117`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn generic_kernel_task_state_event(&mut self) -> crate::GenericKernelTaskStateEventWriter<'_> {
         self.0.begin(117).into()
     }
 
     /// `GenericKernelCpuFrequencyEvent generic_kernel_cpu_freq_event = 118`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn generic_kernel_cpu_freq_event(&mut self) -> crate::GenericKernelCpuFrequencyEventWriter<'_> {
         self.0.begin(118).into()
     }
 
     /// `CpuPerUidData cpu_per_uid_data = 119`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn cpu_per_uid_data(&mut self) -> crate::CpuPerUidDataWriter<'_> {
         self.0.begin(119).into()
     }
 
     /// `GenericKernelTaskRenameEvent generic_kernel_task_rename_event = 120`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn generic_kernel_task_rename_event(&mut self) -> crate::GenericKernelTaskRenameEventWriter<'_> {
         self.0.begin(120).into()
     }
 
     /// `GenericKernelProcessTree generic_kernel_process_tree = 122`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn generic_kernel_process_tree(&mut self) -> crate::GenericKernelProcessTreeWriter<'_> {
         self.0.begin(122).into()
     }
 
     /// `AndroidUserList user_list = 123`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn user_list(&mut self) -> crate::AndroidUserListWriter<'_> {
         self.0.begin(123).into()
@@ -550,36 +604,42 @@ impl TracePacketWriter<'_> {
     }
 
     /// `AndroidAflags android_aflags = 127`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_aflags(&mut self) -> crate::AndroidAflagsWriter<'_> {
         self.0.begin(127).into()
     }
 
     /// `GpuInfo gpu_info = 128`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_info(&mut self) -> crate::GpuInfoWriter<'_> {
         self.0.begin(128).into()
     }
 
     /// `GenericGpuFrequencyEvent generic_gpu_frequency_event = 129`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn generic_gpu_frequency_event(&mut self) -> crate::GenericGpuFrequencyEventWriter<'_> {
         self.0.begin(129).into()
     }
 
     /// `InterruptInfo interrupt_info = 130`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn interrupt_info(&mut self) -> crate::InterruptInfoWriter<'_> {
         self.0.begin(130).into()
     }
 
     /// `ArtProcessMetadata art_process_metadata = 131`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn art_process_metadata(&mut self) -> crate::ArtProcessMetadataWriter<'_> {
         self.0.begin(131).into()
     }
 
     /// `SystemdJournaldEvent journald_event = 132`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn journald_event(&mut self) -> crate::SystemdJournaldEventWriter<'_> {
         self.0.begin(132).into()
@@ -599,6 +659,7 @@ impl TracePacketWriter<'_> {
     }
 
     /// `StackSample stack_sample = 135`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn stack_sample(&mut self) -> crate::StackSampleWriter<'_> {
         self.0.begin(135).into()
@@ -613,12 +674,14 @@ impl TracePacketWriter<'_> {
 
 impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     /// `FtraceEventBundle ftrace_events = 1`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn ftrace_events(&self) -> Option<crate::FtraceEventBundleReader<'a>> {
         self.0.message(1)
     }
 
     /// `ProcessTree process_tree = 2`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn process_tree(&self) -> Option<crate::ProcessTreeReader<'a>> {
         self.0.message(2)
@@ -631,12 +694,14 @@ impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     }
 
     /// `InodeFileMap inode_file_map = 4`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn inode_file_map(&self) -> Option<crate::InodeFileMapReader<'a>> {
         self.0.message(4)
     }
 
     /// `ChromeEventBundle chrome_events = 5`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_events(&self) -> Option<crate::ChromeEventBundleReader<'a>> {
         self.0.message(5)
@@ -649,6 +714,7 @@ impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     }
 
     /// `SysStats sys_stats = 7`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn sys_stats(&self) -> Option<crate::SysStatsReader<'a>> {
         self.0.message(7)
@@ -661,6 +727,7 @@ impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     }
 
     /// `ProcessStats process_stats = 9`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn process_stats(&self) -> Option<crate::ProcessStatsReader<'a>> {
         self.0.message(9)
@@ -697,6 +764,7 @@ impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     }
 
     /// `FtraceStats ftrace_stats = 34`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn ftrace_stats(&self) -> Option<crate::FtraceStatsReader<'a>> {
         self.0.message(34)
@@ -715,24 +783,28 @@ impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     }
 
     /// `ProfilePacket profile_packet = 37`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn profile_packet(&self) -> Option<crate::ProfilePacketReader<'a>> {
         self.0.message(37)
     }
 
     /// `BatteryCounters battery = 38`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn battery(&self) -> Option<crate::BatteryCountersReader<'a>> {
         self.0.message(38)
     }
 
     /// `AndroidLogPacket android_log = 39`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_log(&self) -> Option<crate::AndroidLogPacketReader<'a>> {
         self.0.message(39)
     }
 
     /// `PowerRails power_rails = 40`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn power_rails(&self) -> Option<crate::PowerRailsReader<'a>> {
         self.0.message(40)
@@ -775,18 +847,21 @@ impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     }
 
     /// `PackagesList packages_list = 47`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn packages_list(&self) -> Option<crate::PackagesListReader<'a>> {
         self.0.message(47)
     }
 
     /// `ChromeBenchmarkMetadata chrome_benchmark_metadata = 48`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_benchmark_metadata(&self) -> Option<crate::ChromeBenchmarkMetadataReader<'a>> {
         self.0.message(48)
     }
 
     /// `PerfettoMetatrace perfetto_metatrace = 49`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn perfetto_metatrace(&self) -> Option<crate::PerfettoMetatraceReader<'a>> {
         self.0.message(49)
@@ -799,30 +874,35 @@ impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     }
 
     /// `ChromeMetadataPacket chrome_metadata = 51`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_metadata(&self) -> Option<crate::ChromeMetadataPacketReader<'a>> {
         self.0.message(51)
     }
 
     /// `GpuCounterEvent gpu_counter_event = 52`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_counter_event(&self) -> Option<crate::GpuCounterEventReader<'a>> {
         self.0.message(52)
     }
 
     /// `GpuRenderStageEvent gpu_render_stage_event = 53`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_render_stage_event(&self) -> Option<crate::GpuRenderStageEventReader<'a>> {
         self.0.message(53)
     }
 
     /// `StreamingProfilePacket streaming_profile_packet = 54`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn streaming_profile_packet(&self) -> Option<crate::StreamingProfilePacketReader<'a>> {
         self.0.message(54)
     }
 
     /// `GraphicsFrameEvent graphics_frame_event = 57`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn graphics_frame_event(&self) -> Option<crate::GraphicsFrameEventReader<'a>> {
         self.0.message(57)
@@ -853,42 +933,49 @@ impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     }
 
     /// `VulkanMemoryEvent vulkan_memory_event = 62`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn vulkan_memory_event(&self) -> Option<crate::VulkanMemoryEventReader<'a>> {
         self.0.message(62)
     }
 
     /// `GpuLog gpu_log = 63`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_log(&self) -> Option<crate::GpuLogReader<'a>> {
         self.0.message(63)
     }
 
     /// `DeobfuscationMapping deobfuscation_mapping = 64`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn deobfuscation_mapping(&self) -> Option<crate::DeobfuscationMappingReader<'a>> {
         self.0.message(64)
     }
 
     /// `VulkanApiEvent vulkan_api_event = 65`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn vulkan_api_event(&self) -> Option<crate::VulkanApiEventReader<'a>> {
         self.0.message(65)
     }
 
     /// `PerfSample perf_sample = 66`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn perf_sample(&self) -> Option<crate::PerfSampleReader<'a>> {
         self.0.message(66)
     }
 
     /// `CpuInfo cpu_info = 67`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn cpu_info(&self) -> Option<crate::CpuInfoReader<'a>> {
         self.0.message(67)
     }
 
     /// `SmapsPacket smaps_packet = 68`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn smaps_packet(&self) -> Option<crate::SmapsPacketReader<'a>> {
         self.0.message(68)
@@ -901,12 +988,14 @@ impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     }
 
     /// `InitialDisplayState initial_display_state = 70`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn initial_display_state(&self) -> Option<crate::InitialDisplayStateReader<'a>> {
         self.0.message(70)
     }
 
     /// `GpuMemTotalEvent gpu_mem_total_event = 71`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_mem_total_event(&self) -> Option<crate::GpuMemTotalEventReader<'a>> {
         self.0.message(71)
@@ -919,30 +1008,35 @@ impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     }
 
     /// `MemoryTrackerSnapshot memory_tracker_snapshot = 73`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn memory_tracker_snapshot(&self) -> Option<crate::MemoryTrackerSnapshotReader<'a>> {
         self.0.message(73)
     }
 
     /// `StreamingAllocation streaming_allocation = 74`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn streaming_allocation(&self) -> Option<crate::StreamingAllocationReader<'a>> {
         self.0.message(74)
     }
 
     /// `StreamingFree streaming_free = 75`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn streaming_free(&self) -> Option<crate::StreamingFreeReader<'a>> {
         self.0.message(75)
     }
 
     /// `AndroidEnergyEstimationBreakdown android_energy_estimation_breakdown = 77`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_energy_estimation_breakdown(&self) -> Option<crate::AndroidEnergyEstimationBreakdownReader<'a>> {
         self.0.message(77)
     }
 
     /// `UiState ui_state = 78`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn ui_state(&self) -> Option<crate::UiStateReader<'a>> {
         self.0.message(78)
@@ -955,24 +1049,28 @@ impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     }
 
     /// `TranslationTable translation_table = 82`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn translation_table(&self) -> Option<crate::TranslationTableReader<'a>> {
         self.0.message(82)
     }
 
     /// `AndroidGameInterventionList android_game_intervention_list = 83`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_game_intervention_list(&self) -> Option<crate::AndroidGameInterventionListReader<'a>> {
         self.0.message(83)
     }
 
     /// `StatsdAtom statsd_atom = 84`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn statsd_atom(&self) -> Option<crate::StatsdAtomReader<'a>> {
         self.0.message(84)
     }
 
     /// `AndroidSystemProperty android_system_property = 86`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_system_property(&self) -> Option<crate::AndroidSystemPropertyReader<'a>> {
         self.0.message(86)
@@ -997,12 +1095,14 @@ impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     }
 
     /// `EntityStateResidency entity_state_residency = 91`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn entity_state_residency(&self) -> Option<crate::EntityStateResidencyReader<'a>> {
         self.0.message(91)
     }
 
     /// `EtwTraceEventBundle etw_events = 95`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn etw_events(&self) -> Option<crate::EtwTraceEventBundleReader<'a>> {
         self.0.message(95)
@@ -1015,30 +1115,35 @@ impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     }
 
     /// `V8JsCode v8_js_code = 99`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_js_code(&self) -> Option<crate::V8JsCodeReader<'a>> {
         self.0.message(99)
     }
 
     /// `V8InternalCode v8_internal_code = 100`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_internal_code(&self) -> Option<crate::V8InternalCodeReader<'a>> {
         self.0.message(100)
     }
 
     /// `V8WasmCode v8_wasm_code = 101`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_wasm_code(&self) -> Option<crate::V8WasmCodeReader<'a>> {
         self.0.message(101)
     }
 
     /// `V8RegExpCode v8_reg_exp_code = 102`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_reg_exp_code(&self) -> Option<crate::V8RegExpCodeReader<'a>> {
         self.0.message(102)
     }
 
     /// `V8CodeMove v8_code_move = 103`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_code_move(&self) -> Option<crate::V8CodeMoveReader<'a>> {
         self.0.message(103)
@@ -1051,18 +1156,21 @@ impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     }
 
     /// `ChromeTrigger chrome_trigger = 109`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_trigger(&self) -> Option<crate::ChromeTriggerReader<'a>> {
         self.0.message(109)
     }
 
     /// `PixelModemEvents pixel_modem_events = 110`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn pixel_modem_events(&self) -> Option<crate::PixelModemEventsReader<'a>> {
         self.0.message(110)
     }
 
     /// `PixelModemTokenDatabase pixel_modem_token_database = 111`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn pixel_modem_token_database(&self) -> Option<crate::PixelModemTokenDatabaseReader<'a>> {
         self.0.message(111)
@@ -1075,42 +1183,49 @@ impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     }
 
     /// `KernelWakelockData kernel_wakelock_data = 115`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn kernel_wakelock_data(&self) -> Option<crate::KernelWakelockDataReader<'a>> {
         self.0.message(115)
     }
 
     /// `GenericKernelTaskStateEvent generic_kernel_task_state_event = 117`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn generic_kernel_task_state_event(&self) -> Option<crate::GenericKernelTaskStateEventReader<'a>> {
         self.0.message(117)
     }
 
     /// `GenericKernelCpuFrequencyEvent generic_kernel_cpu_freq_event = 118`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn generic_kernel_cpu_freq_event(&self) -> Option<crate::GenericKernelCpuFrequencyEventReader<'a>> {
         self.0.message(118)
     }
 
     /// `CpuPerUidData cpu_per_uid_data = 119`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn cpu_per_uid_data(&self) -> Option<crate::CpuPerUidDataReader<'a>> {
         self.0.message(119)
     }
 
     /// `GenericKernelTaskRenameEvent generic_kernel_task_rename_event = 120`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn generic_kernel_task_rename_event(&self) -> Option<crate::GenericKernelTaskRenameEventReader<'a>> {
         self.0.message(120)
     }
 
     /// `GenericKernelProcessTree generic_kernel_process_tree = 122`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn generic_kernel_process_tree(&self) -> Option<crate::GenericKernelProcessTreeReader<'a>> {
         self.0.message(122)
     }
 
     /// `AndroidUserList user_list = 123`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn user_list(&self) -> Option<crate::AndroidUserListReader<'a>> {
         self.0.message(123)
@@ -1135,36 +1250,42 @@ impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     }
 
     /// `AndroidAflags android_aflags = 127`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn android_aflags(&self) -> Option<crate::AndroidAflagsReader<'a>> {
         self.0.message(127)
     }
 
     /// `GpuInfo gpu_info = 128`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_info(&self) -> Option<crate::GpuInfoReader<'a>> {
         self.0.message(128)
     }
 
     /// `GenericGpuFrequencyEvent generic_gpu_frequency_event = 129`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn generic_gpu_frequency_event(&self) -> Option<crate::GenericGpuFrequencyEventReader<'a>> {
         self.0.message(129)
     }
 
     /// `InterruptInfo interrupt_info = 130`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn interrupt_info(&self) -> Option<crate::InterruptInfoReader<'a>> {
         self.0.message(130)
     }
 
     /// `ArtProcessMetadata art_process_metadata = 131`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn art_process_metadata(&self) -> Option<crate::ArtProcessMetadataReader<'a>> {
         self.0.message(131)
     }
 
     /// `SystemdJournaldEvent journald_event = 132`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn journald_event(&self) -> Option<crate::SystemdJournaldEventReader<'a>> {
         self.0.message(132)
@@ -1183,6 +1304,7 @@ impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     }
 
     /// `StackSample stack_sample = 135`, one of `data`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn stack_sample(&self) -> Option<crate::StackSampleReader<'a>> {
         self.0.message(135)
@@ -1395,6 +1517,7 @@ pub mod trace_packet {
 
         impl InstanceWriter<'_> {
             /// `optional VmProgram program = 1`
+            #[cfg(feature = "full")]
             #[inline]
             pub fn program(&mut self) -> crate::VmProgramWriter<'_> {
                 self.0.begin(1).into()
@@ -1423,6 +1546,7 @@ pub mod trace_packet {
 
         impl<'a, I: pz::Lookup> InstanceReader<'a, I> {
             /// `optional VmProgram program = 1`
+            #[cfg(feature = "full")]
             #[inline]
             pub fn program(&self) -> Option<crate::VmProgramReader<'a>> {
                 self.0.message(1)

@@ -19,6 +19,7 @@ impl TracePacketDefaultsWriter<'_> {
     }
 
     /// `optional PerfSampleDefaults perf_sample_defaults = 12`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn perf_sample_defaults(&mut self) -> crate::PerfSampleDefaultsWriter<'_> {
         self.0.begin(12).into()
@@ -32,12 +33,14 @@ impl TracePacketDefaultsWriter<'_> {
     }
 
     /// `optional V8CodeDefaults v8_code_defaults = 99`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_code_defaults(&mut self) -> crate::V8CodeDefaultsWriter<'_> {
         self.0.begin(99).into()
     }
 
     /// `optional StackSampleDefaults stack_sample_defaults = 100`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn stack_sample_defaults(&mut self) -> crate::StackSampleDefaultsWriter<'_> {
         self.0.begin(100).into()
@@ -52,6 +55,7 @@ impl<'a, I: pz::Lookup> TracePacketDefaultsReader<'a, I> {
     }
 
     /// `optional PerfSampleDefaults perf_sample_defaults = 12`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn perf_sample_defaults(&self) -> Option<crate::PerfSampleDefaultsReader<'a>> {
         self.0.message(12)
@@ -64,12 +68,14 @@ impl<'a, I: pz::Lookup> TracePacketDefaultsReader<'a, I> {
     }
 
     /// `optional V8CodeDefaults v8_code_defaults = 99`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_code_defaults(&self) -> Option<crate::V8CodeDefaultsReader<'a>> {
         self.0.message(99)
     }
 
     /// `optional StackSampleDefaults stack_sample_defaults = 100`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn stack_sample_defaults(&self) -> Option<crate::StackSampleDefaultsReader<'a>> {
         self.0.message(100)

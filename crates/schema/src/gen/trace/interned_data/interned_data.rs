@@ -92,18 +92,21 @@ impl InternedDataWriter<'_> {
     }
 
     /// `repeated InternedGraphicsContext graphics_contexts = 23`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn graphics_contexts(&mut self) -> crate::InternedGraphicsContextWriter<'_> {
         self.0.begin(23).into()
     }
 
     /// `repeated InternedGpuRenderStageSpecification gpu_specifications = 24`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_specifications(&mut self) -> crate::InternedGpuRenderStageSpecificationWriter<'_> {
         self.0.begin(24).into()
     }
 
     /// `repeated HistogramName histogram_names = 25`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn histogram_names(&mut self) -> crate::HistogramNameWriter<'_> {
         self.0.begin(25).into()
@@ -134,30 +137,35 @@ impl InternedDataWriter<'_> {
     }
 
     /// `repeated InternedV8String v8_js_function_name = 31`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_js_function_name(&mut self) -> crate::InternedV8StringWriter<'_> {
         self.0.begin(31).into()
     }
 
     /// `repeated InternedV8JsFunction v8_js_function = 32`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_js_function(&mut self) -> crate::InternedV8JsFunctionWriter<'_> {
         self.0.begin(32).into()
     }
 
     /// `repeated InternedV8JsScript v8_js_script = 33`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_js_script(&mut self) -> crate::InternedV8JsScriptWriter<'_> {
         self.0.begin(33).into()
     }
 
     /// `repeated InternedV8WasmScript v8_wasm_script = 34`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_wasm_script(&mut self) -> crate::InternedV8WasmScriptWriter<'_> {
         self.0.begin(34).into()
     }
 
     /// `repeated InternedV8Isolate v8_isolate = 35`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_isolate(&mut self) -> crate::InternedV8IsolateWriter<'_> {
         self.0.begin(35).into()
@@ -170,30 +178,35 @@ impl InternedDataWriter<'_> {
     }
 
     /// `repeated InternedGpuCounterDescriptor gpu_counter_descriptors = 47`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_counter_descriptors(&mut self) -> crate::InternedGpuCounterDescriptorWriter<'_> {
         self.0.begin(47).into()
     }
 
     /// `repeated TaskContext stack_sample_task_contexts = 48`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn stack_sample_task_contexts(&mut self) -> crate::stack_sample::TaskContextWriter<'_> {
         self.0.begin(48).into()
     }
 
     /// `repeated ExecutionContext stack_sample_execution_contexts = 49`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn stack_sample_execution_contexts(&mut self) -> crate::stack_sample::ExecutionContextWriter<'_> {
         self.0.begin(49).into()
     }
 
     /// `repeated CounterDescriptor stack_sample_counter_descriptors = 50`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn stack_sample_counter_descriptors(&mut self) -> crate::stack_sample::CounterDescriptorWriter<'_> {
         self.0.begin(50).into()
     }
 
     /// `repeated AsyncContextDescriptor stack_sample_async_context_descriptors = 51`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn stack_sample_async_context_descriptors(&mut self) -> crate::stack_sample::AsyncContextDescriptorWriter<'_> {
         self.0.begin(51).into()
@@ -280,18 +293,21 @@ impl<'a, I: pz::Lookup> InternedDataReader<'a, I> {
     }
 
     /// `repeated InternedGraphicsContext graphics_contexts = 23`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn graphics_contexts(&self) -> pz::Messages<'a, crate::InternedGraphicsContextReader<'a>> {
         self.0.messages(23)
     }
 
     /// `repeated InternedGpuRenderStageSpecification gpu_specifications = 24`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_specifications(&self) -> pz::Messages<'a, crate::InternedGpuRenderStageSpecificationReader<'a>> {
         self.0.messages(24)
     }
 
     /// `repeated HistogramName histogram_names = 25`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn histogram_names(&self) -> pz::Messages<'a, crate::HistogramNameReader<'a>> {
         self.0.messages(25)
@@ -322,30 +338,35 @@ impl<'a, I: pz::Lookup> InternedDataReader<'a, I> {
     }
 
     /// `repeated InternedV8String v8_js_function_name = 31`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_js_function_name(&self) -> pz::Messages<'a, crate::InternedV8StringReader<'a>> {
         self.0.messages(31)
     }
 
     /// `repeated InternedV8JsFunction v8_js_function = 32`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_js_function(&self) -> pz::Messages<'a, crate::InternedV8JsFunctionReader<'a>> {
         self.0.messages(32)
     }
 
     /// `repeated InternedV8JsScript v8_js_script = 33`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_js_script(&self) -> pz::Messages<'a, crate::InternedV8JsScriptReader<'a>> {
         self.0.messages(33)
     }
 
     /// `repeated InternedV8WasmScript v8_wasm_script = 34`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_wasm_script(&self) -> pz::Messages<'a, crate::InternedV8WasmScriptReader<'a>> {
         self.0.messages(34)
     }
 
     /// `repeated InternedV8Isolate v8_isolate = 35`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn v8_isolate(&self) -> pz::Messages<'a, crate::InternedV8IsolateReader<'a>> {
         self.0.messages(35)
@@ -358,24 +379,28 @@ impl<'a, I: pz::Lookup> InternedDataReader<'a, I> {
     }
 
     /// `repeated InternedGpuCounterDescriptor gpu_counter_descriptors = 47`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn gpu_counter_descriptors(&self) -> pz::Messages<'a, crate::InternedGpuCounterDescriptorReader<'a>> {
         self.0.messages(47)
     }
 
     /// `repeated TaskContext stack_sample_task_contexts = 48`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn stack_sample_task_contexts(&self) -> pz::Messages<'a, crate::stack_sample::TaskContextReader<'a>> {
         self.0.messages(48)
     }
 
     /// `repeated ExecutionContext stack_sample_execution_contexts = 49`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn stack_sample_execution_contexts(&self) -> pz::Messages<'a, crate::stack_sample::ExecutionContextReader<'a>> {
         self.0.messages(49)
     }
 
     /// `repeated CounterDescriptor stack_sample_counter_descriptors = 50`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn stack_sample_counter_descriptors(
         &self,
@@ -384,6 +409,7 @@ impl<'a, I: pz::Lookup> InternedDataReader<'a, I> {
     }
 
     /// `repeated AsyncContextDescriptor stack_sample_async_context_descriptors = 51`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn stack_sample_async_context_descriptors(
         &self,

@@ -129,36 +129,42 @@ impl TrackEventWriter<'_> {
     }
 
     /// `optional ChromeCompositorSchedulerState cc_scheduler_state = 24`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn cc_scheduler_state(&mut self) -> crate::ChromeCompositorSchedulerStateWriter<'_> {
         self.0.begin(24).into()
     }
 
     /// `optional ChromeUserEvent chrome_user_event = 25`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_user_event(&mut self) -> crate::ChromeUserEventWriter<'_> {
         self.0.begin(25).into()
     }
 
     /// `optional ChromeKeyedService chrome_keyed_service = 26`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_keyed_service(&mut self) -> crate::ChromeKeyedServiceWriter<'_> {
         self.0.begin(26).into()
     }
 
     /// `optional ChromeLegacyIpc chrome_legacy_ipc = 27`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_legacy_ipc(&mut self) -> crate::ChromeLegacyIpcWriter<'_> {
         self.0.begin(27).into()
     }
 
     /// `optional ChromeHistogramSample chrome_histogram_sample = 28`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_histogram_sample(&mut self) -> crate::ChromeHistogramSampleWriter<'_> {
         self.0.begin(28).into()
     }
 
     /// `optional ChromeLatencyInfo chrome_latency_info = 29`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_latency_info(&mut self) -> crate::ChromeLatencyInfoWriter<'_> {
         self.0.begin(29).into()
@@ -179,6 +185,7 @@ impl TrackEventWriter<'_> {
     }
 
     /// `optional ChromeFrameReporter chrome_frame_reporter = 32`, deprecated
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_frame_reporter(&mut self) -> crate::ChromeFrameReporterWriter<'_> {
         self.0.begin(32).into()
@@ -198,6 +205,7 @@ impl TrackEventWriter<'_> {
     }
 
     /// `optional ChromeMessagePump chrome_message_pump = 35`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_message_pump(&mut self) -> crate::ChromeMessagePumpWriter<'_> {
         self.0.begin(35).into()
@@ -211,24 +219,28 @@ impl TrackEventWriter<'_> {
     }
 
     /// `optional ChromeMojoEventInfo chrome_mojo_event_info = 38`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_mojo_event_info(&mut self) -> crate::ChromeMojoEventInfoWriter<'_> {
         self.0.begin(38).into()
     }
 
     /// `optional ChromeApplicationStateInfo chrome_application_state_info = 39`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_application_state_info(&mut self) -> crate::ChromeApplicationStateInfoWriter<'_> {
         self.0.begin(39).into()
     }
 
     /// `optional ChromeRendererSchedulerState chrome_renderer_scheduler_state = 40`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_renderer_scheduler_state(&mut self) -> crate::ChromeRendererSchedulerStateWriter<'_> {
         self.0.begin(40).into()
     }
 
     /// `optional ChromeWindowHandleEventInfo chrome_window_handle_event_info = 41`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_window_handle_event_info(&mut self) -> crate::ChromeWindowHandleEventInfoWriter<'_> {
         self.0.begin(41).into()
@@ -242,6 +254,7 @@ impl TrackEventWriter<'_> {
     }
 
     /// `optional ChromeContentSettingsEventInfo chrome_content_settings_event_info = 43`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_content_settings_event_info(&mut self) -> crate::ChromeContentSettingsEventInfoWriter<'_> {
         self.0.begin(43).into()
@@ -283,6 +296,7 @@ impl TrackEventWriter<'_> {
     }
 
     /// `optional ChromeActiveProcesses chrome_active_processes = 49`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_active_processes(&mut self) -> crate::ChromeActiveProcessesWriter<'_> {
         self.0.begin(49).into()
@@ -440,36 +454,42 @@ impl<'a, I: pz::Lookup> TrackEventReader<'a, I> {
     }
 
     /// `optional ChromeCompositorSchedulerState cc_scheduler_state = 24`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn cc_scheduler_state(&self) -> Option<crate::ChromeCompositorSchedulerStateReader<'a>> {
         self.0.message(24)
     }
 
     /// `optional ChromeUserEvent chrome_user_event = 25`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_user_event(&self) -> Option<crate::ChromeUserEventReader<'a>> {
         self.0.message(25)
     }
 
     /// `optional ChromeKeyedService chrome_keyed_service = 26`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_keyed_service(&self) -> Option<crate::ChromeKeyedServiceReader<'a>> {
         self.0.message(26)
     }
 
     /// `optional ChromeLegacyIpc chrome_legacy_ipc = 27`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_legacy_ipc(&self) -> Option<crate::ChromeLegacyIpcReader<'a>> {
         self.0.message(27)
     }
 
     /// `optional ChromeHistogramSample chrome_histogram_sample = 28`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_histogram_sample(&self) -> Option<crate::ChromeHistogramSampleReader<'a>> {
         self.0.message(28)
     }
 
     /// `optional ChromeLatencyInfo chrome_latency_info = 29`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_latency_info(&self) -> Option<crate::ChromeLatencyInfoReader<'a>> {
         self.0.message(29)
@@ -488,6 +508,7 @@ impl<'a, I: pz::Lookup> TrackEventReader<'a, I> {
     }
 
     /// `optional ChromeFrameReporter chrome_frame_reporter = 32`, deprecated
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_frame_reporter(&self) -> Option<crate::ChromeFrameReporterReader<'a>> {
         self.0.message(32)
@@ -506,6 +527,7 @@ impl<'a, I: pz::Lookup> TrackEventReader<'a, I> {
     }
 
     /// `optional ChromeMessagePump chrome_message_pump = 35`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_message_pump(&self) -> Option<crate::ChromeMessagePumpReader<'a>> {
         self.0.message(35)
@@ -518,24 +540,28 @@ impl<'a, I: pz::Lookup> TrackEventReader<'a, I> {
     }
 
     /// `optional ChromeMojoEventInfo chrome_mojo_event_info = 38`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_mojo_event_info(&self) -> Option<crate::ChromeMojoEventInfoReader<'a>> {
         self.0.message(38)
     }
 
     /// `optional ChromeApplicationStateInfo chrome_application_state_info = 39`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_application_state_info(&self) -> Option<crate::ChromeApplicationStateInfoReader<'a>> {
         self.0.message(39)
     }
 
     /// `optional ChromeRendererSchedulerState chrome_renderer_scheduler_state = 40`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_renderer_scheduler_state(&self) -> Option<crate::ChromeRendererSchedulerStateReader<'a>> {
         self.0.message(40)
     }
 
     /// `optional ChromeWindowHandleEventInfo chrome_window_handle_event_info = 41`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_window_handle_event_info(&self) -> Option<crate::ChromeWindowHandleEventInfoReader<'a>> {
         self.0.message(41)
@@ -548,6 +574,7 @@ impl<'a, I: pz::Lookup> TrackEventReader<'a, I> {
     }
 
     /// `optional ChromeContentSettingsEventInfo chrome_content_settings_event_info = 43`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_content_settings_event_info(&self) -> Option<crate::ChromeContentSettingsEventInfoReader<'a>> {
         self.0.message(43)
@@ -584,6 +611,7 @@ impl<'a, I: pz::Lookup> TrackEventReader<'a, I> {
     }
 
     /// `optional ChromeActiveProcesses chrome_active_processes = 49`
+    #[cfg(feature = "full")]
     #[inline]
     pub fn chrome_active_processes(&self) -> Option<crate::ChromeActiveProcessesReader<'a>> {
         self.0.message(49)

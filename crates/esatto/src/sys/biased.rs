@@ -1,0 +1,231 @@
+//! A lock that costs its owner next to nothing.
+//!
+//! The value belongs to one thread, which enters and leaves millions of times a second; once in a while another
+//! thread wants it, provided that the owner is not inside. An ordinary lock would cost the owner two atomic read-modify-write operations each
+//! time. Here it is two plain stores and a load:
+//!
+//! ```text
+//! owner                          another thread
+//!   busy := true                   held := true
+//!   (nothing)                      barrier on all processors that run this process
+//!   held? ─ no ─► inside           busy? ─ no ─► has it
+//!   …                              …
+//!   busy := false                  held := false
+//! ```
+//!
+//! Of the two, at least one sees the other: this is Dekker's way, which needs a store to be seen before a later load on both
+//! sides. The other thread pays for both by `membarrier`, which is a barrier on every processor (Linux ≥ 4.14). Where the system has none,
+//! the flag [`FENCED`] is always set, and the owner makes a barrier of its own.
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::Ordering;
+
+use super::sync::{AtomicBool, AtomicU8, Mutex, MutexGuard, barrier_everywhere, fence, has_barrier, light_fence, lock};
+
+/// Another thread has the value, or tries to.
+const HELD: u8 = 1;
+/// The owner has to make a barrier itself.
+const FENCED: u8 = 2;
+
+/// A value of one thread that others can get while the thread is elsewhere.
+#[derive(Debug)]
+pub(crate) struct Biased<T> {
+    /// The owner is inside.
+    busy: AtomicBool,
+    flags: AtomicU8,
+    /// Held by the other thread as long as [`HELD`] is set.
+    turn: Mutex<()>,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is reached by one thread at a time: by the owner between `enter` and the drop of its guard, or by the one that has
+// a `Held`, never both (see the head of the module). So `T` moves between threads, and is not shared.
+unsafe impl<T: Send> Sync for Biased<T> {}
+
+/// The owner is inside.
+#[derive(Debug)]
+pub(crate) struct Entered<'b, T> {
+    biased: &'b Biased<T>,
+}
+
+/// Another thread than the owner has the value.
+#[derive(Debug)]
+pub(crate) struct Held<'b, T> {
+    biased: &'b Biased<T>,
+    _turn: MutexGuard<'b, ()>,
+}
+
+impl<T> Biased<T> {
+    pub(crate) fn new(value: T) -> Self {
+        let flags = if has_barrier() { 0 } else { FENCED };
+        Self {
+            busy: AtomicBool::new(false),
+            flags: AtomicU8::new(flags),
+            turn: Mutex::new(()),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// A value that nobody gets.
+    pub(crate) fn busy_for_ever(value: T) -> Self {
+        let biased = Self::new(value);
+        biased.busy.store(true, Ordering::Relaxed);
+        biased
+    }
+
+    /// Enters, as the owner. `None` if it is inside already. Waits for another thread that has the value.
+    ///
+    /// # Safety
+    ///
+    /// Only ever called by one thread.
+    #[inline(always)]
+    pub(crate) unsafe fn enter(&self) -> Option<Entered<'_, T>> {
+        if self.busy.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.busy.store(true, Ordering::Relaxed);
+        light_fence();
+        // Acquire: what another thread did to the value before it gave it back is to be seen.
+        if self.flags.load(Ordering::Acquire) != 0 {
+            self.enter_slowly();
+        }
+        Some(Entered { biased: self })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter_slowly(&self) {
+        loop {
+            fence(Ordering::SeqCst);
+            if self.flags.load(Ordering::Acquire) & HELD == 0 {
+                return;
+            }
+            self.busy.store(false, Ordering::Release);
+            drop(lock(&self.turn));
+            self.busy.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes hold of those values whose owners are not inside, and hands each to `f`.
+    ///
+    /// Not to be called by `f`, nor by an owner that is inside: it waits for others that do the same.
+    pub(crate) fn hold_all<'b>(all: impl Iterator<Item = &'b Self>, mut f: impl FnMut(&mut T))
+    where
+        T: 'b,
+    {
+        let tried: Vec<Held<'b, T>> = all.map(Self::try_hold).collect();
+        // One for all: it may take microseconds.
+        barrier_everywhere();
+        for held in tried {
+            // Acquire: pairs with the release of the owner's leaving.
+            if !held.biased.busy.load(Ordering::Acquire) {
+                // SAFETY: HELD was set before the barrier, and the owner is not inside after it. If it enters now, it sees
+                // HELD, and waits until `held` is dropped. Nobody else has a `Held`: it comes with the mutex.
+                f(unsafe { &mut *held.biased.value.get() });
+            }
+        }
+    }
+
+    fn try_hold(&self) -> Held<'_, T> {
+        let turn = lock(&self.turn);
+        self.flags.fetch_or(HELD, Ordering::Relaxed);
+        Held { biased: self, _turn: turn }
+    }
+}
+
+impl<T> Entered<'_, T> {
+    /// The value.
+    #[inline(always)]
+    pub(crate) fn get(&mut self) -> &mut T {
+        // SAFETY: we are the owner, who is inside once; nobody else gets the value until we leave.
+        unsafe { &mut *self.biased.value.get() }
+    }
+}
+
+impl<T> Drop for Entered<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // Release: pairs with the acquire of those who look whether we are inside.
+        self.biased.busy.store(false, Ordering::Release);
+    }
+}
+
+impl<T> Drop for Held<'_, T> {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire of the owner's entering. Before the mutex is freed, by the order of drops.
+        self.biased.flags.fetch_and(!HELD, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(esatto_loom)))]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn the_owner_is_inside_once() {
+        let biased = Biased::new(5);
+        // SAFETY: one thread.
+        let mut entered = unsafe { biased.enter() }.unwrap();
+        *entered.get() += 1;
+        // SAFETY: as above.
+        assert!(unsafe { biased.enter() }.is_none());
+        drop(entered);
+        // SAFETY: as above.
+        assert_eq!(*unsafe { biased.enter() }.unwrap().get(), 6);
+    }
+
+    #[test]
+    fn others_get_it_only_while_the_owner_is_elsewhere() {
+        let biased = Biased::new(1);
+        let mut seen = Vec::new();
+        // SAFETY: one thread enters.
+        let entered = unsafe { biased.enter() }.unwrap();
+        Biased::hold_all([&biased].into_iter(), |v| seen.push(*v));
+        assert_eq!(seen, []);
+        drop(entered);
+        Biased::hold_all([&biased].into_iter(), |v| {
+            *v += 1;
+            seen.push(*v);
+        });
+        assert_eq!(seen, [2]);
+        // SAFETY: one thread enters.
+        assert_eq!(*unsafe { biased.enter() }.unwrap().get(), 2);
+    }
+
+    #[test]
+    fn nobody_is_ever_together() {
+        const ROUNDS: usize = 200_000;
+        // Two numbers that are equal whenever nobody is in between.
+        let biased = Arc::new(Biased::new((0_usize, 0_usize)));
+        let held = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..ROUNDS {
+                    // SAFETY: only this thread enters.
+                    let mut entered = unsafe { biased.enter() }.unwrap();
+                    let (a, b) = entered.get();
+                    *a += 1;
+                    assert_eq!(*a, *b + 1);
+                    *b += 1;
+                }
+            });
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for _ in 0..ROUNDS / 100 {
+                        Biased::hold_all([&*biased].into_iter(), |(a, b)| {
+                            assert_eq!(a, b);
+                            *a += 1;
+                            *b += 1;
+                            held.fetch_add(1, Ordering::Relaxed);
+                        });
+                    }
+                });
+            }
+        });
+        // SAFETY: the thread that entered is gone.
+        let total = *unsafe { biased.enter() }.unwrap().get();
+        assert_eq!(total.0, ROUNDS + held.load(Ordering::Relaxed));
+    }
+}

@@ -1,0 +1,10 @@
+//! What the compiler cannot check: state of threads that other threads may take hold of, and the processor's counter.
+//!
+//! The only module of the crate with `unsafe` in it.
+
+#![allow(unsafe_code)]
+
+pub(crate) mod biased;
+pub(crate) mod counter;
+mod sync;
+pub(crate) mod threads;

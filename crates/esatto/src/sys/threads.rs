@@ -1,0 +1,84 @@
+//! The state of each thread that traces, found by the thread itself in a nanosecond, and by others in a list.
+
+use core::cell::{Cell, OnceCell};
+use core::ptr;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::biased::Biased;
+use crate::thread::Thread;
+
+type Slot = Biased<Thread>;
+
+/// All threads that have traced and not ended.
+static THREADS: Mutex<Vec<Arc<Slot>>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// The state of this thread; null before its first trace point. Without destructor, so that it can be read at any time.
+    static SLOT: Cell<*const Slot> = const { Cell::new(ptr::null()) };
+    /// Keeps the state, and ends it with the thread.
+    static OWNER: OnceCell<Owner> = const { OnceCell::new() };
+}
+
+struct Owner(Arc<Slot>);
+
+/// Runs `f` with the state of this thread. `None` from inside of `f` (a trace point in a trace point), and when the thread has
+/// destroyed its state already (a trace point in the destructor of a thread-local).
+#[inline(always)]
+pub(crate) fn with<R>(f: impl FnOnce(&mut Thread) -> R) -> Option<R> {
+    let mut slot = SLOT.get();
+    if slot.is_null() {
+        slot = begin();
+    }
+    // SAFETY: points into the `Arc` that `OWNER` keeps, until that is dropped, which sets `SLOT` to the slot of ended threads, which is static.
+    let slot = unsafe { &*slot };
+    // SAFETY: `SLOT` is a thread-local that only this thread reads. The slot of ended threads is never entered: it is busy.
+    let mut entered = unsafe { slot.enter() }?;
+    Some(f(entered.get()))
+}
+
+/// Runs `f` with the state of every thread that is not inside of a trace point, which has to wait meanwhile if it comes to one.
+///
+/// Not to be called from inside of a trace point.
+pub(crate) fn for_each_idle(f: impl FnMut(&mut Thread)) {
+    let threads = threads().clone();
+    Slot::hold_all(threads.iter().map(|thread| &**thread), f);
+}
+
+/// The first trace point of a thread.
+#[cold]
+#[inline(never)]
+fn begin() -> *const Slot {
+    let slot = Arc::new(Slot::new(Thread::new()));
+    // Fails where the thread-locals of this thread are being destroyed.
+    let address = OWNER.try_with(|owner| {
+        threads().push(Arc::clone(&slot));
+        let owner = owner.get_or_init(|| Owner(slot));
+        Arc::as_ptr(&owner.0)
+    });
+    let address = address.unwrap_or_else(|_| ended());
+    SLOT.set(address);
+    address
+}
+
+/// The slot of threads that have ended: nobody can enter it.
+fn ended() -> *const Slot {
+    static ENDED: OnceLock<Slot> = OnceLock::new();
+    ENDED.get_or_init(|| Slot::busy_for_ever(Thread::new()))
+}
+
+fn threads() -> MutexGuard<'static, Vec<Arc<Slot>>> {
+    THREADS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        // From here on trace points of this thread do nothing.
+        SLOT.set(ended());
+        threads().retain(|slot| !Arc::ptr_eq(slot, &self.0));
+        // SAFETY: this thread is the owner.
+        if let Some(mut entered) = unsafe { self.0.enter() } {
+            // Returns the chunks. Not by the drop of the last `Arc`, which somebody who goes through the list may have.
+            *entered.get() = Thread::new();
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! A short stretch of memory that small messages are written into, without a delegate, slots or nesting to keep track of.
+//!
+//! What makes it cheap: it never asks for more memory. When something does not fit the strip *overflows*; whatever is written
+//! behind that has no effect, and the caller, who asks once at the end, writes the message again in the ordinary way. So that most pieces can
+//! be stored as whole words, there is memory behind the end that may be overwritten ([`Strip::SLACK`]).
+
+use core::ptr::{self, NonNull};
+
+use super::varint::put_varint;
+
+/// Longest content of a message begun by [`Strip::open`]: what one byte of length can say.
+const MAX_NESTED: usize = 127;
+
+/// A nested message that was begun in a strip.
+#[derive(Debug)]
+#[must_use = "the length of the message is not filled in"]
+pub struct Nested {
+    /// Of its length, from the begin of the strip.
+    offset: usize,
+}
+
+/// A write position in a stretch of memory that is not continued.
+#[derive(Debug)]
+pub struct Strip {
+    begin: *mut u8,
+    at: *mut u8,
+    /// The content may end here, and not later.
+    limit: *mut u8,
+}
+
+impl Strip {
+    /// Bytes behind the end that may be overwritten.
+    pub const SLACK: usize = 16;
+
+    /// Makes a strip of `len` bytes.
+    ///
+    /// # Safety
+    ///
+    /// `len` + [`SLACK`](Self::SLACK) bytes from `begin` on are valid for writes, and accessed by nobody else, for as long as the strip is used.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn new(begin: NonNull<u8>, len: usize) -> Self {
+        let at = begin.as_ptr();
+        // SAFETY: the caller promises as many bytes.
+        Self { begin: at, at, limit: unsafe { at.add(len) } }
+    }
+
+    /// Appends the first `len` bytes, at most 8, of a little-endian word.
+    #[inline(always)]
+    pub fn word(&mut self, word: u64, len: usize) {
+        debug_assert!(len <= 8);
+        if self.at <= self.limit {
+            // SAFETY: `at` is within the strip, behind which there are 16 bytes.
+            unsafe { self.at.cast::<[u8; 8]>().write(word.to_le_bytes()) };
+            self.advance(len);
+        }
+    }
+
+    /// Appends the first `len` bytes, at most 16, of two little-endian words.
+    #[inline(always)]
+    pub fn words(&mut self, words: [u64; 2], len: usize) {
+        debug_assert!(len <= 16);
+        if self.at <= self.limit {
+            // SAFETY: `at` is within the strip, behind which there are 16 bytes.
+            unsafe { self.at.cast::<[u8; 8]>().write(words[0].to_le_bytes()) };
+            // SAFETY: as above.
+            unsafe { self.at.add(8).cast::<[u8; 8]>().write(words[1].to_le_bytes()) };
+            self.advance(len);
+        }
+    }
+
+    /// Appends a varint.
+    #[inline(always)]
+    pub fn varint(&mut self, v: u64) {
+        if self.at <= self.limit {
+            // SAFETY: `at` is within the strip, behind which there are 16 bytes, more than a varint has.
+            self.at = unsafe { put_varint(self.at, v) };
+        }
+    }
+
+    /// Appends bytes, which the caller would not like to be very many.
+    #[inline(always)]
+    pub fn bytes(&mut self, v: &[u8]) {
+        if self.at > self.limit || v.len() > self.limit.addr() - self.at.addr() {
+            return self.overflow();
+        }
+        if let 8..=16 = v.len() {
+            // Two words that overlap: a copy of unknown length is a call.
+            let (head, tail) = (word_at(v, 0), word_at(v, v.len() - 8));
+            // SAFETY: there is room for all of `v`, by the comparison above.
+            unsafe { self.at.cast::<[u8; 8]>().write(head) };
+            // SAFETY: as above.
+            unsafe { self.at.add(v.len() - 8).cast::<[u8; 8]>().write(tail) };
+        } else {
+            // SAFETY: there is room for all of `v`, by the comparison above, and nobody else has a reference to it.
+            unsafe { ptr::copy_nonoverlapping(v.as_ptr(), self.at, v.len()) };
+        }
+        self.advance(v.len());
+    }
+
+    /// Appends a length of one byte, for the content up to [`close`](Self::close).
+    #[inline(always)]
+    pub fn open(&mut self) -> Nested {
+        let offset = self.at.addr().wrapping_sub(self.begin.addr());
+        self.advance(1);
+        Nested { offset }
+    }
+
+    /// Ends a nested message. More than 127 bytes are an overflow.
+    #[inline(always)]
+    pub fn close(&mut self, nested: Nested) {
+        let len = self.at.addr().wrapping_sub(self.begin.addr()).wrapping_sub(nested.offset + 1);
+        // A strip that has overflowed stays so; a message of another strip may have begun anywhere.
+        if self.at > self.limit || len > MAX_NESTED {
+            return self.overflow();
+        }
+        // SAFETY: its offset is less than that of `at`, as their difference is no more than 127, which is in the strip.
+        unsafe { self.begin.add(nested.offset).write(len as u8) };
+    }
+
+    /// Where the content ends, or `None` if the strip has overflowed.
+    #[inline(always)]
+    #[must_use]
+    pub fn end(&self) -> Option<*mut u8> {
+        (self.at <= self.limit).then_some(self.at)
+    }
+
+    #[cold]
+    fn overflow(&mut self) {
+        self.at = self.limit.wrapping_add(1);
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, len: usize) {
+        // Wrapping: a caller that lies about `len` gets an overflow.
+        self.at = self.at.wrapping_add(len);
+    }
+}
+
+/// The eight bytes from `from` on.
+#[inline(always)]
+fn word_at(v: &[u8], from: usize) -> [u8; 8] {
+    let mut word = [0; 8];
+    word.copy_from_slice(&v[from..from + 8]);
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec;
+    use std::vec::Vec;
+
+    const LEN: usize = 40;
+
+    fn written(write: impl FnOnce(&mut Strip)) -> Option<Vec<u8>> {
+        let mut memory = [0xee_u8; 8 + LEN + Strip::SLACK + 8];
+        let begin = NonNull::from(&mut memory).cast::<u8>();
+        // SAFETY: 8 bytes into the array.
+        let begin = unsafe { begin.add(8) };
+        // SAFETY: so many bytes are there, and the array is not used meanwhile.
+        let mut strip = unsafe { Strip::new(begin, LEN) };
+        write(&mut strip);
+        let len = strip.end().map(|end| end.addr() - begin.as_ptr().addr());
+        assert!(memory[..8].iter().chain(&memory[8 + LEN + Strip::SLACK..]).all(|&b| b == 0xee), "wrote outside");
+        len.map(|len| memory[8..8 + len].to_vec())
+    }
+
+    #[test]
+    fn pieces_follow_each_other() {
+        let bytes = written(|s| {
+            s.word(0x0201, 2);
+            s.words([0x0807_0605_0403_0201, 0x09], 9);
+            s.varint(300);
+            s.varint(u64::MAX);
+            s.bytes(b"xyz");
+            s.bytes(b"nine byte");
+        });
+        let mut expected = vec![1, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xac, 2];
+        expected.extend([0xff; 9]);
+        expected.push(1);
+        expected.extend(b"xyznine byte");
+        assert_eq!(bytes, Some(expected));
+    }
+
+    #[test]
+    fn lengths_are_filled_in() {
+        let bytes = written(|s| {
+            let outer = s.open();
+            s.word(0x61, 1);
+            let inner = s.open();
+            s.bytes(b"bc");
+            s.close(inner);
+            let empty = s.open();
+            s.close(empty);
+            s.close(outer);
+        });
+        assert_eq!(bytes, Some(vec![5, 0x61, 2, b'b', b'c', 0]));
+    }
+
+    #[test]
+    fn all_of_it_can_be_used_and_no_more() {
+        assert_eq!(written(|s| s.bytes(&[7; LEN])), Some(vec![7; LEN]));
+        assert_eq!(written(|s| s.bytes(&[7; LEN + 1])), None);
+        for n in 0..=LEN {
+            let ends = |more: fn(&mut Strip)| {
+                written(|s| {
+                    s.bytes(&[7; LEN][..n]);
+                    more(s);
+                })
+            };
+            assert_eq!(ends(|s| s.word(1, 8)).is_some(), n + 8 <= LEN);
+            assert_eq!(ends(|s| s.words([1, 1], 16)).is_some(), n + 16 <= LEN);
+            assert_eq!(ends(|s| s.varint(u64::MAX)).is_some(), n + 10 <= LEN);
+            let nested = |s: &mut Strip| {
+                let nested = s.open();
+                s.bytes(b"12345678");
+                s.close(nested);
+            };
+            assert_eq!(ends(nested).is_some(), n + 9 <= LEN);
+        }
+    }
+
+    #[test]
+    fn what_follows_an_overflow_is_nothing() {
+        for _ in 0..2 {
+            let bytes = written(|s| {
+                s.bytes(&[0; LEN + 1]);
+                for _ in 0..100 {
+                    s.word(1, 8);
+                    s.words([1, 1], 16);
+                    s.varint(5);
+                    s.bytes(b"");
+                    let nested = s.open();
+                    s.varint(1);
+                    s.close(nested);
+                }
+            });
+            assert_eq!(bytes, None);
+        }
+    }
+
+    #[test]
+    fn a_message_of_another_strip_does_no_harm() {
+        let mut nested = Vec::new();
+        assert!(
+            written(|s| {
+                s.bytes(&[7; 30]);
+                nested.push(s.open());
+            })
+            .is_some()
+        );
+        assert_eq!(written(|s| s.close(nested.pop().unwrap())), None);
+    }
+
+    #[test]
+    fn every_short_length_is_copied_whole() {
+        let text: Vec<u8> = (0..LEN as u8).collect();
+        for n in 0..=LEN {
+            assert_eq!(written(|s| s.bytes(&text[..n])).as_deref(), Some(&text[..n]));
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The short way to write a small packet: with plain stores, in one piece.
+//!
+//! An ordinary packet may be of any length and continue in the next chunk. Most packets of a trace are a dozen bytes
+//! long, and nothing of that is needed. A [`SmallPacket`] is written behind one byte for its size; if it does not fit, or anything else is
+//! out of the ordinary, the caller writes an ordinary packet instead. Both leave the same bytes.
+
+use core::ptr::NonNull;
+
+use esatto_protozero::cursor::{Nested, Strip};
+
+use super::{ONE_BYTE_SIZE_LIMIT, TraceWriter};
+use crate::chunk_writer::MAX_PACKETS_PER_CHUNK;
+
+/// Bytes for the size of the packet.
+const SIZE_LEN: usize = 1;
+/// A byte is left behind a small packet, so that the next one can be announced in advance.
+const NEXT_SIZE_LEN: usize = 1;
+/// What has to be left in the chunk besides the content.
+const OVERHEAD: usize = SIZE_LEN + NEXT_SIZE_LEN + Strip::SLACK;
+
+/// A packet of at most 126 bytes being written; made by [`TraceWriter::small_packet`].
+///
+/// It is written like a [`Strip`]. Dropping it without [`finish`](Self::finish) takes it back.
+#[derive(Debug)]
+#[must_use = "a small packet is not written before `finish`"]
+pub struct SmallPacket<'w> {
+    writer: &'w mut TraceWriter,
+    begin: *mut u8,
+    strip: Strip,
+}
+
+impl TraceWriter {
+    /// Begins a packet that is written in one piece, if the chunk has room for `min` bytes and nothing else is to be done first: there is a chunk, and the writer
+    /// owes no mark of a loss or of the begin of its sequence.
+    ///
+    /// If it is `None`, or [`SmallPacket::finish`] says that the packet did not fit, the packet is to be written by
+    /// [`new_packet`](Self::new_packet).
+    ///
+    /// ```
+    /// # use esatto_shm::TraceWriter;
+    /// # let mut writer = TraceWriter::null();
+    /// let written = writer.small_packet(4).is_some_and(|mut packet| {
+    ///     packet.word(0x7b40, 2); // field 8, the timestamp: 123
+    ///     packet.finish()
+    /// });
+    /// if !written {
+    ///     writer.new_packet().message().varint(8, 123);
+    /// }
+    /// ```
+    #[inline(always)]
+    pub fn small_packet(&mut self, min: usize) -> Option<SmallPacket<'_>> {
+        let chunk = self.chunk();
+        let is_plain = chunk.has_chunk()
+            && !chunk.in_packet
+            && !chunk.first_due
+            && chunk.loss_due == 0
+            && chunk.begun < MAX_PACKETS_PER_CHUNK
+            && !chunk.patches.is_ready();
+        let available = self.stream.available();
+        if !is_plain || available < min + OVERHEAD {
+            return None;
+        }
+        let len = (available - OVERHEAD).min(ONE_BYTE_SIZE_LIMIT - 1);
+        let begin = self.stream.ptr();
+        // SAFETY: `available` bytes of the chunk that we hold follow `begin`, which are more than `SIZE_LEN`.
+        let content = unsafe { NonNull::new_unchecked(begin.add(SIZE_LEN)) };
+        // SAFETY: `len` and `Strip::SLACK` bytes follow within those available. Nobody else accesses them: the chunk is ours, and the
+        // stream is not used while the packet borrows the writer.
+        let strip = unsafe { Strip::new(content, len) };
+        Some(SmallPacket { writer: self, begin, strip })
+    }
+}
+
+impl SmallPacket<'_> {
+    /// See [`Strip::word`].
+    #[inline(always)]
+    pub fn word(&mut self, word: u64, len: usize) {
+        self.strip.word(word, len);
+    }
+
+    /// See [`Strip::words`].
+    #[inline(always)]
+    pub fn words(&mut self, words: [u64; 2], len: usize) {
+        self.strip.words(words, len);
+    }
+
+    /// See [`Strip::varint`].
+    #[inline(always)]
+    pub fn varint(&mut self, v: u64) {
+        self.strip.varint(v);
+    }
+
+    /// See [`Strip::bytes`].
+    #[inline(always)]
+    pub fn bytes(&mut self, v: &[u8]) {
+        self.strip.bytes(v);
+    }
+
+    /// See [`Strip::open`].
+    #[inline(always)]
+    pub fn open(&mut self) -> Nested {
+        self.strip.open()
+    }
+
+    /// See [`Strip::close`].
+    #[inline(always)]
+    pub fn close(&mut self, nested: Nested) {
+        self.strip.close(nested);
+    }
+
+    /// Ends the packet, after which a service may read it. `false`: it did not fit, and it is as if it had never begun.
+    #[inline(always)]
+    pub fn finish(self) -> bool {
+        let Some(end) = self.strip.end() else { return false };
+        let total = end.addr() - self.begin.addr();
+        // SAFETY: the first byte that is available, see `small_packet`.
+        unsafe { self.begin.write((total - SIZE_LEN) as u8) };
+        // Only takes the bytes, as they are available.
+        self.writer.stream.reserve(total);
+        let chunk = self.writer.chunk();
+        chunk.begun += 1;
+        // As behind an ordinary packet: the next one is counted already, and a byte is there for it.
+        chunk.advanced = true;
+        chunk.publish_count();
+        true
+    }
+}
