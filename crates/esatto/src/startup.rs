@@ -2,7 +2,7 @@
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use esatto_protozero::Owned;
@@ -10,7 +10,7 @@ use esatto_schema::TraceConfig;
 
 use crate::control::{self, Command, StartupId, StartupRequest};
 use crate::error::Error;
-use crate::session::Backend;
+use crate::session::{Backend, Pending};
 
 /// How long to wait for a session, unless something else is said.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -80,86 +80,60 @@ impl StartupTracing {
     ///
     /// # Errors
     ///
-    /// If the backend is not the system's, the program is not [connecting](crate::Builder::system) to that, or this is called by a
+    /// If the backend is not the system's, the program is not [connecting](crate::Builder::system) to that, or this is called in a
     /// callback, which the control thread would wait for.
     pub fn start(self, backend: Backend) -> Result<Startup, Error> {
-        if control::is_control_thread() {
-            return Err(Error::startup("cannot be waited for in a callback"));
-        }
-        let (sender, receiver) = mpsc::channel();
-        let id = self.send(backend, move |instances| {
-            // Who waits is there.
-            let _ = sender.send(instances);
-        })?;
-        match receiver.recv() {
-            Ok(Some(instances)) => Ok(Startup { id, instances }),
-            Ok(None) | Err(_) => Err(Error::startup("needs a program that connects to the system's service")),
-        }
+        let (mut startup, set_up) = self.start_soon(backend)?;
+        startup.instances = set_up.wait()?;
+        Ok(startup)
     }
 
-    /// Begins soon; `on_setup` gets the number of instances that then record, on the control thread.
+    /// Begins soon, which can be waited for, awaited or told to a function with the number of instances that then record.
     ///
     /// # Errors
     ///
     /// If the backend is not the system's, or nothing was [connected](crate::Builder::start) yet.
-    pub fn start_soon(self, backend: Backend, on_setup: impl FnOnce(usize) + Send + 'static) -> Result<Startup, Error> {
-        let id = self.send(backend, move |instances| on_setup(instances.unwrap_or(0)))?;
-        Ok(Startup { id, instances: 0 })
-    }
-
-    fn send(self, backend: Backend, on_setup: impl FnOnce(Option<usize>) + Send + 'static) -> Result<StartupId, Error> {
+    pub fn start_soon(self, backend: Backend) -> Result<(Startup, Pending<usize>), Error> {
         static IDS: AtomicU64 = AtomicU64::new(1);
         if backend != Backend::System {
-            return Err(Error::startup(
-                "is for sessions of the system's service: those of this process can be started at once",
-            ));
+            let why = "is for sessions of the system's service: those of this process can be started at once";
+            return Err(Error::startup(why));
         }
         let Some(control) = control::handle() else {
             return Err(Error::startup("needs a program that connects to the system's service"));
         };
         let id = IDS.fetch_add(1, Ordering::Relaxed);
+        let (pending, done) = Pending::new(instances);
         control.send(Command::Startup(Box::new(StartupRequest {
             id,
             configs: self.configs,
             deadline: self.timeout.map(|timeout| Instant::now() + timeout),
-            on_setup: Box::new(on_setup),
+            done,
             on_adopted: self.on_adopted,
             on_aborted: self.on_aborted,
         })));
-        Ok(id)
+        Ok((Startup { id, instances: 0 }, pending))
     }
 }
 
+fn instances(answer: Vec<u8>) -> Result<usize, Error> {
+    Ok(answer.try_into().map_or(0, usize::from_le_bytes))
+}
+
 impl Startup {
-    /// How many instances of data sources record. After [`start_soon`](StartupTracing::start_soon): 0, its callback knows.
+    /// How many instances of data sources record. After [`start_soon`](StartupTracing::start_soon): 0, what that returned knows.
     #[must_use]
     pub const fn instances(&self) -> usize {
         self.instances
     }
 
-    /// Ends what does not belong to a session yet, soon; what was recorded for it is discarded.
-    pub fn abort(&self) {
+    /// Ends what does not belong to a session yet; what was recorded for it is discarded. What is pending is that the data sources are told.
+    pub fn abort(&self) -> Pending<()> {
+        let (pending, done) = Pending::new(|_| Ok(()));
         if let Some(control) = control::handle() {
-            control.send(Command::AbortStartup { id: self.id, done: None });
+            control.send(Command::AbortStartup { id: self.id, done });
         }
-    }
-
-    /// As [`abort`](Self::abort), and waits until those data sources were told.
-    ///
-    /// # Errors
-    ///
-    /// If this is called by a callback, which the control thread would wait for.
-    pub fn abort_and_wait(&self) -> Result<(), Error> {
-        if control::is_control_thread() {
-            return Err(Error::startup("cannot be waited for in a callback"));
-        }
-        if let Some(control) = control::handle() {
-            let (done, waiting) = mpsc::channel();
-            control.send(Command::AbortStartup { id: self.id, done: Some(done) });
-            // Ends as well if the control thread does.
-            let _ = waiting.recv();
-        }
-        Ok(())
+        pending
     }
 }
 

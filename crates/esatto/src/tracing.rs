@@ -1,5 +1,6 @@
 //! Connecting this process to tracing services.
 
+use core::fmt;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -10,13 +11,15 @@ use crate::clock::Clock;
 use crate::control::{self, Command, Identity, Place};
 use crate::data_source::{self, BufferExhausted};
 use crate::error::Error;
+use crate::session::{self, Backend};
+use crate::track::announcement;
 use crate::{ids, process, registry, thread};
 
 /// How long dropping a [`Tracing`] may wait for the service.
 const FLUSH_ON_DROP: Duration = Duration::from_secs(1);
 
 /// What to connect to and what to say there; made by [`Tracing::builder`].
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 #[must_use = "nothing is connected before `start`"]
 pub struct Builder {
     categories: Vec<&'static Category>,
@@ -31,6 +34,8 @@ pub struct Builder {
     direct_patching: bool,
     process_uuid: Option<u64>,
     exhausted: Option<BufferExhausted>,
+    no_system_sessions: bool,
+    policy: Option<session::Policy>,
     clock: Option<Clock>,
 }
 
@@ -105,6 +110,26 @@ impl Builder {
         self
     }
 
+    /// Keeps the tracks of this process's threads apart from those that the operating system's own events of the threads are on. By default readers
+    /// draw them together.
+    pub fn apart_from_system_tracks(self) -> Self {
+        announcement::keep_apart_from_system_tracks();
+        self
+    }
+
+    /// Asks `policy` for each [`Session`](crate::Session) of this process whether it may be; one that may not fails as if there were no service.
+    /// The first policy of a process stays. It must not open sessions itself.
+    pub fn session_policy(mut self, policy: impl Fn(&Backend) -> bool + Send + 'static) -> Self {
+        self.policy = Some(Box::new(policy));
+        self
+    }
+
+    /// Keeps [`Backend::Any`] from being the service of the system; a session that asks for it by name still gets it.
+    pub fn without_system_sessions(mut self) -> Self {
+        self.no_system_sessions = true;
+        self
+    }
+
     /// Chooses what timestamps are read from. To be called before the first session: a trace whose events have different clocks is in disorder.
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = Some(clock);
@@ -127,11 +152,21 @@ impl Builder {
             direct_patching: self.direct_patching,
         };
         let mut places = Vec::new();
+        if let Some(policy) = self.policy {
+            session::set_policy(policy);
+        }
+        if self.no_system_sessions {
+            session::connected(session::NO_SYSTEM_SESSIONS);
+        }
         if self.system {
+            session::connected(session::SYSTEM);
             places.push(Place::Socket(producer_address(self.socket.as_deref())?));
         }
         #[cfg(feature = "in-process")]
-        places.extend(self.in_process);
+        if let Some(place) = self.in_process {
+            session::connected(session::IN_PROCESS);
+            places.push(place);
+        }
         if let Some(clock) = self.clock {
             clock.choose();
         }
@@ -147,6 +182,12 @@ impl Builder {
             control.send(Command::Produce { place, identity: identity.clone() });
         }
         Ok(Tracing { _private: () })
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").field("system", &self.system).field("name", &self.name).finish_non_exhaustive()
     }
 }
 

@@ -2,6 +2,9 @@
 //! `docs/spec/client-library.md` §20. How to write one: `esatto_tests::sdk`.
 
 mod a_scenario_is_a_program_of_its_own;
+mod case_22_blocking_start_and_stop;
+mod case_23_the_start_callback;
+mod case_24_the_error_callback;
 mod custom_data_sources_record_what_they_like;
 mod the_start_of_a_program_is_in_the_trace;
 

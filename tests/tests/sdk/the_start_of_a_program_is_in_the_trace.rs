@@ -77,7 +77,7 @@ fn before(stage: &Stage) {
     let session = stage.start(config);
     wait_for(&ADOPTED);
     esatto::instant!(APP, "in the session");
-    startup.abort_and_wait().expect("nothing is left to be aborted");
+    startup.abort().wait().expect("nothing is left to be aborted");
     esatto::instant!(APP, "at the end");
     stage.finish(session);
     assert!(!APP.is_enabled());
@@ -104,8 +104,10 @@ fn soon(stage: &Stage) {
     let _tracing = stage.connect(CATEGORIES);
     let config = config(&[&APP]);
     startup(&config)
-        .start_soon(stage.backend(), |instances| INSTANCES.store(instances as u32, Ordering::SeqCst))
-        .expect("can begin");
+        .start_soon(stage.backend())
+        .expect("can begin")
+        .1
+        .then(|instances| INSTANCES.store(instances.expect("begins") as u32, Ordering::SeqCst));
     wait_for(&INSTANCES);
     esatto::instant!(APP, "early");
     // It has connected anew, with memory of its own.
@@ -146,7 +148,7 @@ fn incompatible(stage: &Stage) {
     stage.wait_for_data_source("track_event");
     let session = stage.start(config(&[&APP, &OTHER]));
     esatto::instant!(APP, "late");
-    startup.abort();
+    drop(startup.abort());
     wait_for(&ABORTED);
     esatto::instant!(OTHER, "last");
     stage.finish(session);
@@ -226,7 +228,7 @@ fn several(stage: &Stage) {
     let session = stage.start(with_sources(vec![named(&WANTED)]));
     say(&WANTED, "late");
     say(&UNWANTED, "late, for nobody");
-    startup.abort();
+    drop(startup.abort());
     wait_for(&ABORTED);
     assert_eq!(ADOPTED.load(Ordering::SeqCst), 0, "not all were adopted");
     assert!(WANTED.is_enabled() && !UNWANTED.is_enabled(), "what was adopted survives");

@@ -2,7 +2,6 @@
 //! what instances do.
 
 use core::mem;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -93,8 +92,6 @@ struct Transport {
 struct Offer {
     region: Arc<MappedRegion>,
     page_size: PageSize,
-    /// The service has been asked.
-    made: bool,
 }
 
 impl Endpoint {
@@ -115,15 +112,6 @@ impl Endpoint {
     /// Calls to make, in this order.
     pub(crate) fn take_calls(&mut self) -> Vec<Call<Tag>> {
         mem::take(&mut self.calls)
-    }
-
-    /// The descriptor that goes with the first call.
-    pub(crate) fn take_descriptor(&mut self) -> Option<OwnedFd> {
-        let offer = self.transport.as_mut()?.offer.as_mut()?;
-        if mem::replace(&mut offer.made, true) {
-            return None;
-        }
-        offer.region.fd().try_clone_to_owned().ok()
     }
 
     /// What has happened, in this order.
@@ -154,7 +142,7 @@ impl Endpoint {
             Err(_) => Geometry::negotiate(size as usize, page_size as usize),
         };
         let region = Arc::new(MappedRegion::create(geometry.size).map_err(|e| e.to_string())?);
-        let offer = Offer { region: Arc::clone(&region), page_size: geometry.page_size, made: false };
+        let offer = Offer { region: Arc::clone(&region), page_size: geometry.page_size };
         self.share(region, geometry.page_size, Some(offer))
     }
 
@@ -175,7 +163,10 @@ impl Endpoint {
             sdk_version: Some(concat!("Esatto v", env!("CARGO_PKG_VERSION")).into()),
             ..Default::default()
         };
-        self.call(Method::InitializeConnection, &request, Some(Tag::Initialize));
+        // Without the descriptor the service refuses, as it would without memory.
+        let fd = offer.and_then(|offer| offer.region.fd().try_clone_to_owned().ok());
+        let args = request.encode();
+        self.calls.push(Call { method: Method::InitializeConnection.name(), args, tag: Some(Tag::Initialize), fd });
         self.push(Method::GetAsyncCommand, Vec::new(), Some(Tag::Commands));
     }
 
@@ -409,7 +400,7 @@ impl Endpoint {
     }
 
     fn push(&mut self, method: Method, args: Vec<u8>, tag: Option<Tag>) {
-        self.calls.push(Call { method: method.name(), args, tag });
+        self.calls.push(Call { method: method.name(), args, tag, fd: None });
     }
 }
 

@@ -1,7 +1,7 @@
 //! One connection to a service, over a socket or inside the process, with what waits for replies.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use esatto_ipc::{Address, Client, ClientEvent, Connection, Limits, RequestId, Stream};
@@ -72,18 +72,12 @@ impl<T> SocketLink<T> {
 
     /// Makes a call. Returns the tag if the service does not have the method: the call counts as rejected.
     pub(crate) fn invoke(&mut self, call: Call<T>) -> Result<Option<T>, esatto_ipc::Error> {
-        self.invoke_with(call, None)
-    }
-
-    /// Like [`invoke`](Self::invoke); a descriptor goes along.
-    pub(crate) fn invoke_with(&mut self, call: Call<T>, fd: Option<OwnedFd>) -> Result<Option<T>, esatto_ipc::Error> {
         let drop_reply = call.tag.is_none();
-        let Self { client, connection, .. } = self;
-        let mut write = |out: &mut Vec<u8>| client.invoke(call.method, &call.args, drop_reply, out);
-        let request = match fd {
-            Some(fd) => connection.out().with_fd(fd, write),
-            None => write(connection.out().buffer()),
-        }?;
+        let Self { connection, client, .. } = self;
+        let request = match call.fd {
+            None => client.invoke(call.method, &call.args, drop_reply, connection.out().buffer())?,
+            Some(fd) => connection.out().with_fd(fd, |out| client.invoke(call.method, &call.args, drop_reply, out))?,
+        };
         match (request, call.tag) {
             (Some(request), Some(tag)) => {
                 self.pending.insert(request, tag);

@@ -19,6 +19,7 @@ mod waker;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
@@ -28,15 +29,16 @@ use esatto_shm::FlushCallback;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
-pub(crate) use consumer::{Command as SessionCommand, Event as SessionEvent};
+pub(crate) use consumer::{Command as SessionCommand, SetUp, Sink as ReadSink};
 pub(crate) use endpoint::Identity;
 use producer_link::ProducerLink;
-use session_link::SessionLink;
+pub(crate) use session_link::{LiveSession, SessionLink};
 pub(crate) use startup::{StartupId, StartupRequest};
 use waker::Waker;
 
 use crate::data_source::Completion;
-use crate::session::Backend;
+use crate::error::Error;
+use crate::session::{Backend, Completer};
 
 /// Name of the control thread.
 const THREAD_NAME: &str = "esatto";
@@ -94,8 +96,8 @@ pub(crate) enum Command {
     Produce { place: Place, identity: Identity },
     /// Commit everything and tell each service's answer.
     Flush(Sender<()>),
-    /// Connect a consumer.
-    OpenSession { id: SessionId, place: Place, events: Sender<SessionEvent> },
+    /// Connect a consumer. By a function, so that what consumers are made of is only in programs that have some.
+    OpenSession { id: SessionId, open: OpenSession },
     /// Do something with a session.
     Session(SessionId, SessionCommand),
     /// End a session and its connection.
@@ -111,8 +113,13 @@ pub(crate) enum Command {
     /// Record before there is a session.
     Startup(Box<StartupRequest>),
     /// End that, as far as there is no session still.
-    AbortStartup { id: StartupId, done: Option<Sender<()>> },
+    AbortStartup { id: StartupId, done: Completer },
+    /// Call a function.
+    Run(Box<dyn FnOnce() + Send>),
 }
+
+/// Makes a session, on the control thread.
+pub(crate) type OpenSession = Box<dyn FnOnce(&mut Surroundings<'_>) -> Box<dyn LiveSession> + Send>;
 
 /// The other threads' end of the control thread.
 pub(crate) struct Handle {
@@ -128,14 +135,6 @@ impl Handle {
 }
 
 static HANDLE: OnceLock<Handle> = OnceLock::new();
-
-/// The control thread, which must not wait for itself.
-static THREAD: OnceLock<ThreadId> = OnceLock::new();
-
-/// True in callbacks.
-pub(crate) fn is_control_thread() -> bool {
-    THREAD.get() == Some(&thread::current().id())
-}
 
 /// The control thread, if it was started.
 pub(crate) fn handle() -> Option<&'static Handle> {
@@ -164,11 +163,38 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
     Ok(HANDLE.get_or_init(|| Handle { waker, commands }))
 }
 
+/// Whether this is the control thread, which must not wait for itself.
+pub(crate) fn is_current_thread() -> bool {
+    THREAD.get().is_some_and(|&id| id == thread::current().id())
+}
+
+/// Lets the control thread look for work.
+pub(crate) fn wake() {
+    if let Some(handle) = handle() {
+        handle.waker.wake();
+    }
+}
+
+/// Calls `function` on the control thread; here, if there is none.
+pub(crate) fn run_there(function: Box<dyn FnOnce() + Send>) {
+    match handle() {
+        Some(handle) => handle.send(Command::Run(function)),
+        None => function(),
+    }
+}
+
+/// Calls a function of the user on the control thread, which outlives its panics: the panic hook has told of them.
+pub(crate) fn shielded(function: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(function));
+}
+
+static THREAD: OnceLock<ThreadId> = OnceLock::new();
+
 struct Control {
     waker: Waker,
     commands: Arc<Mutex<Vec<Command>>>,
     producers: Vec<ProducerLink>,
-    sessions: BTreeMap<SessionId, SessionLink>,
+    sessions: BTreeMap<SessionId, Box<dyn LiveSession>>,
     #[cfg(feature = "in-process")]
     local: Option<Box<dyn local::InProcess>>,
 }
@@ -183,7 +209,7 @@ pub(crate) struct Surroundings<'c> {
 
 impl Control {
     fn run(&mut self) {
-        let _ = THREAD.set(thread::current().id());
+        THREAD.get_or_init(|| thread::current().id());
         loop {
             self.wait();
             let commands = core::mem::take(&mut *self.commands.lock().unwrap_or_else(PoisonError::into_inner));
@@ -211,13 +237,13 @@ impl Control {
                     producer.flush(callback);
                 }
             }
-            Command::OpenSession { id, place, events } => {
+            Command::OpenSession { id, open } => {
                 let (mut around, sessions) = self.split();
-                sessions.insert(id, SessionLink::open(&place, events, &mut around));
+                sessions.insert(id, open(&mut around));
             }
             Command::Session(id, command) => {
                 if let Some(session) = self.sessions.get_mut(&id) {
-                    session.command(command);
+                    session.command(command, Instant::now());
                 }
             }
             Command::CloseSession(id) => {
@@ -228,13 +254,14 @@ impl Control {
             }
             // The producers look for themselves.
             Command::CategoriesChanged | Command::SourcesChanged => {}
+            Command::Run(function) => shielded(function),
             Command::Completed(completion) => self.completed(completion),
             Command::Startup(request) => self.start_up(*request),
             Command::AbortStartup { id, done } => {
                 for producer in &mut self.producers {
                     producer.producer().abort_startup(id);
                 }
-                drop(done);
+                done.complete(Ok(Vec::new()));
             }
             Command::Trigger { names, until } => {
                 for producer in &mut self.producers {
@@ -251,7 +278,10 @@ impl Control {
         let mut around = Surroundings { local: core::marker::PhantomData };
         match self.producers.iter_mut().find(|producer| producer.place().backend() == Backend::System) {
             Some(producer) => producer.start_up(request, Instant::now(), &mut around),
-            None => startup::call(|| (request.on_setup)(None)),
+            None => {
+                let error = Error::startup("needs a program that connects to the system's service");
+                request.done.complete(Err(error));
+            }
         }
     }
 
@@ -274,7 +304,7 @@ impl Control {
         }
     }
 
-    fn split(&mut self) -> (Surroundings<'_>, &mut BTreeMap<SessionId, SessionLink>) {
+    fn split(&mut self) -> (Surroundings<'_>, &mut BTreeMap<SessionId, Box<dyn LiveSession>>) {
         #[cfg(feature = "in-process")]
         let around = Surroundings { local: &mut self.local };
         #[cfg(not(feature = "in-process"))]
@@ -302,7 +332,7 @@ impl Control {
                 }
             }
             for session in self.sessions.values_mut() {
-                busy |= session.pump(&mut around);
+                busy |= session.pump(now, &mut around);
             }
             if !busy {
                 break;
@@ -314,7 +344,7 @@ impl Control {
     fn wait(&self) {
         let mut fds: Vec<(BorrowedFd<'_>, PollFlags)> = vec![(self.waker.fd(), PollFlags::IN)];
         fds.extend(self.producers.iter().filter_map(ProducerLink::poll_interest));
-        fds.extend(self.sessions.values().filter_map(SessionLink::poll_interest));
+        fds.extend(self.sessions.values().filter_map(|session| session.poll_interest()));
         let mut fds: Vec<PollFd<'_>> = fds.iter().map(|(fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
         let timeout = self.timeout().and_then(|t| Timespec::try_from(t).ok());
         // An interrupted or failed wait only means another round.
@@ -324,12 +354,13 @@ impl Control {
 
     fn timeout(&self) -> Option<Duration> {
         let now = Instant::now();
-        let retry =
-            self.producers.iter().filter_map(ProducerLink::deadline).min().map(|at| at.saturating_duration_since(now));
+        let retry = self.producers.iter().filter_map(ProducerLink::deadline);
+        let deadline = self.sessions.values().filter_map(|session| session.next_deadline());
+        let next = retry.chain(deadline).min().map(|at| at.saturating_duration_since(now));
         #[cfg(feature = "in-process")]
         let timer = self.local.as_ref().and_then(|local| local.next_deadline());
         #[cfg(not(feature = "in-process"))]
         let timer = None;
-        [retry, timer].into_iter().flatten().min()
+        [next, timer].into_iter().flatten().min()
     }
 }

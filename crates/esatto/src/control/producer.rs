@@ -10,12 +10,12 @@ use std::time::Instant;
 use esatto_schema::DataSourceConfigReader;
 use esatto_shm::FlushCallback;
 
-use super::Waker;
 use super::call::{Call, Reply};
 pub(crate) use super::endpoint::Identity;
 pub(crate) use super::endpoint::Tag;
 use super::endpoint::{Endpoint, Event};
-use super::startup::{self, Settled, StartupId, StartupRequest, Startups};
+use super::startup::{Settled, StartupId, StartupRequest, Startups};
+use super::{Waker, shielded};
 use crate::data_source::{self, AnySource, Assignment, Done, Flush};
 use crate::instance::{Destination, Ticket};
 use crate::session::Backend;
@@ -140,8 +140,8 @@ impl Producer {
     /// Begins startup tracing, if there is memory.
     pub(crate) fn start_up(&mut self, request: StartupRequest) {
         match self.endpoint.arbiter() {
-            Some(arbiter) => self.startups.begin(request, arbiter, self.backend),
-            None => startup::call(|| (request.on_setup)(Some(0))),
+            Some(arbiter) => self.startups.begin(request, arbiter, &self.backend),
+            None => request.done.complete(Ok(StartupRequest::answer(0))),
         }
     }
 
@@ -180,7 +180,7 @@ impl Producer {
                 arbiter.abort_reservation(reservation);
             }
             if let Some(told) = told {
-                startup::call(told);
+                shielded(told);
             }
             return;
         }
@@ -268,7 +268,8 @@ impl Producer {
         let buffer = buffer_of(config)?;
         let arbiter = self.endpoint.arbiter()?;
         let destination = Destination::buffer(Arc::clone(arbiter), buffer, source.policy(config));
-        let assignment = Assignment { config: Arc::clone(config), destination, backend: self.backend, startup: false };
+        let assignment =
+            Assignment { config: Arc::clone(config), destination, backend: self.backend.clone(), startup: false };
         Some((source, source.setup(assignment)?))
     }
 
@@ -295,7 +296,7 @@ impl Producer {
                     arbiter.bind_reservation(reservation, buffer);
                     active.source.adopt(active.ticket, buffer, active.source.policy(&active.config));
                     if let Some(told) = told {
-                        startup::call(told);
+                        shielded(told);
                     }
                 }
                 _ => active.source.start(active.ticket),

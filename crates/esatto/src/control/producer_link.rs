@@ -190,8 +190,7 @@ impl ProducerLink {
                 if *ready {
                     producer.pump(link.is_congested(), now);
                     for call in producer.take_calls() {
-                        let descriptor = producer.endpoint.take_descriptor();
-                        if let Some(tag) = link.invoke_with(call, descriptor)? {
+                        if let Some(tag) = link.invoke(call)? {
                             producer.endpoint.rejected(tag);
                         }
                     }

@@ -8,7 +8,6 @@
 //! ```
 
 use core::mem;
-use core::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,7 +16,7 @@ use esatto_shm::Arbiter;
 
 use crate::data_source::{self, AnySource, Assignment, Done};
 use crate::instance::{Destination, Ticket};
-use crate::session::Backend;
+use crate::session::{Backend, Completer};
 
 /// Runs once, on the control thread.
 pub(crate) type Callback = Box<dyn FnOnce() + Send>;
@@ -39,10 +38,17 @@ pub(crate) struct StartupRequest {
     pub(crate) configs: Vec<Arc<[u8]>>,
     /// When to give up.
     pub(crate) deadline: Option<Instant>,
-    /// Gets the number of instances; `None` if there is no service to wait for.
-    pub(crate) on_setup: Box<dyn FnOnce(Option<usize>) + Send>,
+    /// Gets the number of instances.
+    pub(crate) done: Completer,
     pub(crate) on_adopted: Option<Callback>,
     pub(crate) on_aborted: Option<Callback>,
+}
+
+impl StartupRequest {
+    /// The number of instances, as answers travel.
+    pub(crate) fn answer(instances: usize) -> Vec<u8> {
+        instances.to_le_bytes().to_vec()
+    }
 }
 
 /// All requests on one connection that are not settled.
@@ -81,7 +87,7 @@ enum Phase {
 
 impl Startups {
     /// Sets up and starts what a request wants.
-    pub(crate) fn begin(&mut self, request: StartupRequest, arbiter: &Arc<Arbiter>, backend: Backend) {
+    pub(crate) fn begin(&mut self, request: StartupRequest, arbiter: &Arc<Arbiter>, backend: &Backend) {
         let mut instances = Vec::new();
         let sources = data_source::registered();
         for config in request.configs {
@@ -89,7 +95,8 @@ impl Startups {
             for &source in sources.iter().filter(|source| source.name().as_bytes() == name) {
                 let Some(reservation) = self.reservation.checked_add(1) else { continue };
                 let destination = Destination::reservation(Arc::clone(arbiter), reservation);
-                let assignment = Assignment { config: Arc::clone(&config), destination, backend, startup: true };
+                let assignment =
+                    Assignment { config: Arc::clone(&config), destination, backend: backend.clone(), startup: true };
                 if let Some(ticket) = source.setup(assignment) {
                     self.reservation = reservation;
                     source.start(ticket);
@@ -98,7 +105,7 @@ impl Startups {
                 }
             }
         }
-        call(|| (request.on_setup)(Some(instances.len())));
+        request.done.complete(Ok(StartupRequest::answer(instances.len())));
         if !instances.is_empty() {
             self.requests.push(Request {
                 id: request.id,
@@ -189,9 +196,4 @@ impl Request {
             instance.source.stop(instance.ticket, Done::stopped(instance.source, instance.ticket));
         }
     }
-}
-
-/// Calls back. A panic must not take the control thread along.
-pub(super) fn call(callback: impl FnOnce()) {
-    let _ = std::panic::catch_unwind(AssertUnwindSafe(callback));
 }

@@ -95,8 +95,8 @@ impl<C> Setup<'_, C> {
 
     /// Whose session it is for.
     #[must_use]
-    pub const fn backend(&self) -> Backend {
-        self.backend
+    pub const fn backend(&self) -> &Backend {
+        &self.backend
     }
 
     /// True if no session has come yet: [startup tracing](crate::Startup).
@@ -396,7 +396,7 @@ impl<T: DataSource> Source<T> {
             config: &config,
             bytes: &assignment.config,
             instance: slot,
-            backend: assignment.backend,
+            backend: assignment.backend.clone(),
             startup: assignment.startup,
         };
         catch_unwind(AssertUnwindSafe(|| T::setup(&setup))).ok()

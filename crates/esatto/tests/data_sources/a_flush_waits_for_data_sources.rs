@@ -39,7 +39,7 @@ static SOURCE: Source<Keeper> = Source::new("test.keeper").on_flush(|_, flush| {
 #[test]
 fn case_13_an_acknowledgement_can_be_put_off() {
     SOURCE.register().expect("registers");
-    let mut session = start(config("test.keeper", &[1]));
+    let session = start(config("test.keeper", &[1]));
 
     // A second source holds back its own acknowledgement only.
     let other = std::thread::spawn(|| {
@@ -48,21 +48,21 @@ fn case_13_an_acknowledgement_can_be_put_off() {
         let flush = FLUSHES.lock().unwrap().pop().expect("was there");
         flush.complete();
     });
-    session.flush(Duration::from_secs(30)).expect("is acknowledged");
+    session.flush(Some(Duration::from_secs(30))).wait().expect("is acknowledged");
     other.join().expect("does not panic");
-    assert_eq!(texts(&session.read().expect("reads")), ["kept back 0"], "it is there at once");
+    assert_eq!(texts(&session.read().wait().expect("reads")), ["kept back 0"], "it is there at once");
 
-    assert!(session.flush(Duration::from_millis(20)).is_err(), "nobody acknowledges this one");
+    assert!(session.flush(Some(Duration::from_millis(20))).wait().is_err(), "nobody acknowledges this one");
     let forgotten = FLUSHES.lock().unwrap().pop().expect("was there");
     // The older one holds the newer one back.
-    wait_until("the second flush times out", || session.flush(Duration::from_millis(20)).is_err());
+    wait_until("the second flush times out", || session.flush(Some(Duration::from_millis(20))).wait().is_err());
     drop(FLUSHES.lock().unwrap().pop().expect("was there"));
     drop(forgotten);
     let other = std::thread::spawn(|| {
         wait_until("the flush", || !FLUSHES.lock().unwrap().is_empty());
         FLUSHES.lock().unwrap().clear();
     });
-    session.flush(Duration::from_secs(30)).expect("is acknowledged");
+    session.flush(Some(Duration::from_secs(30))).wait().expect("is acknowledged");
     other.join().expect("does not panic");
     session.stop().expect("stops");
 }

@@ -47,9 +47,9 @@ static SOURCE: Source<Flood> = Source::new("test.flood").on_flush(|_, flush| {
 fn case_21_drops_are_counted_and_marked() {
     const LOSS: u32 = 1 | 256;
     SOURCE.register().expect("registers");
-    let mut session = start(config("test.flood", &[1]));
+    let session = start(config("test.flood", &[1]));
     for _ in 0..3 {
-        session.flush(Duration::from_secs(30)).expect("flushes");
+        session.flush(Some(Duration::from_secs(30))).wait().expect("flushes");
     }
     let trace = session.stop().expect("stops");
     let (drops, new) = RESULT.lock().unwrap().clone();

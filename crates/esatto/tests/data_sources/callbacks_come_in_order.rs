@@ -24,7 +24,7 @@ impl DataSource for Logged {
     fn setup(setup: &Setup<'_, Self::Config>) -> Self {
         let number = setup.config().message_count.expect("is in the config");
         assert_eq!(setup.common().name(), Some(&b"test.logged"[..]));
-        assert_eq!((setup.backend(), setup.is_startup()), (Backend::InProcess, false));
+        assert_eq!((setup.backend(), setup.is_startup()), (&Backend::InProcess, false));
         SOURCE.trace(|_| log("traced before its start"));
         log(format!("setup {number}"));
         Self { number, instance: setup.instance() }

@@ -20,12 +20,12 @@ mod what_cannot_be_used_is_refused;
 static TRACING: LazyLock<Tracing> = LazyLock::new(|| Tracing::builder().in_process().start().expect("connects"));
 
 /// A config with one entry for a data source. The number arrives as `message_count`; a service ends a session whose data sources
-/// do not end in a minute, which is longer than a [`Session`] waits.
+/// do not end in ten minutes, which is longer than a test may take.
 fn config(name: &str, numbers: &[u32]) -> TraceConfig {
     TraceConfig {
         buffers: vec![trace_config::BufferConfig { size_kb: Some(4096), ..Default::default() }],
         data_sources: numbers.iter().map(|&number| entry(name, number)).collect(),
-        data_source_stop_timeout_ms: Some(60_000),
+        data_source_stop_timeout_ms: Some(600_000),
         ..Default::default()
     }
 }
