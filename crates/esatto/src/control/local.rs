@@ -1,13 +1,14 @@
 //! The in-process backend: a tracing service of our own, on the control thread.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use esatto_map::{Map, Set};
 use esatto_schema::{consumer_port, producer_port};
 use esatto_service::{
     Attachment, CallId, ClientId, ConsumerCall, FileId, Input, MemoryKind, Now, Output, Outputs, Peer, ProducerCall,
@@ -50,12 +51,12 @@ struct LocalService {
     service: Service,
     outputs: Outputs,
     next_client: u64,
-    regions: HashMap<ClientId, Arc<dyn Memory>>,
+    regions: Map<ClientId, Arc<dyn Memory>>,
     /// Replies that wait for their link to fetch them.
-    deliveries: HashMap<ClientId, VecDeque<Delivery>>,
+    deliveries: Map<ClientId, VecDeque<Delivery>>,
     timers: BinaryHeap<Reverse<(u64, TimerId)>>,
-    cancelled: HashSet<TimerId>,
-    files: HashMap<FileId, File>,
+    cancelled: Set<TimerId>,
+    files: Map<FileId, File>,
     /// What the service asked to be told, in order.
     inputs: VecDeque<Owed>,
 }
@@ -90,7 +91,7 @@ pub(crate) struct LocalLink<T> {
     client: ClientId,
     port: Port,
     next_request: u64,
-    pending: HashMap<u64, T>,
+    pending: Map<u64, T>,
 }
 
 impl LocalService {
@@ -109,11 +110,11 @@ impl LocalService {
             service: Service::new(config),
             outputs: Outputs::new(),
             next_client: 1,
-            regions: HashMap::new(),
-            deliveries: HashMap::new(),
+            regions: Map::new(),
+            deliveries: Map::new(),
             timers: BinaryHeap::new(),
-            cancelled: HashSet::new(),
-            files: HashMap::new(),
+            cancelled: Set::new(),
+            files: Map::new(),
             inputs: VecDeque::new(),
         }
     }
@@ -273,7 +274,7 @@ impl core::fmt::Debug for LocalService {
 
 impl<T> LocalLink<T> {
     pub(crate) fn connect(service: &mut dyn InProcess, port: Port) -> Self {
-        Self { client: service.connect(port), port, next_request: 1, pending: HashMap::new() }
+        Self { client: service.connect(port), port, next_request: 1, pending: Map::new() }
     }
 
     pub(crate) fn disconnect(&self, service: &mut dyn InProcess) {

@@ -16,7 +16,6 @@ mod sink;
 mod startup;
 mod waker;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,6 +24,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
+use esatto_map::Map;
 use esatto_shm::FlushCallback;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
@@ -155,7 +155,7 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
         waker: waker.clone(),
         commands: Arc::clone(&commands),
         producers: Vec::new(),
-        sessions: BTreeMap::new(),
+        sessions: Map::new(),
         #[cfg(feature = "in-process")]
         local: None,
     };
@@ -194,7 +194,7 @@ struct Control {
     waker: Waker,
     commands: Arc<Mutex<Vec<Command>>>,
     producers: Vec<ProducerLink>,
-    sessions: BTreeMap<SessionId, Box<dyn LiveSession>>,
+    sessions: Map<SessionId, Box<dyn LiveSession>>,
     #[cfg(feature = "in-process")]
     local: Option<Box<dyn local::InProcess>>,
 }
@@ -304,7 +304,7 @@ impl Control {
         }
     }
 
-    fn split(&mut self) -> (Surroundings<'_>, &mut BTreeMap<SessionId, Box<dyn LiveSession>>) {
+    fn split(&mut self) -> (Surroundings<'_>, &mut Map<SessionId, Box<dyn LiveSession>>) {
         #[cfg(feature = "in-process")]
         let around = Surroundings { local: &mut self.local };
         #[cfg(not(feature = "in-process"))]

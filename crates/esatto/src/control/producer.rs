@@ -3,10 +3,10 @@
 
 use core::mem;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use esatto_map::Map;
 use esatto_schema::DataSourceConfigReader;
 use esatto_shm::FlushCallback;
 
@@ -39,9 +39,9 @@ pub(crate) struct Producer {
     /// The version of each data source's descriptor that the service knows.
     announced: Vec<u64>,
     /// By the service's id.
-    instances: BTreeMap<u64, Active>,
+    instances: Map<u64, Active>,
     /// Data sources that have not answered yet, by flush request.
-    flushes: BTreeMap<u64, usize>,
+    flushes: Map<u64, usize>,
     triggers: Vec<Trigger>,
     startups: Startups,
 }
@@ -76,8 +76,8 @@ impl Producer {
             accepted: false,
             sets_up: false,
             announced: Vec::new(),
-            instances: BTreeMap::new(),
-            flushes: BTreeMap::new(),
+            instances: Map::new(),
+            flushes: Map::new(),
             triggers: Vec::new(),
             startups: Startups::default(),
         }
@@ -321,7 +321,8 @@ impl Producer {
             .map(|active| (active.source, active.ticket))
             .collect();
         if self.flushes.len() >= MAX_PENDING_FLUSHES {
-            self.flushes.pop_first();
+            let oldest = self.flushes.keys().next().copied();
+            self.flushes.retain(|&request, _| Some(request) != oldest);
         }
         self.flushes.insert(request, asked.len());
         for (source, ticket) in asked {
@@ -332,11 +333,10 @@ impl Producer {
 
     /// Acknowledges the newest request for which, as for all before it, nothing is waited for.
     fn acknowledge_flushes(&mut self) {
-        let mut answered = None;
-        while let Some(first) = self.flushes.first_entry().filter(|entry| *entry.get() == 0) {
-            answered = Some(first.remove_entry().0);
-        }
+        let answered =
+            self.flushes.iter().take_while(|&(_, &waiting)| waiting == 0).map(|(&request, _)| request).last();
         if let Some(request) = answered {
+            self.flushes.retain(|&other, _| other > request);
             // Chunks of threads that are in a trace point just now are scraped by the service.
             thread::flush_all();
             self.endpoint.acknowledge_flush(request);
