@@ -6,6 +6,8 @@ mod call;
 mod consumer;
 #[allow(dead_code, reason = "some of it is for low-level endpoints, which come next")]
 mod endpoint;
+#[cfg(feature = "in-process")]
+mod files;
 mod link;
 #[cfg(feature = "in-process")]
 mod local;
@@ -316,7 +318,7 @@ impl Control {
     fn pump(&mut self) {
         #[cfg(feature = "in-process")]
         if let Some(local) = &mut self.local {
-            local.run_timers();
+            local.work();
         }
         let now = Instant::now();
         loop {
