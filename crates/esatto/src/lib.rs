@@ -61,6 +61,7 @@ mod location;
 mod macros;
 mod name;
 mod process;
+pub mod producer;
 mod registry;
 mod sequence;
 mod session;
