@@ -126,5 +126,5 @@ impl Interceptor for Console {
     }
 }
 
-/// Nothing of [`Arc`] is needed here but that a track's title is shared by those who show it.
+/// How a track is called, shared by its events.
 type Title = Arc<str>;

@@ -113,7 +113,8 @@ impl Assembly {
     }
 
     fn deliver(&mut self) {
-        while let Some(chunk) = self.chunks.pop_front_if(|chunk| !chunk.needs_patches) {
+        while self.chunks.front().is_some_and(|chunk| !chunk.needs_patches) {
+            let Some(chunk) = self.chunks.pop_front() else { break };
             let packets = chunk.header.packets;
             let (first_continues, last_continues) = (
                 packets.flags().contains(ChunkFlags::FIRST_CONTINUES),

@@ -27,7 +27,7 @@ impl Line<'_> {
     pub(super) fn event(&mut self, event: &Event<'_>, sequence: &Sequence, start_ns: u64) {
         self.style(DIM);
         // An event may carry a time from before the start.
-        let seconds = event.time_ns.wrapping_sub(start_ns).cast_signed() as f64 / 1e9;
+        let seconds = (i128::from(event.time_ns) - i128::from(start_ns)) as f64 / 1e9;
         self.text(&format!("[{seconds:7.3}] "));
         let title: &str = &event.title;
         if self.colors {
