@@ -44,6 +44,7 @@
 #![deny(unsafe_code)]
 
 mod arg;
+mod async_slice;
 mod callstack;
 mod category;
 mod clock;
@@ -54,6 +55,7 @@ mod filter;
 mod flow;
 mod ids;
 mod instance;
+mod lane;
 mod location;
 mod macros;
 mod name;
@@ -70,18 +72,22 @@ mod track;
 mod value;
 
 pub use arg::Arg;
+pub use async_slice::{AsyncSlice, AsyncSlices, Driven};
 pub use callstack::Frame;
 pub use category::Category;
 pub use clock::Clock;
 pub use error::Error;
+#[cfg(feature = "macros")]
+pub use esatto_macros::{TraceArgs, trace};
 pub use esatto_schema::TraceConfig;
 pub use event::{Correlation, Event, Kind, LogPriority};
 pub use flow::Flow;
+pub use lane::{Lane, Lanes};
 pub use location::Location;
 pub use name::Name;
 pub use session::{Backend, Session, track_events};
 pub use site::Site;
-pub use thread::{SliceGuard, record};
+pub use thread::{SliceGuard, record, record_only};
 pub use tracing::{Builder, Tracing};
 pub use track::{ChildOrdering, CounterTrack, Merge, StateTrack, Track, Unit};
 pub use value::{
@@ -98,6 +104,7 @@ pub use esatto_schema as schema;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::arg::arg;
+    pub use crate::async_slice::{AsyncSite, call};
     pub use crate::location::Place;
     pub use crate::thread::{SliceGuard, record_enabled, record_plain};
 

@@ -3,7 +3,7 @@
 use crate::arg::Arg;
 use crate::category::Category;
 use crate::clock;
-use crate::event::Kind;
+use crate::event::{Event, Kind};
 use crate::instance::{self, MAX_INSTANCES, Stamp};
 use crate::sequence::Sequence;
 use crate::site::Site;
@@ -37,6 +37,13 @@ pub fn record_enabled(site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
 pub fn record_plain(site: &'static Site) -> u32 {
     let category = site.category();
     if category.is_enabled() { record_in(category.instances(), site, &mut []) } else { 0 }
+}
+
+/// As [`record`], but only in those sessions of `instances`, a result of [`record`], that still record the category: for the ends of
+/// what was begun, and for adding sessions to it.
+#[inline(never)]
+pub fn record_only(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
+    record_in(instances & site.category().instances(), site, args)
 }
 
 #[inline(always)]
@@ -129,6 +136,21 @@ impl<'t> SliceGuard<'t> {
     pub const fn new(category: &'static Category, track: Option<&'t Track>, instances: u32) -> Self {
         Self { category, track, instances }
     }
+
+    /// Ends the slice, with arguments and flows that were not known at its begin.
+    ///
+    /// ```
+    /// # esatto::categories! { static APP = "app"; }
+    /// let slice = esatto::slice!(APP, "parse");
+    /// let number = "42".parse::<u32>();
+    /// slice.end_with(|event| event.annotate("ok", number.is_ok()));
+    /// ```
+    pub fn end_with(mut self, mut write: impl FnMut(&mut Event<'_>)) {
+        let instances = core::mem::take(&mut self.instances);
+        if instances != 0 {
+            end_with(self.category, instances, self.track, &mut write);
+        }
+    }
 }
 
 impl Drop for SliceGuard<'_> {
@@ -157,6 +179,22 @@ fn end(category: &'static Category, instances: u32) {
 
 #[cold]
 #[inline(never)]
-fn end_on(category: &'static Category, instances: u32, track: &Track) {
+pub(crate) fn end_on(category: &'static Category, instances: u32, track: &Track) {
     record_in(instances & category.instances(), &END, &mut [Arg::Track(track)]);
+}
+
+/// Ends a slice of these instances, with more to say.
+#[cold]
+#[inline(never)]
+pub(crate) fn end_with(
+    category: &'static Category,
+    instances: u32,
+    track: Option<&Track>,
+    write: &mut dyn FnMut(&mut Event<'_>),
+) {
+    let instances = instances & category.instances();
+    match track {
+        None => record_in(instances, &END, &mut [Arg::With(write)]),
+        Some(track) => record_in(instances, &END, &mut [Arg::Track(track), Arg::With(write)]),
+    };
 }
