@@ -7,6 +7,7 @@ mod consumer;
 mod link;
 #[cfg(feature = "in-process")]
 mod local;
+mod pace;
 mod producer;
 mod producer_link;
 mod session_link;
@@ -26,6 +27,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
 pub(crate) use consumer::{Command as SessionCommand, Event as SessionEvent};
+use pace::Pace;
 pub(crate) use producer::Identity;
 use producer_link::ProducerLink;
 use session_link::SessionLink;
@@ -123,6 +125,7 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
         commands: Arc::clone(&commands),
         producers: Vec::new(),
         sessions: BTreeMap::new(),
+        pace: Pace::new(),
         #[cfg(feature = "in-process")]
         local: None,
     };
@@ -135,6 +138,7 @@ struct Control {
     commands: Arc<Mutex<Vec<Command>>>,
     producers: Vec<ProducerLink>,
     sessions: BTreeMap<SessionId, SessionLink>,
+    pace: Pace,
     #[cfg(feature = "in-process")]
     local: Option<Box<dyn local::InProcess>>,
 }
@@ -156,6 +160,11 @@ impl Control {
                 self.command(command);
             }
             self.pump();
+            let now = Instant::now();
+            self.pace.reclaim(now);
+            if self.pace.collected(now) {
+                self.pump();
+            }
         }
     }
 
@@ -252,6 +261,7 @@ impl Control {
         let timer = self.local.as_ref().and_then(|local| local.next_deadline());
         #[cfg(not(feature = "in-process"))]
         let timer = None;
-        [retry, timer].into_iter().flatten().min()
+        let look = self.pace.next().map(|at| at.saturating_duration_since(now));
+        [retry, timer, look].into_iter().flatten().min()
     }
 }

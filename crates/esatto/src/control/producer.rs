@@ -247,6 +247,8 @@ impl Producer {
             Ok((region, page_size)) => {
                 let sink = Arc::new(Sink::new(self.waker.clone()));
                 let mut options = esatto_shm::Options::default();
+                options.batch_delay = super::pace::COLLECTION_INTERVAL;
+                options.batch_parts = super::pace::PARTS;
                 options.emulation = self.emulated;
                 options.self_scraping = self.emulated;
                 match Arbiter::with_options(region, page_size, sink.clone(), options) {

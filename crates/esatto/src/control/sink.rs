@@ -1,13 +1,14 @@
 //! Where the arbiter leaves its commits, on whatever thread, until the control thread sends them.
 
 use core::mem;
+use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 use esatto_protozero::HeapBuffer;
 use esatto_shm::{CommitRequest, CommitSink, FlushCallback};
 
-use super::Waker;
+use super::{Waker, pace};
 
 /// Something to tell the service.
 pub(crate) enum Outgoing {
@@ -59,6 +60,7 @@ impl Sink {
 
 impl CommitSink for Sink {
     fn commit(&self, request: CommitRequest) {
+        pace::note_commit();
         let mut queue = self.lock();
         queue.buffer.clear();
         request.write_to(&mut queue.buffer.message());
@@ -75,6 +77,17 @@ impl CommitSink for Sink {
     }
 
     fn wake(&self) {
+        self.waker.wake();
+    }
+
+    fn wake_after(&self, _delay: Duration) {
+        if !pace::is_collecting() {
+            self.waker.wake();
+        }
+    }
+
+    fn on_scarce(&self, exhausted: bool) {
+        pace::note_scarcity(exhausted);
         self.waker.wake();
     }
 
