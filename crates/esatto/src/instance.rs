@@ -32,12 +32,20 @@ pub(crate) struct Options {
     pub(crate) filter_annotations: bool,
     /// Replace names made at run time.
     pub(crate) filter_dynamic_names: bool,
+    /// Tell with each event of a thread how long the thread has run.
+    pub(crate) thread_time: bool,
+    /// Time between two readings of that; 0: at each event.
+    pub(crate) thread_time_subsampling_ns: u64,
 }
 
 impl Options {
     /// Whether events are written as they are by default.
     pub(crate) const fn is_plain(&self) -> bool {
-        self.incremental_timestamps && self.unit_ns == 1 && !self.filter_annotations && !self.filter_dynamic_names
+        self.incremental_timestamps
+            && self.unit_ns == 1
+            && !self.filter_annotations
+            && !self.filter_dynamic_names
+            && !self.thread_time
     }
 
     pub(crate) fn new(config: &TrackEventConfig) -> Self {
@@ -46,6 +54,8 @@ impl Options {
             unit_ns: config.timestamp_unit_multiplier.unwrap_or(1).max(1),
             filter_annotations: config.filter_debug_annotations.unwrap_or(false),
             filter_dynamic_names: config.filter_dynamic_event_names.unwrap_or(false),
+            thread_time: config.enable_thread_time_sampling.unwrap_or(false),
+            thread_time_subsampling_ns: config.thread_time_subsampling_ns.unwrap_or(0),
         }
     }
 }

@@ -67,6 +67,7 @@ mod site;
 mod sys;
 mod tables;
 mod thread;
+mod timestamp;
 mod tracing;
 mod track;
 mod value;
@@ -76,7 +77,7 @@ pub use async_slice::{AsyncSlice, AsyncSlices, Driven};
 pub use callstack::Frame;
 pub use category::Category;
 pub use clock::Clock;
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 #[cfg(feature = "macros")]
 pub use esatto_macros::{TraceArgs, trace};
 pub use esatto_schema::TraceConfig;
@@ -85,9 +86,10 @@ pub use flow::Flow;
 pub use lane::{Lane, Lanes};
 pub use location::Location;
 pub use name::Name;
-pub use session::{Backend, Session, track_events};
+pub use session::{Backend, Chunks, CloneOf, Cloned, Pending, Session, SessionConfig, track_events};
 pub use site::Site;
-pub use thread::{SliceGuard, record, record_only};
+pub use thread::{SliceGuard, empty_event, record, record_only};
+pub use timestamp::{CustomClock, Timestamp};
 pub use tracing::{Builder, Tracing};
 pub use track::{ChildOrdering, CounterTrack, Merge, StateTrack, Track, Unit};
 pub use value::{
@@ -106,7 +108,7 @@ pub mod __private {
     pub use crate::arg::arg;
     pub use crate::async_slice::{AsyncSite, call};
     pub use crate::location::Place;
-    pub use crate::thread::{SliceGuard, record_enabled, record_plain};
+    pub use crate::thread::{SliceGuard, record_enabled, record_enabled_as, record_plain};
 
     /// Number of names, as a constant.
     #[must_use]

@@ -91,9 +91,16 @@ impl Site {
     /// The category, if it is written with events of this kind (`docs/spec/track-event.md` §4).
     pub(crate) const fn written_category(&self) -> Option<&'static Category> {
         match self.kind {
-            Kind::SliceBegin | Kind::Instant => Some(self.category),
             Kind::SliceEnd | Kind::Counter => None,
+            Kind::SliceBegin | Kind::Instant | Kind::State | Kind::Legacy => Some(self.category),
         }
+    }
+
+    /// Whether the constant fields are all that its events have of them: one type, and at most one category.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.kind.number().is_some()
+            && !self.category.is_group()
+            && !core::ptr::eq(self.category, Category::of_argument())
     }
 
     /// The names of the arguments.
@@ -124,7 +131,9 @@ impl Site {
     fn prepare(&'static self) -> u32 {
         static NUMBERS: AtomicU32 = AtomicU32::new(0);
         let mut body = Body::default();
-        body.field(track_event::field::TYPE, self.kind.number().0 as u32);
+        if let Some(event_type) = self.kind.number() {
+            body.field(track_event::field::TYPE, event_type.0 as u32);
+        }
         if let Some(category) = self.written_category() {
             body.field(track_event::field::CATEGORY_IIDS, category.interned_name().iid());
         }

@@ -64,6 +64,32 @@ fn record_in(mut instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u
     recorded.unwrap_or(0)
 }
 
+/// As [`record_enabled`], in another category than the site's, which is among the arguments.
+#[inline(never)]
+pub fn record_enabled_as(category: &'static Category, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
+    record_in(category.instances(), site, args)
+}
+
+/// Makes the last event of this thread visible to services that read the memory of a running program, as older ones do not see the packet
+/// that was written last. Costs nothing if nothing was written since the last call.
+pub fn empty_event() {
+    threads::with(|thread| thread.sequences.iter_mut().flatten().for_each(|sequence| sequence.write_empty()));
+}
+
+/// Describes a track in all sessions that record track events.
+pub(crate) fn describe(track: &Track) {
+    threads::with(|thread| {
+        let now = clock::now_ns();
+        for index in 0..MAX_INSTANCES {
+            if instance::stamp(index) != Stamp::NONE {
+                if let Some(sequence) = thread.sequence(index) {
+                    sequence.describe_again(track, now);
+                }
+            }
+        }
+    });
+}
+
 /// Ends the chunks of this thread and hands them to the service, so that the thread may sleep for long.
 pub(crate) fn flush() {
     threads::with(Thread::flush);

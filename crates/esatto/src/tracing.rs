@@ -1,5 +1,6 @@
 //! Connecting this process to tracing services.
 
+use core::fmt;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -9,13 +10,15 @@ use crate::category::Category;
 use crate::clock::Clock;
 use crate::control::{self, Command, Identity, Place};
 use crate::error::Error;
+use crate::session::{self, Backend};
+use crate::track::announcement;
 use crate::{process, registry, thread};
 
 /// How long dropping a [`Tracing`] may wait for the service.
 const FLUSH_ON_DROP: Duration = Duration::from_secs(1);
 
 /// What to connect to and what to say there; made by [`Tracing::builder`].
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 #[must_use = "nothing is connected before `start`"]
 pub struct Builder {
     categories: Vec<&'static Category>,
@@ -26,6 +29,8 @@ pub struct Builder {
     name: Option<String>,
     shm_size_hint_kb: u32,
     shm_page_size_hint_kb: u32,
+    no_system_sessions: bool,
+    policy: Option<session::Policy>,
     clock: Option<Clock>,
 }
 
@@ -73,6 +78,26 @@ impl Builder {
         self
     }
 
+    /// Keeps the tracks of this process's threads apart from those that the operating system's own events of the threads are on. By default readers
+    /// draw them together.
+    pub fn apart_from_system_tracks(self) -> Self {
+        announcement::keep_apart_from_system_tracks();
+        self
+    }
+
+    /// Asks `policy` for each [`Session`](crate::Session) of this process whether it may be; one that may not fails as if there were no service.
+    /// The first policy of a process stays. It must not open sessions itself.
+    pub fn session_policy(mut self, policy: impl Fn(&Backend) -> bool + Send + 'static) -> Self {
+        self.policy = Some(Box::new(policy));
+        self
+    }
+
+    /// Keeps [`Backend::Any`] from being the service of the system; a session that asks for it by name still gets it.
+    pub fn without_system_sessions(mut self) -> Self {
+        self.no_system_sessions = true;
+        self
+    }
+
     /// Chooses what timestamps are read from. To be called before the first session: a trace whose events have different clocks is in disorder.
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = Some(clock);
@@ -93,11 +118,21 @@ impl Builder {
             page_size_hint_bytes: self.shm_page_size_hint_kb.saturating_mul(1024),
         };
         let mut places = Vec::new();
+        if let Some(policy) = self.policy {
+            session::set_policy(policy);
+        }
+        if self.no_system_sessions {
+            session::connected(session::NO_SYSTEM_SESSIONS);
+        }
         if self.system {
+            session::connected(session::SYSTEM);
             places.push(Place::Socket(producer_address(self.socket.as_deref())?));
         }
         #[cfg(feature = "in-process")]
-        places.extend(self.in_process);
+        if let Some(place) = self.in_process {
+            session::connected(session::IN_PROCESS);
+            places.push(place);
+        }
         if let Some(clock) = self.clock {
             clock.choose();
         }
@@ -107,6 +142,12 @@ impl Builder {
             control.send(Command::Produce { place, identity: identity.clone() });
         }
         Ok(Tracing { _private: () })
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").field("system", &self.system).field("name", &self.name).finish_non_exhaustive()
     }
 }
 

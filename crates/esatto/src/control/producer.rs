@@ -2,9 +2,9 @@
 //! (`docs/spec/wire-protocol.md` §§8-11, `docs/spec/client-library.md` §6). Knows nothing of sockets.
 
 use core::mem;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use esatto_map::Map;
 use esatto_protozero::Owned;
 use esatto_schema::get_async_command_response::{SetupTracingReader, StartDataSourceReader};
 use esatto_schema::{
@@ -58,7 +58,7 @@ pub(crate) struct Producer {
     emulated: bool,
     transport: Option<Transport>,
     /// By the service's id.
-    instances: BTreeMap<u64, Active>,
+    instances: Map<u64, Active>,
 }
 
 /// The way of the data.
@@ -89,7 +89,7 @@ impl Producer {
             descriptor_id: ids::random().max(1),
             emulated: false,
             transport: None,
-            instances: BTreeMap::new(),
+            instances: Map::new(),
         }
     }
 
@@ -378,7 +378,7 @@ impl Producer {
     }
 
     fn push(&mut self, method: Method, args: Vec<u8>, tag: Option<Tag>) {
-        self.calls.push(Call { method: method.name(), args, tag });
+        self.calls.push(Call { method: method.name(), args, tag, fd: None });
     }
 }
 

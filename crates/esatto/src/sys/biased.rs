@@ -183,7 +183,7 @@ mod tests {
         // SAFETY: one thread enters.
         let entered = unsafe { biased.enter() }.unwrap();
         Biased::hold_all([&biased].into_iter(), |v| seen.push(*v));
-        assert_eq!(seen, []);
+        assert!(seen.is_empty());
         drop(entered);
         Biased::hold_all([&biased].into_iter(), |v| {
             *v += 1;
