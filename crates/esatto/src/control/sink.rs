@@ -1,9 +1,9 @@
 //! Where the arbiter leaves its commits, on whatever thread, until the control thread sends them.
 
 use core::mem;
-use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
 
 use esatto_protozero::HeapBuffer;
 use esatto_shm::{CommitRequest, CommitSink, FlushCallback};
@@ -37,6 +37,8 @@ pub(crate) struct Sink {
 struct Queue {
     outgoing: Vec<Outgoing>,
     buffer: HeapBuffer,
+    /// When the arbiter wants its pending commits sent.
+    due: Option<Instant>,
 }
 
 impl Sink {
@@ -46,6 +48,16 @@ impl Sink {
 
     pub(crate) fn take(&self) -> Vec<Outgoing> {
         mem::take(&mut self.lock().outgoing)
+    }
+
+    /// When the arbiter wants its pending commits sent, if it has some.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.lock().due
+    }
+
+    /// Whether that moment has come; from then on the arbiter is to be asked.
+    pub(crate) fn take_due(&self, now: Instant) -> bool {
+        self.lock().due.take_if(|due| *due <= now).is_some()
     }
 
     fn push(&self, outgoing: Outgoing) {
@@ -77,12 +89,19 @@ impl CommitSink for Sink {
     }
 
     fn wake(&self) {
+        self.lock().due = Some(Instant::now());
         self.waker.wake();
     }
 
-    fn wake_after(&self, _delay: Duration) {
-        if !pace::is_collecting() {
-            self.waker.wake();
+    fn wake_after(&self, delay: Duration) {
+        let mut queue = self.lock();
+        if queue.due.is_none() {
+            queue.due = Some(Instant::now() + delay);
+            drop(queue);
+            // So that it waits no longer than that. While it collects it sees that by itself.
+            if !pace::is_collecting() {
+                self.waker.wake();
+            }
         }
     }
 
