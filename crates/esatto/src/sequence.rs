@@ -45,6 +45,8 @@ pub(crate) struct Sequence {
     fresh: bool,
     /// The writer's count of losses when the sequence was last started over: after a loss readers have forgotten all names.
     drops: u64,
+    /// See [`is_idle`](Self::is_idle).
+    written_before: u64,
     /// Absolute time that the last incremental timestamp led to.
     last_ns: u64,
     thread: process::Thread,
@@ -67,10 +69,11 @@ impl Sequence {
     pub(crate) fn new(instance: &Instance, stamp: Stamp) -> Self {
         Self {
             stamp,
-            writer: instance.arbiter.create_writer(instance.target_buffer, instance.policy),
+            writer: instance.destination.create_writer(),
             options: instance.options,
             fresh: true,
             drops: 0,
+            written_before: 0,
             last_ns: 0,
             thread: process::Thread::current(),
             sites: Announced::default(),
@@ -116,6 +119,12 @@ impl Sequence {
 
     pub(crate) fn flush(&mut self) {
         self.writer.flush();
+    }
+
+    /// Whether nothing was written since the last call.
+    pub(crate) fn is_idle(&mut self) -> bool {
+        let written = self.writer.written();
+        core::mem::replace(&mut self.written_before, written) == written
     }
 
     /// Writes one event.

@@ -3,6 +3,7 @@
 use crate::arg::Arg;
 use crate::category::Category;
 use crate::clock;
+use crate::data_source::Writers;
 use crate::event::{Event, Kind};
 use crate::instance::{self, MAX_INSTANCES, Stamp};
 use crate::sequence::Sequence;
@@ -14,6 +15,8 @@ use crate::track::Track;
 #[derive(Debug)]
 pub(crate) struct Thread {
     sequences: [Option<Box<Sequence>>; MAX_INSTANCES],
+    /// For custom data sources.
+    sources: Writers,
 }
 
 /// Records an event in every session that its category is enabled in, and says in which: a bit for each. Does nothing from inside
@@ -64,6 +67,16 @@ fn record_in(mut instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u
     recorded.unwrap_or(0)
 }
 
+/// Runs a trace point of a custom data source, unless this thread is in a trace point already.
+pub(crate) fn with_sources(trace: impl FnOnce(&mut Writers)) {
+    threads::with(|thread| {
+        if thread.sources.is_outdated() {
+            thread.sweep();
+        }
+        trace(&mut thread.sources);
+    });
+}
+
 /// As [`record_enabled`], in another category than the site's, which is among the arguments.
 #[inline(never)]
 pub fn record_enabled_as(category: &'static Category, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
@@ -100,9 +113,17 @@ pub(crate) fn flush_all() {
     threads::for_each_idle(Thread::flush);
 }
 
+/// Hands over the chunks of threads that are not in a trace point and have not traced since the last call; of all of the former, if that is wished.
+/// Returns whether those were all.
+pub(crate) fn reclaim(all: bool) -> bool {
+    let mut all_idle = true;
+    threads::for_each_idle(|thread| all_idle &= thread.reclaim(all));
+    all_idle
+}
+
 impl Thread {
     pub(crate) const fn new() -> Self {
-        Self { sequences: [const { None }; MAX_INSTANCES] }
+        Self { sequences: [const { None }; MAX_INSTANCES], sources: Writers::new() }
     }
 
     /// The sequence for slot `index`, up to date.
@@ -136,6 +157,20 @@ impl Thread {
                 *sequence = None;
             }
         }
+        self.sources.sweep();
+    }
+
+    fn reclaim(&mut self, all: bool) -> bool {
+        self.sweep();
+        let mut all_idle = self.sources.reclaim(all);
+        for sequence in self.sequences.iter_mut().flatten() {
+            if sequence.is_idle() || all {
+                sequence.flush();
+            } else {
+                all_idle = false;
+            }
+        }
+        all_idle
     }
 
     fn flush(&mut self) {
@@ -143,6 +178,7 @@ impl Thread {
         for sequence in self.sequences.iter_mut().flatten() {
             sequence.flush();
         }
+        self.sources.flush();
     }
 }
 
