@@ -2,15 +2,16 @@
 //!
 //! Threads that trace never wait for it. They leave finished chunks with the arbiter, which wakes it.
 
+mod answers;
 mod call;
 mod consumer;
-#[allow(dead_code, reason = "some of it is for low-level endpoints, which come next")]
 mod endpoint;
 #[cfg(feature = "in-process")]
 mod files;
 mod link;
 #[cfg(feature = "in-process")]
 mod local;
+mod pace;
 mod producer;
 mod producer_link;
 mod session_link;
@@ -21,7 +22,6 @@ mod waker;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
@@ -31,12 +31,24 @@ use esatto_shm::FlushCallback;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
+use answers::Answer;
+pub(crate) use answers::answers;
 pub(crate) use consumer::{Command as SessionCommand, SetUp, Sink as ReadSink};
 pub(crate) use endpoint::Identity;
+pub(crate) use pace::COLLECTION_INTERVAL;
+use pace::Pace;
 use producer_link::ProducerLink;
 pub(crate) use session_link::{LiveSession, SessionLink};
 pub(crate) use startup::{StartupId, StartupRequest};
 use waker::Waker;
+
+/// For producers that the program drives itself.
+pub(crate) mod low_level {
+    pub use super::endpoint::Event;
+    pub(crate) use super::endpoint::{Endpoint, Identity, Tag};
+    pub(crate) use super::link::{LinkEvent, SocketLink};
+    pub(crate) use super::waker::Waker;
+}
 
 use crate::data_source::Completion;
 use crate::error::Error;
@@ -97,7 +109,7 @@ pub(crate) enum Command {
     /// Serve a producer backend, unless there is one for this place already.
     Produce { place: Place, identity: Identity },
     /// Commit everything and tell each service's answer.
-    Flush(Sender<()>),
+    Flush(Answer),
     /// Connect a consumer. By a function, so that what consumers are made of is only in programs that have some.
     OpenSession { id: SessionId, open: OpenSession },
     /// Do something with a session.
@@ -158,6 +170,7 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
         commands: Arc::clone(&commands),
         producers: Vec::new(),
         sessions: Map::new(),
+        pace: Pace::new(),
         #[cfg(feature = "in-process")]
         local: None,
     };
@@ -197,6 +210,7 @@ struct Control {
     commands: Arc<Mutex<Vec<Command>>>,
     producers: Vec<ProducerLink>,
     sessions: Map<SessionId, Box<dyn LiveSession>>,
+    pace: Pace,
     #[cfg(feature = "in-process")]
     local: Option<Box<dyn local::InProcess>>,
 }
@@ -219,6 +233,11 @@ impl Control {
                 self.command(command);
             }
             self.pump();
+            let now = Instant::now();
+            self.pace.reclaim(now);
+            if self.pace.collected(now) {
+                self.pump();
+            }
         }
     }
 
@@ -232,10 +251,7 @@ impl Control {
             Command::Flush(done) => {
                 for producer in &mut self.producers {
                     let done = done.clone();
-                    let callback: FlushCallback = Box::new(move || {
-                        // Nobody may be waiting any more.
-                        let _ = done.send(());
-                    });
+                    let callback: FlushCallback = Box::new(move || done.give());
                     producer.flush(callback);
                 }
             }
@@ -363,6 +379,7 @@ impl Control {
         let timer = self.local.as_ref().and_then(|local| local.next_deadline());
         #[cfg(not(feature = "in-process"))]
         let timer = None;
-        [next, timer].into_iter().flatten().min()
+        let look = self.pace.next().map(|at| at.saturating_duration_since(now));
+        [next, timer, look].into_iter().flatten().min()
     }
 }
