@@ -56,7 +56,8 @@ fn check(trace: &Trace) {
     let tasks = "select count(*) as number, count(distinct extract_arg(args, 'debug.id')) as ids,
             sum(extract_arg(args, 'debug.id') = extract_arg(args, 'debug.return')) as returned
         from lanes where name = 'task'";
-    let steps = "select extract_arg(args, 'debug.milliseconds') as milliseconds, count(*) as number, max(dur) as longest
+    let steps =
+        "select extract_arg(args, 'debug.milliseconds') as milliseconds, count(*) as number, max(dur) as longest
         from lanes where name = 'step' group by milliseconds order by milliseconds";
     // The poll of a step lies in a poll of its task.
     let elsewhere = "select polls.id from chain join lanes on chain.lane = lanes.id join polls on chain.poll = polls.id

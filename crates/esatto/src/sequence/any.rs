@@ -1,5 +1,7 @@
 //! Events that need more than plain stores: the first ones of their kind, long ones, and those with anything out of the ordinary.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use esatto_protozero::Message;
 use esatto_schema::{InternedDataWriter, TracePacketWriter, trace_packet, track_event};
 
@@ -55,14 +57,12 @@ impl Sequence {
         for name in site.arguments() {
             self.annotation_names.number(name);
         }
-        // If the program's code panics below, nobody knows which names were announced: then the sequence starts over.
-        self.fresh = true;
 
         let mut packet = self.writer.new_packet();
         let mut message = packet.message();
         time.write(&mut message);
         message.varint(trace_packet::field::SEQUENCE_FLAGS, u64::from(FLAG_NEEDS_STATE));
-        {
+        let written = {
             let mut event = message.begin(trace_packet::field::TRACK_EVENT);
             if let Some(event_type) = site.kind().number() {
                 event.varint(track_event::field::TYPE, event_type.0 as u64);
@@ -95,22 +95,27 @@ impl Sequence {
                 event.location(place.location());
             }
             let mut names = site.arguments().iter();
-            for arg in args {
-                event.add(arg, &mut names);
-            }
-        }
+            // Values are written by code of the program. If that panics the event ends there; it and its names are whole.
+            catch_unwind(AssertUnwindSafe(|| {
+                for arg in args {
+                    event.add(arg, &mut names);
+                }
+            }))
+        };
         let names = &mut self.annotation_names;
         if new.any() || !names.new.is_empty() || names.tables.has_pending() {
             new.announce(&mut message, names);
         }
-        self.fresh = false;
+        drop(message);
+        drop(packet);
         if self.options.is_plain() && site.is_plain() {
             self.sites.check_and_set(number);
         }
         if self.options.intercepted {
-            drop(message);
-            drop(packet);
             self.flush();
+        }
+        if let Err(panic) = written {
+            resume_unwind(panic);
         }
     }
 
