@@ -128,7 +128,7 @@ impl Recorder {
     /// Enters a span that has just turned out to be one of a future.
     #[cold]
     fn enter_async(&self, slot: &Slot, id: u64, callsite: &'static Callsite) {
-        callsite.learn(SpanKind::Async);
+        callsite.learn_async();
         self.promote(slot, 0);
         let instances = slot.lock().begin_entry(callsite);
         stack::with(|local| local.push(Entered::new(self.number, id, callsite, instances)));
@@ -189,7 +189,7 @@ impl Recorder {
             if span.lifetime.is_some() {
                 span.end_lifetime(callsite);
             } else if span.entries == 1 {
-                callsite.learn(SpanKind::Sync);
+                callsite.learn_sync();
             }
         }
         slot.free(span);
