@@ -196,7 +196,7 @@ impl Sequence {
             (false, 1) => trace_clock,
             (false, _) => SCALED_CLOCK,
         };
-        self.last_ns = if unit_ns == 1 { now } else { now / unit_ns * unit_ns };
+        self.last_ns = now;
         {
             let mut packet = self.writer.new_packet();
             let mut packet: TracePacketWriter<'_> = packet.typed();
