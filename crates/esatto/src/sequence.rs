@@ -228,7 +228,7 @@ impl Sequence {
             None => {
                 descriptor.uuid(thread_uuid);
                 descriptor.parent_uuid(process_uuid);
-                thread.describe(&mut descriptor.thread());
+                thread.describe("", &mut descriptor.thread());
                 if announcement::are_apart_from_system_tracks() {
                     descriptor.disallow_merging_with_system_tracks(true);
                 }
@@ -239,7 +239,7 @@ impl Sequence {
             Some(track) => track.describe(descriptor),
             None => {
                 descriptor.uuid(process_uuid);
-                process::describe(&mut descriptor.process());
+                process::describe("", &mut descriptor.process());
             }
         });
         if self.options.thread_time {

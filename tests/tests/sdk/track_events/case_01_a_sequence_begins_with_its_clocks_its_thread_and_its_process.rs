@@ -16,8 +16,10 @@ fn record(stage: &Stage) {
 }
 
 fn check(trace: &Trace) {
-    let [threads] = trace.query(["select thread.name as thread, process.pid = tid as is_main, process.name as process
-        from slice join thread_track on track_id = thread_track.id join thread using (utid) join process using (upid)"]);
+    let [threads] = trace.query([
+        "select thread.name as thread, process.pid = tid as is_main, process.name as process
+        from slice join thread_track on track_id = thread_track.id join thread using (utid) join process using (upid)",
+    ]);
     assert_eq!(threads.len(), 2);
     assert_eq!(threads[1].text("thread"), "second");
     assert!(threads.iter().all(|row| row.text("process").contains("sdk")));

@@ -48,5 +48,9 @@ fn check(trace: &Trace, unit_ns: i64) {
     assert_eq!(clocks[1].unit_multiplier_ns(), Some(unit_ns as u64));
     let anchor = clocks[0].timestamp().expect("a time") as i64;
     let units: u64 = packets.iter().filter_map(|packet| packet.timestamp()).sum();
-    assert_eq!(anchor + units as i64 * unit_ns, ticks[999].int("ts"), "the snapshot and all differences are the last time");
+    assert_eq!(
+        anchor + units as i64 * unit_ns,
+        ticks[999].int("ts"),
+        "the snapshot and all differences are the last time"
+    );
 }

@@ -29,24 +29,33 @@ esatto_tests::scenario!(record, check);
 /// What sessions want, and which events they get.
 fn sessions() -> Vec<(&'static str, TrackEventConfig, &'static [&'static str])> {
     let strings = |texts: &[&str]| texts.iter().map(|&t| t.into()).collect();
-    let events = |enabled: &[&str], disabled: &[&str], enabled_tags: &[&str], disabled_tags: &[&str]| TrackEventConfig {
-        enabled_categories: strings(enabled),
-        disabled_categories: strings(disabled),
-        enabled_tags: strings(enabled_tags),
-        disabled_tags: strings(disabled_tags),
-        ..Default::default()
-    };
+    let events =
+        |enabled: &[&str], disabled: &[&str], enabled_tags: &[&str], disabled_tags: &[&str]| TrackEventConfig {
+            enabled_categories: strings(enabled),
+            disabled_categories: strings(disabled),
+            enabled_tags: strings(enabled_tags),
+            disabled_tags: strings(disabled_tags),
+            ..Default::default()
+        };
     vec![
         // Nothing said: all but slow and debug.
-        ("trace", events(&[], &[], &[], &[]), &[
-            "net", "other net", "both", "game", "late", "dynamic", "dynamic net", "dynamic group",
-        ]),
+        (
+            "trace",
+            events(&[], &[], &[], &[]),
+            &["net", "other net", "both", "game", "late", "dynamic", "dynamic net", "dynamic group"],
+        ),
         // An exact name beats the tags; the others are off.
-        ("exact", events(&["disk", "plugin.a"], &["*"], &[], &[]), &["disk", "both", "slow only", "dynamic", "dynamic group"]),
+        (
+            "exact",
+            events(&["disk", "plugin.a"], &["*"], &[], &[]),
+            &["disk", "both", "slow only", "dynamic", "dynamic group"],
+        ),
         // A prefix; and a name that is off before it.
-        ("prefix", events(&["net*", "disabled-by-default-*"], &["*"], &[], &["none"]), &[
-            "net", "other net", "raw", "both", "slow only", "dynamic net", "hidden",
-        ]),
+        (
+            "prefix",
+            events(&["net*", "disabled-by-default-*"], &["*"], &[], &["none"]),
+            &["net", "other net", "raw", "both", "slow only", "dynamic net", "hidden"],
+        ),
         ("tags", events(&[], &["*"], &["io"], &[]), &["disk", "both", "slow only"]),
     ]
 }

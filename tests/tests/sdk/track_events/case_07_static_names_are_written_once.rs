@@ -11,13 +11,17 @@ const UNKNOWN: &[&str] = &["track_event_tokenizer_errors", "track_event_parser_e
 
 mod plain {
     esatto_tests::scenario!(
-        esatto_tests::sdk::Scenario::new(|stage| super::record(stage, false)).check(super::check_plain).tolerating(super::UNKNOWN)
+        esatto_tests::sdk::Scenario::new(|stage| super::record(stage, false))
+            .check(super::check_plain)
+            .tolerating(super::UNKNOWN)
     );
 }
 
 mod filtered {
     esatto_tests::scenario!(
-        esatto_tests::sdk::Scenario::new(|stage| super::record(stage, true)).check(super::check_filtered).tolerating(super::UNKNOWN)
+        esatto_tests::sdk::Scenario::new(|stage| super::record(stage, true))
+            .check(super::check_filtered)
+            .tolerating(super::UNKNOWN)
     );
 }
 
@@ -44,8 +48,12 @@ fn check_plain(trace: &Trace) {
     let packets = trace.packets();
     let sequences = sequences(&packets);
     let [packets] = &sequences[..] else { panic!("{} sequences", sequences.len()) };
-    let defined: Vec<_> =
-        packets.iter().filter_map(|p| p.interned_data()).flat_map(|d| d.event_names()).map(|n| text(n.name())).collect();
+    let defined: Vec<_> = packets
+        .iter()
+        .filter_map(|p| p.interned_data())
+        .flat_map(|d| d.event_names())
+        .map(|n| text(n.name()))
+        .collect();
     assert_eq!(defined, ["same", "known"]);
     for event in packets.iter().filter_map(|packet| packet.track_event()) {
         assert!(event.name_iid().is_none() || event.name().is_none(), "one or the other");

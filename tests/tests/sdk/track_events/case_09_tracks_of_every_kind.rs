@@ -6,9 +6,8 @@ use super::{sequences, text};
 esatto::categories! { static APP = "app"; }
 esatto_tests::scenario!(record, check);
 
-static GROUP: Track = Track::with_name("group", 0)
-    .description("what belongs together")
-    .child_ordering(ChildOrdering::Explicit);
+static GROUP: Track =
+    Track::with_name("group", 0).description("what belongs together").child_ordering(ChildOrdering::Explicit);
 static UPPER: Track = Track::with_name("upper", 0).within(&GROUP).sibling_rank(-1);
 static LOWER: Track = Track::with_name("lower", 0).within(&UPPER).sibling_rank(1).merge(Merge::Never);
 static EVERYWHERE: Track = Track::with_name("everywhere", 0).at_root();
@@ -71,7 +70,9 @@ fn check_one(trace: &Trace) {
         "select utid, name from thread where name is not null",
         "select name from process where pid > 0",
     ]);
-    let of = |name: &str| slices.iter().find(|row| row.text("slice") == name).unwrap_or_else(|| panic!("{name} of {slices:?}"));
+    let of = |name: &str| {
+        slices.iter().find(|row| row.text("slice") == name).unwrap_or_else(|| panic!("{name} of {slices:?}"))
+    };
     let lane = |name: &str| (of(name).text("track"), of(name).text("parent"), of(name).text("grand"));
     assert!(slices.iter().all(|row| row.int("dur") >= 0));
     assert_eq!(lane("lower"), ("lower", "upper", "group"));

@@ -52,13 +52,15 @@ fn check(trace: &Trace) {
     assert_eq!(of("queue 7"), [1.0, 2.0, 3.0]);
     assert_eq!(of("misses"), [7.0, 14.0, 21.0]);
     assert_eq!(slices[0].int("n"), 3);
-    let unit = |name: &str| tracks.iter().find(|row| row.text("name") == name).expect("a track").text("unit").to_owned();
+    let unit =
+        |name: &str| tracks.iter().find(|row| row.text("name") == name).expect("a track").text("unit").to_owned();
     assert_eq!([unit("queue"), unit("load"), unit("heap"), unit("sent")], ["count", "%", "bytes", ""]);
 
     let packets = trace.packets();
     let sequences = sequences(&packets);
     let [packets] = &sequences[..] else { panic!("{} sequences", sequences.len()) };
-    let described: Vec<_> = packets.iter().filter_map(|p| p.track_descriptor()).filter(|d| d.counter().is_some()).collect();
+    let described: Vec<_> =
+        packets.iter().filter_map(|p| p.track_descriptor()).filter(|d| d.counter().is_some()).collect();
     let find = |name: &str| described.iter().find(|d| text(d.static_name()) == name).expect("is described");
     assert_eq!(find("queue").uuid(), trace.fact("uuid").parse().ok());
     let heap = find("heap").counter().unwrap();

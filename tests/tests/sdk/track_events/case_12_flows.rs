@@ -20,11 +20,13 @@ fn record(stage: &Stage) {
         esatto::instant!(APP, "c", end_flow: global);
     }
     esatto::instant!(APP, "d", flow: global);
-    std::thread::spawn(move || esatto::instant!(APP, "e", |event| {
-        event.flow(process);
-        event.flow(pointer);
-        event.flow(Flow::scoped("ipc", 5));
-    }))
+    std::thread::spawn(move || {
+        esatto::instant!(APP, "e", |event| {
+            event.flow(process);
+            event.flow(pointer);
+            event.flow(Flow::scoped("ipc", 5));
+        })
+    })
     .join()
     .unwrap();
     let unique = Flow::unique();

@@ -58,7 +58,9 @@ fn record(stage: &Stage, absolute: bool, unit_ns: u64) {
 
 fn check(trace: &Trace) {
     let [slices, counters] = trace.query(["select name, ts, dur from slice", "select ts from counter"]);
-    let of = |name: &str| slices.iter().find(|row| row.text("name") == name).unwrap_or_else(|| panic!("{name} of {slices:?}"));
+    let of = |name: &str| {
+        slices.iter().find(|row| row.text("name") == name).unwrap_or_else(|| panic!("{name} of {slices:?}"))
+    };
     let fact = |name: &str| trace.fact(name).parse::<i64>().expect("a number");
     let after_base = |name: &str| of(name).int("ts") - fact("base");
     assert_eq!(after_base("600"), 1300);

@@ -42,7 +42,8 @@ fn check(trace: &Trace) {
     let packets = trace.packets();
     let sequences = sequences(&packets);
     let [packets] = &sequences[..] else { panic!("{} sequences", sequences.len()) };
-    let described: Vec<_> = packets.iter().filter_map(|p| p.track_descriptor()).filter(|d| d.state().is_some()).collect();
+    let described: Vec<_> =
+        packets.iter().filter_map(|p| p.track_descriptor()).filter(|d| d.state().is_some()).collect();
     assert_eq!(described.len(), 3, "once each");
     let link = described.iter().find(|d| text(d.static_name()) == "link").expect("is described");
     assert_eq!(link.uuid(), trace.fact("uuid").parse().ok());

@@ -10,9 +10,7 @@ fn record(stage: &Stage) {
     esatto::legacy!(APP, "begun", |event| event.legacy('B'));
     esatto::legacy!(APP, "begun", |event| event.legacy('E'));
     esatto::legacy!(APP, "complete", key = 5, |event| event.legacy('X').duration_us(7));
-    esatto::legacy!(APP, "instant", |event| event
-        .legacy('I')
-        .instant_event_scope(InstantEventScope::SCOPE_PROCESS));
+    esatto::legacy!(APP, "instant", |event| event.legacy('I').instant_event_scope(InstantEventScope::SCOPE_PROCESS));
     for id in [1, 2] {
         esatto::legacy!(APP, "async", |event| event.legacy('b').local_id(id));
     }
@@ -44,7 +42,9 @@ fn check(trace: &Trace) {
         "select count(distinct track_id) as n from slice where name = 'async'",
         "select a.name || b.name as arrow from flow join slice a on slice_out = a.id join slice b on slice_in = b.id",
     ]);
-    let of = |name: &str| slices.iter().find(|row| row.text("name") == name).unwrap_or_else(|| panic!("{name} of {slices:?}"));
+    let of = |name: &str| {
+        slices.iter().find(|row| row.text("name") == name).unwrap_or_else(|| panic!("{name} of {slices:?}"))
+    };
     for name in ["begun", "complete", "from", "to"] {
         assert!(of(name).int("dur") >= 0 && !of(name).is_null("tid"), "{name} is on the thread");
     }
