@@ -45,10 +45,12 @@
 
 mod arg;
 mod async_slice;
+mod begun;
 mod callstack;
 mod category;
 mod clock;
 mod control;
+pub mod data_source;
 mod error;
 mod event;
 mod filter;
@@ -64,6 +66,7 @@ mod registry;
 mod sequence;
 mod session;
 mod site;
+mod startup;
 mod sys;
 mod tables;
 mod thread;
@@ -74,13 +77,16 @@ mod value;
 
 pub use arg::Arg;
 pub use async_slice::{AsyncSlice, AsyncSlices, Driven};
+pub use begun::Begun;
 pub use callstack::Frame;
 pub use category::Category;
 pub use clock::Clock;
+pub use data_source::{BufferExhausted, Context, DataSource, Field, Flush, Setup, Source, SourceConfig, Stop};
 pub use error::{Error, ErrorKind};
 #[cfg(feature = "macros")]
 pub use esatto_macros::{TraceArgs, trace};
 pub use esatto_schema::TraceConfig;
+pub use esatto_shm::Packet;
 pub use event::{Correlation, Event, Kind, LogPriority};
 pub use flow::Flow;
 pub use lane::{Lane, Lanes};
@@ -88,6 +94,7 @@ pub use location::Location;
 pub use name::Name;
 pub use session::{Backend, Chunks, CloneOf, Cloned, Pending, Session, SessionConfig, track_events};
 pub use site::Site;
+pub use startup::{Startup, StartupTracing};
 pub use thread::{SliceGuard, empty_event, record, record_only};
 pub use timestamp::{CustomClock, Timestamp};
 pub use tracing::{Builder, Tracing};

@@ -11,10 +11,9 @@
 //! ```
 
 use core::{fmt, time::Duration};
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use esatto_map::Map;
 
 use crate::{
     Error,
@@ -95,7 +94,7 @@ struct State {
     next_page: u32,
     ids: WriterIds,
     /// Buffer of each writer that the service was told of.
-    registered: HashMap<u16, u16>,
+    registered: Map<u16, u16>,
     reservations: Reservations,
     pending: Pending,
 }
@@ -127,7 +126,7 @@ impl Arbiter {
             state: Mutex::new(State {
                 next_page: 0,
                 ids: WriterIds::new(),
-                registered: HashMap::new(),
+                registered: Map::new(),
                 reservations: Reservations::default(),
                 pending: Pending::default(),
             }),

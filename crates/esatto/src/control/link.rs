@@ -1,10 +1,10 @@
 //! One connection to a service, over a socket or inside the process, with what waits for replies.
 
-use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use esatto_ipc::{Address, Client, ClientEvent, Connection, Limits, RequestId, Stream};
+use esatto_map::Map;
 use rustix::event::PollFlags;
 
 use super::call::{Call, Reply, SharedMemory};
@@ -50,7 +50,7 @@ impl<T> Link<T> {
 pub(crate) struct SocketLink<T> {
     connection: Connection,
     client: Client,
-    pending: HashMap<RequestId, T>,
+    pending: Map<RequestId, T>,
     /// The newest shared memory that arrived.
     memory: Option<SharedMemory>,
 }
@@ -62,7 +62,7 @@ impl<T> SocketLink<T> {
         let mut link = Self {
             connection: Connection::new(stream, Limits::CLIENT),
             client: Client::new(),
-            pending: HashMap::new(),
+            pending: Map::new(),
             memory: None,
         };
         link.client.bind(service, link.connection.out().buffer())?;

@@ -15,6 +15,8 @@ use crate::error::Error;
 
 /// How often the service writes into a file, if nothing else is said.
 const FILE_WRITE_PERIOD: Duration = Duration::from_millis(500);
+/// How often it fetches what producers hold back, so that it is in the file whatever becomes of them.
+const FILE_FLUSH_PERIOD: Duration = Duration::from_secs(1);
 /// What a service grants for a flush and for a stop, if the configuration does not say (`docs/spec/client-library.md` §2).
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 /// What the recorded threads may produce before it is read, if nothing else is said.
@@ -145,7 +147,7 @@ impl SessionConfig {
         self
     }
 
-    /// Has the service write the trace into this file, twice a second, so that the buffer need not hold all of it. The file is created by this
+    /// Has the service write the trace into this file, twice a second, and flush once a second, so that the buffer need not hold all of it. The file is created by this
     /// process, which has to be allowed to, and replaced if it exists; with it the session has nothing to [read](crate::Session::read).
     pub fn write_into(mut self, path: impl Into<PathBuf>) -> Self {
         self.file = Target::Path(path.into());
@@ -207,6 +209,7 @@ impl SessionConfig {
         if file.is_some() {
             config.write_into_file = Some(true);
             config.output_path = None;
+            config.flush_period_ms.get_or_insert_with(|| millis(FILE_FLUSH_PERIOD));
             config.file_write_period_ms.get_or_insert_with(|| millis(FILE_WRITE_PERIOD));
         }
         Ok((config, file))

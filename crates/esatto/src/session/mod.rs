@@ -101,7 +101,7 @@ pub enum CloneOf {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cloned {
-    /// The trace's uuid, the same as that of the session it was cloned from; 0 if the service is too old to tell.
+    /// The uuid of this trace, of which the lower half is that of the session it was cloned from; 0 if the service is too old to tell.
     pub uuid: u128,
 }
 
