@@ -1,22 +1,12 @@
 //! The cases of the group `sdk`, with Perfetto's official Rust SDK: `--place system|in-process`, `--shm-kb N`.
 
 use std::hint::black_box;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use bench_harness::{Batch, Case, Finished, Operation, Options, Program, TEXT};
 use perfetto_sdk::{
-    heap_buffer::HeapBuffer,
-    pb_msg::{PbMsg, PbMsgWriter},
-    producer::*,
-    protos::config::{
-        data_source_config::DataSourceConfig,
-        trace_config::{TraceConfig, TraceConfigBufferConfig, TraceConfigDataSource},
-        track_event::track_event_config::TrackEventConfig,
-    },
-    tracing_session::TracingSession,
-    track_event::*,
-    track_event_begin, track_event_categories, track_event_category_enabled, track_event_counter, track_event_end,
+    producer::*, track_event::*, track_event_begin, track_event_categories, track_event_category_enabled, track_event_counter, track_event_end,
     track_event_instant,
 };
 
@@ -29,8 +19,6 @@ track_event_categories! {
 use categories as perfetto_te_ns;
 
 static DEPTH: OnceLock<TrackEventTrack> = OnceLock::new();
-/// In-process: the program's own.
-static SESSION: Mutex<Option<TracingSession>> = Mutex::new(None);
 
 const CASES: &[Case] = &[
     Case::new(Operation::Disabled, disabled),
@@ -113,10 +101,7 @@ fn start(options: &Options) {
     TrackEvent::init();
     categories::register().expect("first registration");
     if in_process {
-        let mut session = TracingSession::in_process().expect("a session");
-        session.setup(&config());
-        session.start_blocking();
-        *SESSION.lock().expect("nobody panics") = Some(session);
+        bench_sdk_perfetto::record("bench");
     }
     let start = Instant::now();
     while !track_event_category_enabled!("bench") {
@@ -128,48 +113,13 @@ fn start(options: &Options) {
     assert!(DEPTH.set(depth).is_ok(), "only once");
 }
 
-/// The same as the runner's for the service.
-fn config() -> Vec<u8> {
-    let writer = PbMsgWriter::new();
-    let buffer = HeapBuffer::new(writer.stream_writer());
-    let mut message = PbMsg::new(&writer).expect("a message");
-    {
-        let mut config = TraceConfig { msg: &mut message };
-        config.set_buffers(|buffer: &mut TraceConfigBufferConfig| {
-            buffer.set_size_kb(131_072);
-        });
-        config.set_data_sources(|source: &mut TraceConfigDataSource| {
-            source.set_config(|config: &mut DataSourceConfig| {
-                config.set_name("track_event");
-                config.set_track_event_config(|config: &mut TrackEventConfig| {
-                    config.set_enabled_categories("bench");
-                    config.set_disabled_categories("*");
-                });
-            });
-        });
-    }
-    message.finalize();
-    let mut bytes = vec![0; writer.stream_writer().get_written_size()];
-    buffer.copy_into(&mut bytes);
-    bytes
-}
-
 /// Events are handed over by a thread of the library's own; the flag makes this thread's last ones go now.
 fn finish() -> Finished {
     track_event_instant!("bench", "last", |ctx: &mut EventContext| {
         ctx.set_flush();
     });
     std::thread::sleep(Duration::from_millis(200));
-    let session = SESSION.lock().expect("nobody panics").take();
-    Finished { events: 1, trace: session.map(read) }
-}
-
-fn read(mut session: TracingSession) -> Vec<u8> {
-    session.stop_blocking();
-    let trace = Arc::new(Mutex::new(Vec::new()));
-    let copy = Arc::clone(&trace);
-    session.read_trace_blocking(move |data, _end| copy.lock().expect("nobody panics").extend_from_slice(data));
-    std::mem::take(&mut trace.lock().expect("nobody panics"))
+    Finished { events: 1, trace: bench_sdk_perfetto::stop() }
 }
 
 fn main() {
