@@ -39,7 +39,8 @@ pub struct Finished {
     pub trace: Option<Vec<u8>>,
 }
 
-const USAGE: &str = "[--NAME VALUE]... time BATCHES PAUSE_US | count CASE OPERATIONS PAUSE_US | flood THREADS OPERATIONS";
+const USAGE: &str =
+    "[--NAME VALUE]... time BATCHES PAUSE_US | count CASE OPERATIONS PAUSE_US | flood THREADS OPERATIONS";
 
 /// Runs a program:
 ///

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use bench_harness::{Batch, Case, Finished, Operation, Options, Program, TEXT};
 use perfetto_sdk::{
-    producer::*, track_event::*, track_event_begin, track_event_categories, track_event_category_enabled, track_event_counter, track_event_end,
-    track_event_instant,
+    producer::*, track_event::*, track_event_begin, track_event_categories, track_event_category_enabled,
+    track_event_counter, track_event_end, track_event_instant,
 };
 
 track_event_categories! {

@@ -75,9 +75,8 @@ fn start(_: &Options) {}
 /// The trace of the last batch, for what its events take in a file.
 fn finish() -> Finished {
     let last = LAST.lock().expect("nobody panics").take();
-    let trace = last.map(|data| {
-        TraceBuilder::new().expect("recording has begun").process_thread_data(&data).encode_to_vec()
-    });
+    let trace =
+        last.map(|data| TraceBuilder::new().expect("recording has begun").process_thread_data(&data).encode_to_vec());
     Finished { events: 0, trace }
 }
 

@@ -2,8 +2,8 @@
 
 use bench_harness::Operation;
 
-use super::side::{Recorded, Side, Spec, Time};
 use super::GROUP;
+use super::side::{Recorded, Side, Spec, Time};
 use crate::lab::Lab;
 use crate::options::Options;
 use crate::row::{Of, Row};

@@ -12,8 +12,11 @@ use crate::row::{Of, Row};
 
 const GROUP: &str = "sdk";
 
+/// Measures something, and has rows of it.
+type Part = fn(&Options) -> Result<Vec<Row>, String>;
+
 /// The parts, in the order of the tables.
-const PARTS: [(&str, fn(&Options) -> Result<Vec<Row>, String>); 5] = [
+const PARTS: [(&str, Part); 5] = [
     ("points", points::rows),
     ("tracing", spans::rows),
     ("system", system::rows),

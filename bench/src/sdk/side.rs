@@ -7,10 +7,10 @@ use std::process::Command;
 use bench_harness::Operation;
 use serde::Deserialize;
 
+use crate::cargo;
 use crate::lab::{self, Lab};
 use crate::stats::Statistic;
 use crate::trace::TrackEvents;
-use crate::cargo;
 
 /// Timed batches of a case per round.
 const BATCHES: &str = "60";

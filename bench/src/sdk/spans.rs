@@ -78,7 +78,8 @@ fn reaches(ours: &[Side], peers: &[Side]) -> Vec<Row> {
     let mut rows = Vec::new();
     for (statistic, of) in stats::BOTH {
         let is_median = statistic == "median";
-        let value = |sides: &[Side], name: &str, operation, of: Statistic| find(sides, name, operation, 1, Time::Wall, of);
+        let value =
+            |sides: &[Side], name: &str, operation, of: Statistic| find(sides, name, operation, 1, Time::Wall, of);
         for (operation, what) in OPERATIONS {
             for name in [LAYER, SUBSCRIBER] {
                 let case = format!("{what}, {name} ÷ {PERFETTO}, {statistic}");
