@@ -2,7 +2,9 @@
 
 use core::fmt;
 
+use crate::category::Category;
 use crate::event::Event;
+use crate::timestamp::Timestamp;
 use crate::track::Track;
 use crate::value::{CounterValue, Value};
 
@@ -25,12 +27,18 @@ pub enum Arg<'a> {
     Pointer(u64),
     /// An annotation: anything else.
     Value(&'a dyn Value),
-    /// The track of the event, if it is not the thread's. To be the first.
+    /// The track of the event, if it is not the thread's.
     Track(&'a Track),
     /// The name of the event, if the site has none.
     Name(&'a str),
     /// The value of a counter.
     Counter(CounterValue),
+    /// The value of a counter that is not the event's own, sampled at the same time. Readers take up to eight of an event.
+    Extra(&'a (&'a Track, CounterValue)),
+    /// When the event was, if it is not now.
+    At(&'a Timestamp),
+    /// The category, if the site's is [`Category::of_argument`].
+    Category(&'static Category),
     /// The id of a flow that the event is on.
     Flow(u64),
     /// The id of a flow that ends with the event.
@@ -38,6 +46,9 @@ pub enum Arg<'a> {
     /// Writes more fields, once for each session that records the event.
     With(&'a mut dyn FnMut(&mut Event<'_>)),
 }
+
+/// Trace points make arrays of them.
+const _: () = assert!(size_of::<Arg<'_>>() <= 24);
 
 impl fmt::Debug for Arg<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -52,6 +63,9 @@ impl fmt::Debug for Arg<'_> {
             Self::Track(v) => f.debug_tuple("Track").field(v).finish(),
             Self::Name(v) => f.debug_tuple("Name").field(v).finish(),
             Self::Counter(v) => f.debug_tuple("Counter").field(v).finish(),
+            Self::Extra(v) => f.debug_tuple("Extra").field(v).finish(),
+            Self::At(v) => f.debug_tuple("At").field(v).finish(),
+            Self::Category(v) => f.debug_tuple("Category").field(&v.name()).finish(),
             Self::Flow(v) => f.debug_tuple("Flow").field(v).finish(),
             Self::EndFlow(v) => f.debug_tuple("EndFlow").field(v).finish(),
             Self::With(_) => f.write_str("With"),

@@ -10,8 +10,13 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use crate::name::Name;
 use crate::registry;
 
+mod dynamic;
+
 /// Set until the category is registered. Above the bits of instances.
 const UNREGISTERED: u32 = 1 << 31;
+
+/// Categories that a group may have (`docs/spec/track-event.md` §4).
+const MAX_GROUP: usize = 4;
 
 /// A named group of trace points that is enabled and disabled as a whole.
 ///
@@ -24,14 +29,90 @@ pub struct Category {
     name: Name,
     description: &'static str,
     tags: &'static [&'static str],
+    form: Form,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    /// One that is listed by services.
+    Static,
+    /// On if any of these is.
+    Group(&'static [&'static Category]),
+    /// Made at run time; not listed.
+    Dynamic,
 }
 
 impl Category {
     /// Makes a category without description and tags.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        Self { state: AtomicU32::new(UNREGISTERED), name: Name::new(name), description: "", tags: &[] }
+        Self::with_form(name, Form::Static)
     }
+
+    const fn with_form(name: &'static str, form: Form) -> Self {
+        Self { state: AtomicU32::new(UNREGISTERED), name: Name::new(name), description: "", tags: &[], form }
+    }
+
+    /// Makes a group of up to four categories: it is on if one of them is, and its events belong to all of them. It has no
+    /// name, description or tags of its own, and groups in it count for nothing.
+    ///
+    /// ```
+    /// esatto::categories! {
+    ///     static NET = "net";
+    ///     static DISK = "disk", tags: ["slow"];
+    ///     static IO = [NET, DISK];
+    /// }
+    ///
+    /// esatto::instant!(IO, "copied");
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If there are more than four; a `static` then does not compile.
+    #[must_use]
+    pub const fn group(members: &'static [&'static Self]) -> Self {
+        assert!(members.len() <= MAX_GROUP, "a group has at most four categories");
+        Self::with_form("", Form::Group(members))
+    }
+
+    /// The category with a name that is known at run time only, the same one for each call with this name. A name with commas stands for
+    /// a group.
+    ///
+    /// Such categories are switched as others are, but services do not list them, and a name that begins with
+    /// `disabled-by-default-` counts as tagged `slow`. Keep the result where you can: the call takes a lock, a trace point in the category costs what it costs in
+    /// a static one that has arguments. Categories live as long as the process, which may make some thousand of them
+    /// ([`MAX_DYNAMIC`](Self::MAX_DYNAMIC)); what comes later shares one that is called `esatto.other`.
+    ///
+    /// ```
+    /// use esatto::Category;
+    ///
+    /// # let plugin = "sepia";
+    /// let category = Category::dynamic(&format!("plugin.{plugin}"));
+    /// esatto::instant!(category: category, "loaded");
+    /// assert!(core::ptr::eq(category, Category::dynamic("plugin.sepia")));
+    /// ```
+    #[must_use]
+    pub fn dynamic(name: &str) -> &'static Self {
+        Self::dynamic_with_tags(name, &[])
+    }
+
+    /// As [`dynamic`](Self::dynamic); each list of tags makes a category of its own.
+    #[must_use]
+    pub fn dynamic_with_tags(name: &str, tags: &[&str]) -> &'static Self {
+        dynamic::find(name, tags)
+    }
+
+    /// Stands in a [`Site`](crate::Site) for a category that comes with each event, as [`Arg::Category`](crate::Arg::Category). It is always off.
+    #[must_use]
+    pub const fn of_argument() -> &'static Self {
+        static OF_ARGUMENT: Category = Category::with_form("", Form::Group(&[]));
+        &OF_ARGUMENT
+    }
+
+    pub(crate) const MAX_GROUP: usize = MAX_GROUP;
+
+    /// How many categories a process can make by [`dynamic`](Self::dynamic).
+    pub const MAX_DYNAMIC: usize = dynamic::MAX;
 
     /// Adds a description for people who choose categories.
     #[must_use]
@@ -103,8 +184,10 @@ impl Category {
     }
 
     /// The instances that record this category, one bit each.
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn instances(&self) -> u32 {
+    #[must_use]
+    pub fn instances(&self) -> u32 {
         self.state.load(Ordering::Relaxed) & !UNREGISTERED
     }
 
@@ -116,6 +199,23 @@ impl Category {
 
     pub(crate) fn interned_name(&self) -> &Name {
         &self.name
+    }
+
+    /// The categories that an event in this one belongs to.
+    pub(crate) fn members(&'static self) -> impl Iterator<Item = &'static Self> {
+        let (own, members) = match self.form {
+            Form::Group(members) => (None, members),
+            Form::Static | Form::Dynamic => (Some(self), [].as_slice()),
+        };
+        own.into_iter().chain(members.iter().copied().filter(|member| !member.is_group()))
+    }
+
+    pub(crate) const fn is_group(&self) -> bool {
+        matches!(self.form, Form::Group(_))
+    }
+
+    pub(crate) const fn is_dynamic(&self) -> bool {
+        matches!(self.form, Form::Dynamic)
     }
 }
 
@@ -131,17 +231,19 @@ const fn unlikely() {}
 ///     /// Frames and what is drawn in them.
 ///     pub static RENDER = "render", "Frames and what is drawn in them";
 ///     pub static DETAILS = "render.details", "Every single triangle", tags: ["slow"];
+///     /// On if one of both is; see [`Category::group`].
+///     pub static EITHER = [RENDER, DETAILS];
 /// }
 ///
 /// assert_eq!(RENDER.name(), "render");
-/// assert_eq!(CATEGORIES.len(), 2);
+/// assert_eq!(CATEGORIES.len(), 3);
 /// ```
 #[macro_export]
 macro_rules! categories {
-    ($($(#[$meta:meta])* $vis:vis static $ident:ident = $name:literal $(, $description:literal)? $(, tags: [$($tag:literal),* $(,)?])?;)*) => {
+    ($($(#[$meta:meta])* $vis:vis static $ident:ident = $name:tt $(, $description:literal)? $(, tags: [$($tag:literal),* $(,)?])?;)*) => {
         $(
             $(#[$meta])*
-            $vis static $ident: $crate::Category = $crate::Category::new($name)
+            $vis static $ident: $crate::Category = $crate::__category!($name)
                 $(.with_description($description))?
                 $(.with_tags(&[$($tag),*]))?;
         )*
@@ -149,5 +251,16 @@ macro_rules! categories {
         /// All categories declared here, for [`esatto::Builder::categories`]($crate::Builder::categories).
         #[allow(dead_code)]
         pub static CATEGORIES: &[&$crate::Category] = &[$(&$ident),*];
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __category {
+    ([$($member:path),* $(,)?]) => {
+        $crate::Category::group(&[$(&$member),*])
+    };
+    ($name:literal) => {
+        $crate::Category::new($name)
     };
 }

@@ -2,76 +2,138 @@
 
 use core::fmt;
 use std::io;
+use std::sync::Arc;
 
 use esatto_ipc::AddressError;
 
-/// Why something could not be set up, or how a session failed.
-#[derive(Debug)]
+/// Why something could not be set up, or how a session failed: a [kind](Error::kind) to act on and a line to show.
+///
+/// Cheap to clone: one failure may have several who want to know.
+#[derive(Clone)]
 pub struct Error {
-    kind: Kind,
+    inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
-enum Kind {
-    Address(AddressError),
-    Thread(io::Error),
-    Session(String),
-    Disconnected(String),
-    TimedOut(&'static str),
+/// What sort of failure an [`Error`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// An address does not parse.
+    Address,
+    /// No thread could be started.
+    Thread,
+    /// The service cannot be reached, went away, or the program's own policy forbids its use.
+    Disconnected,
+    /// The service refused the configuration or ended the session, for the reason that the text tells.
+    Session,
+    /// The service did not answer in time.
+    TimedOut,
+    /// The operation makes no sense now: to start what was not set up, to flush what does not run, to read twice at once.
+    State,
+    /// A call that waits was made on the thread that would have to do the work: from a callback.
+    WouldDeadlock,
+    /// A file could not be opened or written.
+    File,
+    /// The service is too old for it.
+    Unsupported,
+    /// A data source cannot be registered or described like this.
+    DataSource,
+}
+
+struct Inner {
+    kind: ErrorKind,
+    text: String,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
-    pub(crate) const fn address(error: AddressError) -> Self {
-        Self { kind: Kind::Address(error) }
+    fn new(kind: ErrorKind, text: String) -> Self {
+        Self { inner: Arc::new(Inner { kind, text, source: None }) }
     }
 
-    pub(crate) const fn thread(error: io::Error) -> Self {
-        Self { kind: Kind::Thread(error) }
+    fn caused(kind: ErrorKind, text: String, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self { inner: Arc::new(Inner { kind, text, source: Some(Box::new(source)) }) }
     }
 
-    pub(crate) const fn session(why: String) -> Self {
-        Self { kind: Kind::Session(why) }
+    pub(crate) fn address(error: AddressError) -> Self {
+        Self::caused(ErrorKind::Address, format!("cannot use the address of the tracing service: {error}"), error)
     }
 
-    pub(crate) const fn disconnected(why: String) -> Self {
-        Self { kind: Kind::Disconnected(why) }
+    pub(crate) fn thread(error: io::Error) -> Self {
+        Self::caused(ErrorKind::Thread, format!("cannot start the control thread: {error}"), error)
     }
 
-    pub(crate) const fn timed_out(what: &'static str) -> Self {
-        Self { kind: Kind::TimedOut(what) }
+    pub(crate) fn session(why: &str) -> Self {
+        Self::new(ErrorKind::Session, format!("the tracing session failed: {why}"))
+    }
+
+    pub(crate) fn disconnected(why: &str) -> Self {
+        Self::new(ErrorKind::Disconnected, format!("no connection to the tracing service: {why}"))
+    }
+
+    pub(crate) fn timed_out(what: &str) -> Self {
+        Self::new(ErrorKind::TimedOut, format!("the tracing service did not {what} in time"))
+    }
+
+    pub(crate) fn state(text: &str) -> Self {
+        Self::new(ErrorKind::State, text.to_owned())
+    }
+
+    pub(crate) fn would_deadlock() -> Self {
+        let text = "cannot wait for the control thread on the control thread: use `then` or `.await` in callbacks";
+        Self::new(ErrorKind::WouldDeadlock, text.to_owned())
+    }
+
+    pub(crate) fn unsupported(what: &str) -> Self {
+        Self::new(ErrorKind::Unsupported, format!("the tracing service cannot {what}: it is too old"))
+    }
+
+    pub(crate) fn file(what: &str, error: io::Error) -> Self {
+        Self::caused(ErrorKind::File, format!("{what}: {error}"), error)
+    }
+
+    /// What sort of failure it is.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.inner.kind
+    }
+
+    pub(crate) fn data_source(name: &str, why: &str) -> Self {
+        Self::new(ErrorKind::DataSource, format!("the data source `{name}` {why}"))
+    }
+
+    pub(crate) fn startup(why: &str) -> Self {
+        Self::new(ErrorKind::State, format!("startup tracing {why}"))
     }
 
     /// True if the service could not be reached or went away.
     #[must_use]
-    pub const fn is_disconnected(&self) -> bool {
-        matches!(self.kind, Kind::Disconnected(_))
+    pub fn is_disconnected(&self) -> bool {
+        self.kind() == ErrorKind::Disconnected
     }
 
     /// True if the service did not answer in time.
     #[must_use]
-    pub const fn is_timeout(&self) -> bool {
-        matches!(self.kind, Kind::TimedOut(_))
+    pub fn is_timeout(&self) -> bool {
+        self.kind() == ErrorKind::TimedOut
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What `main` shows when it returns it.
+        f.debug_tuple("Error").field(&self.inner.kind).field(&self.inner.text).finish()
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
-            Kind::Address(error) => write!(f, "cannot use the address of the tracing service: {error}"),
-            Kind::Thread(error) => write!(f, "cannot start the control thread: {error}"),
-            Kind::Session(why) => write!(f, "the tracing session failed: {why}"),
-            Kind::Disconnected(why) => write!(f, "no connection to the tracing service: {why}"),
-            Kind::TimedOut(what) => write!(f, "the tracing service did not {what} in time"),
-        }
+        f.write_str(&self.inner.text)
     }
 }
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.kind {
-            Kind::Address(error) => Some(error),
-            Kind::Thread(error) => Some(error),
-            Kind::Session(_) | Kind::Disconnected(_) | Kind::TimedOut(_) => None,
-        }
+        self.inner.source.as_deref().map(|source| source as _)
     }
 }

@@ -1,6 +1,7 @@
 //! What a trace point says about its event.
 
 use esatto_protozero::Message;
+use esatto_schema::track_event::LegacyEventWriter;
 use esatto_schema::{TrackEventWriter, log_message, track_event};
 
 use crate::arg::Arg;
@@ -22,15 +23,22 @@ pub enum Kind {
     Instant,
     /// A new value of a counter.
     Counter,
+    /// A new state of a state track; without a name: none.
+    State,
+    /// What its legacy fields say ([`Event::legacy`]).
+    Legacy,
 }
 
 impl Kind {
-    pub(crate) const fn number(self) -> track_event::Type {
+    /// `TrackEvent.type`; `None`: it is left out.
+    pub(crate) const fn number(self) -> Option<track_event::Type> {
         match self {
-            Self::SliceBegin => track_event::Type::TYPE_SLICE_BEGIN,
-            Self::SliceEnd => track_event::Type::TYPE_SLICE_END,
-            Self::Instant => track_event::Type::TYPE_INSTANT,
-            Self::Counter => track_event::Type::TYPE_COUNTER,
+            Self::SliceBegin => Some(track_event::Type::TYPE_SLICE_BEGIN),
+            Self::SliceEnd => Some(track_event::Type::TYPE_SLICE_END),
+            Self::Instant => Some(track_event::Type::TYPE_INSTANT),
+            Self::Counter => Some(track_event::Type::TYPE_COUNTER),
+            Self::State => Some(track_event::Type::TYPE_STATE),
+            Self::Legacy => None,
         }
     }
 }
@@ -74,7 +82,7 @@ impl<'e> Event<'e> {
     /// Adds what a trace point says of its event, but for what stands before the annotations. Annotations take the next name.
     pub(crate) fn add(&mut self, arg: &mut Arg<'_>, names: &mut core::slice::Iter<'static, Name>) {
         let value: &dyn Value = match arg {
-            Arg::Track(_) | Arg::Name(_) | Arg::Counter(_) => return,
+            Arg::Track(_) | Arg::Name(_) | Arg::Counter(_) | Arg::Extra(_) | Arg::At(_) | Arg::Category(_) => return,
             Arg::Flow(id) => {
                 self.track_event.flow_ids(*id);
                 return;
@@ -221,6 +229,14 @@ impl<'e> Event<'e> {
     /// Says how much the call stack of this event counts among others.
     pub fn callstack_weight(&mut self, weight: f64) {
         self.track_event.callstack_weight(weight);
+    }
+
+    /// Begins the fields of an event of the JSON format's age, with its phase (`'b'`, `'X'` and so on), for programs that have such events
+    /// already; see [`legacy!`](crate::legacy!).
+    pub fn legacy(&mut self, phase: char) -> LegacyEventWriter<'_> {
+        let mut legacy = self.track_event.legacy_event();
+        legacy.phase(phase as i32);
+        legacy
     }
 
     /// Every other field of `TrackEvent`, and extensions: the traits that `esatto-protozero-codegen` generates for `extend TrackEvent` have

@@ -2,6 +2,8 @@
 
 use esatto_schema::TrackEventConfig;
 
+use crate::category::Category;
+
 /// The tags that are off unless a config speaks of tags.
 const DEFAULT_DISABLED_TAGS: [&[u8]; 2] = [b"slow", b"debug"];
 
@@ -16,12 +18,21 @@ enum Pass {
     Wildcard,
 }
 
-/// True if `config` enables a category of this name with these tags.
-///
+/// A category made at run time whose name begins so counts as tagged [`IMPLICIT_TAG`]; others declare their tags.
+const IMPLICIT_PREFIX: &str = "disabled-by-default-";
+const IMPLICIT_TAG: &str = "slow";
+
+/// True if `config` enables a category; of a group it enables, one of its members.
+pub(crate) fn enables(config: &TrackEventConfig, category: &'static Category) -> bool {
+    category.members().any(|member| {
+        let implicit = member.is_dynamic() && member.name().starts_with(IMPLICIT_PREFIX);
+        enables_one(config, member.name(), member.tags(), implicit.then_some(IMPLICIT_TAG))
+    })
+}
+
 /// Three passes (exact names, prefixes, `*`); in each: enabled categories, disabled categories, disabled tags, enabled tags. What
 /// nothing decides is on.
-pub(crate) fn enables(config: &TrackEventConfig, name: &str, tags: &[&str]) -> bool {
-    let implicit = name.starts_with("disabled-by-default-").then_some("slow");
+fn enables_one(config: &TrackEventConfig, name: &str, tags: &[&str], implicit: Option<&str>) -> bool {
     let tags = || tags.iter().copied().chain(implicit);
     for pass in [Pass::Exact, Pass::Prefix, Pass::Wildcard] {
         let names = |patterns: &[esatto_protozero::ProtoString]| patterns.iter().any(|p| matches(p, name, pass));
@@ -61,6 +72,10 @@ fn matches(pattern: &[u8], text: &str, pass: Pass) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn enables(config: &TrackEventConfig, name: &str, tags: &[&str]) -> bool {
+        enables_one(config, name, tags, None)
+    }
 
     fn config(enabled: &[&str], disabled: &[&str], enabled_tags: &[&str], disabled_tags: &[&str]) -> TrackEventConfig {
         let strings = |texts: &[&str]| texts.iter().map(|&t| t.into()).collect();
@@ -115,5 +130,59 @@ mod tests {
         let c = config(&[], &[], &[], &["x"]);
         assert!(enables(&c, "a", &["slow"]), "an explicit list replaces the default one");
         assert!(!enables(&c, "a", &["x"]));
+    }
+
+    #[test]
+    fn a_wildcard_is_a_star_at_the_end_and_nothing_else() {
+        let c = config(&["a*b", "*c"], &["*"], &[], &[]);
+        assert!(enables(&c, "a*b", &[]) && enables(&c, "*c", &[]), "a star elsewhere is a star");
+        assert!(!enables(&c, "aXb", &[]) && !enables(&c, "Xc", &[]));
+    }
+
+    #[test]
+    fn an_exactly_disabled_tag_beats_a_prefix_of_a_name() {
+        let c = config(&["net*"], &[], &["net.*"], &["raw"]);
+        assert!(!enables(&c, "net.tcp", &["raw"]));
+        let c = config(&["net.tcp"], &[], &[], &["raw"]);
+        assert!(enables(&c, "net.tcp", &["raw"]));
+        let c = config(&[], &["net*"], &["tcp"], &[]);
+        assert!(enables(&c, "net.tcp", &["tcp"]), "an exactly enabled tag comes before a prefix");
+    }
+
+    #[test]
+    fn enabled_tags_do_away_with_the_default_list() {
+        let c = config(&[], &[], &["x"], &[]);
+        assert!(enables(&c, "a", &["slow"]), "nothing says that it is off");
+        let c = config(&[], &["*"], &["slow"], &[]);
+        assert!(enables(&c, "a", &["slow"]) && !enables(&c, "a", &["debug"]));
+    }
+
+    #[test]
+    fn only_names_made_at_run_time_have_an_implicit_tag() {
+        static DECLARED: Category = Category::new("disabled-by-default-declared");
+        let c = config(&[], &[], &[], &[]);
+        assert!(super::enables(&c, &DECLARED));
+        assert!(!super::enables(&c, Category::dynamic("disabled-by-default-dynamic")));
+        assert!(super::enables(&c, Category::dynamic("dynamic")));
+        let c = config(&["disabled-by-default-*"], &[], &[], &[]);
+        assert!(!super::enables(&c, Category::dynamic("disabled-by-default-dynamic")), "the tag is an exact match");
+        let c = config(&["disabled-by-default-*"], &["*"], &["fast"], &[]);
+        assert!(
+            super::enables(&c, Category::dynamic("disabled-by-default-dynamic")),
+            "no default list: a prefix enables"
+        );
+    }
+
+    #[test]
+    fn a_group_is_on_if_one_of_its_members_is() {
+        static FAST: Category = Category::new("filter::tests::fast");
+        static SLOW: Category = Category::new("filter::tests::slow").with_tags(&["slow"]);
+        static BOTH: Category = Category::group(&[&FAST, &SLOW]);
+        static ONLY_SLOW: Category = Category::group(&[&SLOW]);
+        let c = config(&[], &[], &[], &[]);
+        assert!(super::enables(&c, &BOTH));
+        assert!(!super::enables(&c, &ONLY_SLOW), "off by its tag, and not on again by its name");
+        let c = config(&["filter::tests::slow"], &["*"], &[], &[]);
+        assert!(super::enables(&c, &BOTH) && super::enables(&c, &ONLY_SLOW) && !super::enables(&c, &FAST));
     }
 }

@@ -44,16 +44,20 @@
 #![deny(unsafe_code)]
 
 mod arg;
+mod async_slice;
+mod begun;
 mod callstack;
 mod category;
 mod clock;
 mod control;
+pub mod data_source;
 mod error;
 mod event;
 mod filter;
 mod flow;
 mod ids;
 mod instance;
+mod lane;
 mod location;
 mod macros;
 mod name;
@@ -62,26 +66,37 @@ mod registry;
 mod sequence;
 mod session;
 mod site;
+mod startup;
 mod sys;
 mod tables;
 mod thread;
+mod timestamp;
 mod tracing;
 mod track;
 mod value;
 
 pub use arg::Arg;
+pub use async_slice::{AsyncSlice, AsyncSlices, Driven};
+pub use begun::Begun;
 pub use callstack::Frame;
 pub use category::Category;
 pub use clock::Clock;
-pub use error::Error;
+pub use data_source::{BufferExhausted, Context, DataSource, Field, Flush, Setup, Source, SourceConfig, Stop};
+pub use error::{Error, ErrorKind};
+#[cfg(feature = "macros")]
+pub use esatto_macros::{TraceArgs, trace};
 pub use esatto_schema::TraceConfig;
+pub use esatto_shm::Packet;
 pub use event::{Correlation, Event, Kind, LogPriority};
 pub use flow::Flow;
+pub use lane::{Lane, Lanes};
 pub use location::Location;
 pub use name::Name;
-pub use session::{Backend, Session, track_events};
+pub use session::{Backend, Chunks, CloneOf, Cloned, Pending, Session, SessionConfig, track_events};
 pub use site::Site;
-pub use thread::{SliceGuard, record};
+pub use startup::{Startup, StartupTracing};
+pub use thread::{SliceGuard, empty_event, record, record_only};
+pub use timestamp::{CustomClock, Timestamp};
 pub use tracing::{Builder, Tracing};
 pub use track::{ChildOrdering, CounterTrack, Merge, StateTrack, Track, Unit};
 pub use value::{
@@ -98,8 +113,9 @@ pub use esatto_schema as schema;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::arg::arg;
+    pub use crate::async_slice::{AsyncSite, call};
     pub use crate::location::Place;
-    pub use crate::thread::{SliceGuard, record_enabled, record_plain};
+    pub use crate::thread::{SliceGuard, record_enabled, record_enabled_as, record_plain};
 
     /// Number of names, as a constant.
     #[must_use]

@@ -5,9 +5,8 @@
 
 /// Records a slice that lasts until the returned guard is dropped.
 ///
-/// `slice!(CATEGORY, [track: &track,] "name" [, key = value | flow: flow | end_flow: flow]… [, |event| …])`. In place of the literal name, `dynamic: text` takes
-/// one made at run time. Arguments are evaluated only while the category is recorded. Bind the guard to a
-/// variable (`let _slice = …`), or the slice ends at once.
+/// `slice!(CATEGORY, [track: &track,] "name" [, argument]… [, |event| …])`. Bind the guard to a variable (`let _slice = …`), or the slice ends at
+/// once.
 ///
 /// ```
 /// # esatto::categories! { static APP = "app"; }
@@ -16,8 +15,42 @@
 ///     let _slice = esatto::slice!(APP, "read", path = path, attempt = 1);
 /// } // the slice ends here
 /// ```
+///
+/// # Categories
+///
+/// A category is a static; one that is known at run time only stands behind `category:`, see [`Category::dynamic`](crate::Category::dynamic).
+///
+/// # Names
+///
+/// A literal. In its place, `dynamic: text` takes one that is made at run time, which is written in full each time.
+///
+/// # Arguments
+///
+/// They are evaluated only while the category is recorded, and then once per event.
+///
+/// | argument | |
+/// | --- | --- |
+/// | `key = value`, `"any key" = value` | a debug annotation, of anything that is a [`Value`](crate::Value) |
+/// | `flow: flow`, `end_flow: flow` | puts the event on a [`Flow`](crate::Flow), or ends it |
+/// | `at: time` | the time of the event, if it is not now: a [`Timestamp`](crate::Timestamp), or an `Instant` or `SystemTime` |
+/// | `counter: &COUNTER => value` | a value of a [`CounterTrack`](crate::CounterTrack), sampled at the same time; up to eight |
+/// | <code>&#124;event&#124; …</code>, the last one | whatever else an [`Event`](crate::Event) can hold; runs once per session |
+///
+/// Numbers, texts, flows and tracks are written the short way ([what it costs](crate#what-a-trace-point-costs)); other things take two to
+/// three times as long.
 #[macro_export]
 macro_rules! slice {
+    (category: $category:expr, track: $track:expr, $($rest:tt)*) => {{
+        let category: &'static $crate::Category = $category;
+        let track: &$crate::Track = $track;
+        let instances = $crate::__named!((SliceBegin category), (), [$crate::Arg::Track(track)], $($rest)*);
+        $crate::__private::SliceGuard::new(category, ::core::option::Option::Some(track), instances)
+    }};
+    (category: $category:expr, $($rest:tt)*) => {{
+        let category: &'static $crate::Category = $category;
+        let instances = $crate::__named!((SliceBegin category), (), [], $($rest)*);
+        $crate::__private::SliceGuard::new(category, ::core::option::Option::None, instances)
+    }};
     ($category:expr, track: $track:expr, $($rest:tt)*) => {{
         let track: &$crate::Track = $track;
         let instances = $crate::__named!(SliceBegin, $category, [$crate::Arg::Track(track)], $($rest)*);
@@ -31,21 +64,26 @@ macro_rules! slice {
 
 /// Begins a slice that [`end!`](crate::end) ends, on the same track but possibly elsewhere in the program.
 ///
-/// `begin!(CATEGORY, [track: &track,] "name" [, key = value | flow: flow | end_flow: flow]… [, |event| …])`.
+/// `begin!(CATEGORY, [track: &track,] "name" [, argument]… [, |event| …])`; see [`slice!`](crate::slice!).
 #[macro_export]
 macro_rules! begin {
-    ($category:expr, track: $track:expr, $($rest:tt)*) => {{
-        $crate::__named!(SliceBegin, $category, [$crate::Arg::Track($track)], $($rest)*);
-    }};
-    ($category:expr, $($rest:tt)*) => {{
-        $crate::__named!(SliceBegin, $category, [], $($rest)*);
+    ($($rest:tt)*) => {{
+        $crate::__event!(SliceBegin, $($rest)*);
     }};
 }
 
-/// Ends the innermost slice of the track:
-/// `end!(CATEGORY [, track: &track] [, key = value | flow: flow | end_flow: flow]… [, |event| …])`.
+/// Ends the innermost slice of the track: `end!(CATEGORY [, track: &track] [, argument]… [, |event| …])`. Arguments are those of
+/// [`slice!`](crate::slice!); they go to the slice.
 #[macro_export]
 macro_rules! end {
+    (category: $category:expr, track: $track:expr $(, $($rest:tt)*)?) => {{
+        let category: &'static $crate::Category = $category;
+        $crate::__arguments!((SliceEnd category), (), None, [], [$crate::Arg::Track($track)], $($($rest)*)?);
+    }};
+    (category: $category:expr $(, $($rest:tt)*)?) => {{
+        let category: &'static $crate::Category = $category;
+        $crate::__arguments!((SliceEnd category), (), None, [], [], $($($rest)*)?);
+    }};
     ($category:expr, track: $track:expr $(, $($rest:tt)*)?) => {{
         $crate::__arguments!(SliceEnd, $category, None, [], [$crate::Arg::Track($track)], $($($rest)*)?);
     }};
@@ -54,7 +92,7 @@ macro_rules! end {
     }};
 }
 
-/// Records a moment: `instant!(CATEGORY, [track: &track,] "name" [, key = value | flow: flow | end_flow: flow]… [, |event| …])`.
+/// Records a moment: `instant!(CATEGORY, [track: &track,] "name" [, argument]… [, |event| …])`; see [`slice!`](crate::slice!).
 ///
 /// ```
 /// # esatto::categories! { static APP = "app"; }
@@ -62,26 +100,38 @@ macro_rules! end {
 /// ```
 #[macro_export]
 macro_rules! instant {
-    ($category:expr, track: $track:expr, $($rest:tt)*) => {{
-        $crate::__named!(Instant, $category, [$crate::Arg::Track($track)], $($rest)*);
-    }};
-    ($category:expr, $($rest:tt)*) => {{
-        $crate::__named!(Instant, $category, [], $($rest)*);
+    ($($rest:tt)*) => {{
+        $crate::__event!(Instant, $($rest)*);
     }};
 }
 
-/// Records a value of a counter: `counter!(CATEGORY, &COUNTER, value)`.
+/// Records a value of a counter: `counter!(CATEGORY, &COUNTER, value [, argument]…)`.
 ///
 /// ```
 /// # esatto::categories! { static APP = "app"; }
-/// use esatto::CounterTrack;
+/// use esatto::{CounterTrack, Timestamp};
 ///
 /// static QUEUE: CounterTrack = CounterTrack::new("queue length");
 /// esatto::counter!(APP, &QUEUE, 12);
+/// esatto::counter!(APP, &QUEUE, 0.5, at: Timestamp::now());
 /// ```
 #[macro_export]
 macro_rules! counter {
-    ($category:expr, $counter:expr, $value:expr $(,)?) => {{
+    (category: $category:expr, $counter:expr, $value:expr $(, $($rest:tt)*)?) => {{
+        let category: &'static $crate::Category = $category;
+        $crate::__arguments!(
+            (Counter category),
+            (),
+            None,
+            [],
+            [
+                $crate::Arg::Track($crate::CounterTrack::track($counter)),
+                $crate::Arg::Counter($crate::CounterValue::from($value))
+            ],
+            $($($rest)*)?
+        );
+    }};
+    ($category:expr, $counter:expr, $value:expr $(, $($rest:tt)*)?) => {{
         $crate::__arguments!(
             Counter,
             $category,
@@ -91,15 +141,82 @@ macro_rules! counter {
                 $crate::Arg::Track($crate::CounterTrack::track($counter)),
                 $crate::Arg::Counter($crate::CounterValue::from($value))
             ],
+            $($($rest)*)?
         );
     }};
 }
 
-/// The name of an event: `(kind, category, [arguments so far], name [, arguments])`.
+/// Sets the state of a track: `state!(CATEGORY, &STATE, "name" [, argument]… [, |event| …])`; without a name it is in no state from then on.
+///
+/// ```
+/// # esatto::categories! { static NET = "net"; }
+/// use esatto::StateTrack;
+///
+/// static LINK: StateTrack = StateTrack::new("link");
+/// esatto::state!(NET, &LINK, "connecting", attempt = 1);
+/// esatto::state!(NET, &LINK, dynamic: format!("up at {} Mbit/s", 100));
+/// esatto::state!(NET, &LINK);
+/// ```
+#[macro_export]
+macro_rules! state {
+    (category: $category:expr, $state:expr $(,)?) => {{
+        let category: &'static $crate::Category = $category;
+        $crate::__arguments!((State category), (), None, [], [$crate::Arg::Track($crate::StateTrack::track($state))],);
+    }};
+    (category: $category:expr, $state:expr, $($rest:tt)*) => {{
+        let category: &'static $crate::Category = $category;
+        $crate::__named!((State category), (), [$crate::Arg::Track($crate::StateTrack::track($state))], $($rest)*);
+    }};
+    ($category:expr, $state:expr $(,)?) => {{
+        $crate::__arguments!(State, $category, None, [], [$crate::Arg::Track($crate::StateTrack::track($state))],);
+    }};
+    ($category:expr, $state:expr, $($rest:tt)*) => {{
+        $crate::__named!(State, $category, [$crate::Arg::Track($crate::StateTrack::track($state))], $($rest)*);
+    }};
+}
+
+/// Records an event of the JSON format's age: `legacy!(CATEGORY, "name" [, argument]…, |event| event.legacy(phase)…)`.
+///
+/// For programs that have such events; new ones have slices, [tracks](crate::Track) and [flows](crate::Flow).
+///
+/// ```
+/// # esatto::categories! { static APP = "app"; }
+/// esatto::legacy!(APP, "load", |event| event.legacy('b').unscoped_id(7));
+/// esatto::legacy!(APP, "load", |event| event.legacy('e').unscoped_id(7));
+/// ```
+#[macro_export]
+macro_rules! legacy {
+    ($($rest:tt)*) => {{
+        $crate::__event!(Legacy, $($rest)*);
+    }};
+}
+
+/// A named event with or without a track.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __event {
+    ($kind:ident, category: $category:expr, track: $track:expr, $($rest:tt)*) => {{
+        let category: &'static $crate::Category = $category;
+        $crate::__named!(($kind category), (), [$crate::Arg::Track($track)], $($rest)*)
+    }};
+    ($kind:ident, category: $category:expr, $($rest:tt)*) => {{
+        let category: &'static $crate::Category = $category;
+        $crate::__named!(($kind category), (), [], $($rest)*)
+    }};
+    ($kind:ident, $category:expr, track: $track:expr, $($rest:tt)*) => {
+        $crate::__named!($kind, $category, [$crate::Arg::Track($track)], $($rest)*)
+    };
+    ($kind:ident, $category:expr, $($rest:tt)*) => {
+        $crate::__named!($kind, $category, [], $($rest)*)
+    };
+}
+
+/// The name of an event: `(kind, category, [arguments so far], name [, arguments])`. The kind is a [`Kind`](crate::Kind), or one with the variable that has
+/// the category, in parentheses.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __named {
-    ($kind:ident, $category:expr, [$($arg:expr)?], dynamic: $name:expr $(, $($rest:tt)*)?) => {
+    ($kind:tt, $category:expr, [$($arg:expr)?], dynamic: $name:expr $(, $($rest:tt)*)?) => {
         $crate::__arguments!(
             $kind,
             $category,
@@ -109,7 +226,7 @@ macro_rules! __named {
             $($($rest)*)?
         )
     };
-    ($kind:ident, $category:expr, [$($arg:expr)?], $name:literal $(, $($rest:tt)*)?) => {
+    ($kind:tt, $category:expr, [$($arg:expr)?], $name:literal $(, $($rest:tt)*)?) => {
         $crate::__arguments!($kind, $category, Some($name), [], [$($arg)?], $($($rest)*)?)
     };
 }
@@ -118,10 +235,10 @@ macro_rules! __named {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __arguments {
-    ($kind:ident, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], $(,)?) => {
+    ($kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], $(,)?) => {
         $crate::__record!($kind, $category, $name, [$($key),*], [$($arg),*])
     };
-    ($kind:ident, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], |$event:ident| $body:expr $(,)?) => {
+    ($kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], |$event:ident| $body:expr $(,)?) => {
         $crate::__record!(
             $kind,
             $category,
@@ -135,17 +252,38 @@ macro_rules! __arguments {
             ]
         )
     };
-    ($kind:ident, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], flow: $flow:expr $(, $($rest:tt)*)?) => {
+    ($kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], flow: $flow:expr $(, $($rest:tt)*)?) => {
         $crate::__arguments!(
             $kind, $category, $name, [$($key),*], [$($arg,)* $crate::Arg::Flow($crate::Flow::id($flow))], $($($rest)*)?
         )
     };
-    ($kind:ident, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], end_flow: $flow:expr $(, $($rest:tt)*)?) => {
+    ($kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], end_flow: $flow:expr $(, $($rest:tt)*)?) => {
         $crate::__arguments!(
             $kind, $category, $name, [$($key),*], [$($arg,)* $crate::Arg::EndFlow($crate::Flow::id($flow))], $($($rest)*)?
         )
     };
-    ($kind:ident, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], $next:ident = $value:expr $(, $($rest:tt)*)?) => {
+    ($kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], at: $at:expr $(, $($rest:tt)*)?) => {
+        $crate::__arguments!(
+            $kind, $category, $name, [$($key),*], [$($arg,)* $crate::Arg::At(&$crate::Timestamp::from($at))], $($($rest)*)?
+        )
+    };
+    (
+        $kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*],
+        counter: $counter:expr => $value:expr $(, $($rest:tt)*)?
+    ) => {
+        $crate::__arguments!(
+            $kind,
+            $category,
+            $name,
+            [$($key),*],
+            [
+                $($arg,)*
+                $crate::Arg::Extra(&($crate::CounterTrack::track($counter), $crate::CounterValue::from($value)))
+            ],
+            $($($rest)*)?
+        )
+    };
+    ($kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], $next:ident = $value:expr $(, $($rest:tt)*)?) => {
         $crate::__arguments!(
             $kind,
             $category,
@@ -155,7 +293,7 @@ macro_rules! __arguments {
             $($($rest)*)?
         )
     };
-    ($kind:ident, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], $next:literal = $value:expr $(, $($rest:tt)*)?) => {
+    ($kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], $next:literal = $value:expr $(, $($rest:tt)*)?) => {
         $crate::__arguments!(
             $kind,
             $category,
@@ -171,6 +309,16 @@ macro_rules! __arguments {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __record {
+    (($kind:ident $category:ident), $none:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*]) => {{
+        static NAMES: [$crate::Name; $crate::__private::count(&[$($key),*])] = [$($crate::Name::new($key)),*];
+        static SITE: $crate::Site =
+            $crate::Site::new($crate::Category::of_argument(), $crate::Kind::$kind, $name, &NAMES);
+        if $crate::Category::is_enabled($category) {
+            $crate::__private::record_enabled_as($category, &SITE, &mut [$crate::Arg::Category($category), $($arg),*])
+        } else {
+            0
+        }
+    }};
     ($kind:ident, $category:expr, $name:expr, [], []) => {{
         static SITE: $crate::Site = $crate::Site::new(&$category, $crate::Kind::$kind, $name, &[]);
         if $crate::Category::may_be_enabled(&$category) { $crate::__private::record_plain(&SITE) } else { 0 }

@@ -1,5 +1,6 @@
 //! The categories of the process and the configurations that switch them.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,14 +14,20 @@ use crate::instance::MAX_INSTANCES;
 #[derive(Debug)]
 struct Registry {
     categories: Vec<&'static Category>,
+    /// Their addresses.
+    known: BTreeSet<usize>,
     /// The configuration of each instance that records.
     configs: [Option<Arc<TrackEventConfig>>; MAX_INSTANCES],
     /// Counts additions, so that the advertised list can be renewed.
     version: u64,
 }
 
-static REGISTRY: Mutex<Registry> =
-    Mutex::new(Registry { categories: Vec::new(), configs: [const { None }; MAX_INSTANCES], version: 0 });
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
+    categories: Vec::new(),
+    known: BTreeSet::new(),
+    configs: [const { None }; MAX_INSTANCES],
+    version: 0,
+});
 
 /// Notified when categories were switched.
 static CHANGED: Condvar = Condvar::new();
@@ -31,14 +38,22 @@ fn lock() -> MutexGuard<'static, Registry> {
 
 impl Registry {
     /// Which instances record a category.
-    fn instances(&self, category: &Category) -> u32 {
+    fn instances(&self, category: &'static Category) -> u32 {
         let mut mask = 0;
         for (i, config) in self.configs.iter().enumerate() {
             if let Some(config) = config {
-                mask |= u32::from(filter::enables(config, category.name(), category.tags())) << i;
+                mask |= u32::from(filter::enables(config, category)) << i;
             }
         }
         mask
+    }
+
+    fn add(&mut self, category: &'static Category) {
+        if self.known.insert(core::ptr::from_ref(category).addr()) {
+            self.categories.push(category);
+            self.version += u64::from(is_listed(category));
+        }
+        category.set_instances(self.instances(category));
     }
 
     fn evaluate(&self) {
@@ -54,11 +69,10 @@ pub(crate) fn register(categories: &[&'static Category]) {
     let mut registry = lock();
     let before = registry.version;
     for &category in categories {
-        if !registry.categories.iter().any(|&known| core::ptr::eq(known, category)) {
-            registry.categories.push(category);
-            registry.version += 1;
+        registry.add(category);
+        for member in category.members() {
+            registry.add(member);
         }
-        category.set_instances(registry.instances(category));
     }
     let changed = registry.version != before;
     drop(registry);
@@ -82,17 +96,22 @@ pub(crate) fn disable(instance: usize) {
     }
 }
 
+/// Whether services are told of a category: neither groups nor those made at run time.
+const fn is_listed(category: &Category) -> bool {
+    !category.is_group() && !category.is_dynamic()
+}
+
 /// Number of changes of the list of categories so far.
 pub(crate) fn version() -> u64 {
     lock().version
 }
 
-/// Calls `f` for each category, in the order of registration. `f` must not register categories.
-pub(crate) fn for_each(mut f: impl FnMut(&'static Category)) {
+/// Calls `f` for each category that services are told of, in the order of registration. Of several with one name the first stands for
+/// all.
+pub(crate) fn for_each(f: impl FnMut(&'static Category)) {
     let categories = lock().categories.clone();
-    for category in categories {
-        f(category);
-    }
+    let mut names = BTreeSet::new();
+    categories.into_iter().filter(|category| is_listed(category) && names.insert(category.name())).for_each(f);
 }
 
 /// Waits until `condition`, which depends on which categories are on, holds. `false`: not in time.

@@ -1,6 +1,8 @@
 //! One packet sequence: the events of one thread for one instance, and the incremental state that they build on
 //! (`docs/spec/track-event.md` §§10-12).
 
+mod any;
+mod counters;
 mod small;
 
 use core::hash::{BuildHasherDefault, Hasher};
@@ -8,20 +10,20 @@ use std::collections::HashSet;
 
 use esatto_protozero::Message;
 use esatto_schema::{
-    ClockSnapshotWriter, InternedDataWriter, TracePacketWriter, TrackDescriptorWriter, trace_packet, track_event,
+    ClockSnapshotWriter, TracePacketWriter, TrackDescriptorWriter, counter_descriptor::BuiltinCounterType, trace_packet,
 };
 use esatto_shm::TraceWriter;
 
 use crate::arg::Arg;
-use crate::category::Category;
-use crate::event::{AnnotationNames, Event};
+use crate::event::AnnotationNames;
 use crate::instance::{Instance, Options, Stamp};
-use crate::name::{Announced, Name};
+use crate::name::Announced;
 use crate::process;
 use crate::site::Site;
-use crate::track::Track;
-use crate::value::CounterValue;
+use crate::timestamp::Anchor;
+use crate::track::{Track, announcement};
 use crate::{clock, ids};
+use counters::{Counters, THREAD_TIME, THREAD_TIME_NAME};
 
 /// The clock whose timestamps are differences to the previous one.
 const INCREMENTAL_CLOCK: u32 = 64;
@@ -43,6 +45,8 @@ pub(crate) struct Sequence {
     fresh: bool,
     /// The writer's count of losses when the sequence was last started over: after a loss readers have forgotten all names.
     drops: u64,
+    /// See [`is_idle`](Self::is_idle).
+    written_before: u64,
     /// Absolute time that the last incremental timestamp led to.
     last_ns: u64,
     thread: process::Thread,
@@ -54,16 +58,22 @@ pub(crate) struct Sequence {
     tracks: HashSet<u64, BuildHasherDefault<IdentityHasher>>,
     /// The track that was used last, to skip the look-up.
     last_track: u64,
+    counters: Counters,
+    /// The anchors of clocks of the program that this sequence knows.
+    clocks: Vec<(u32, Anchor)>,
+    /// What was written when the last empty packet was.
+    written_before_empty: Option<u64>,
 }
 
 impl Sequence {
     pub(crate) fn new(instance: &Instance, stamp: Stamp) -> Self {
         Self {
             stamp,
-            writer: instance.arbiter.create_writer(instance.target_buffer, instance.policy),
+            writer: instance.destination.create_writer(),
             options: instance.options,
             fresh: true,
             drops: 0,
+            written_before: 0,
             last_ns: 0,
             thread: process::Thread::current(),
             sites: Announced::default(),
@@ -72,6 +82,9 @@ impl Sequence {
             annotation_names: AnnotationNames::default(),
             tracks: HashSet::default(),
             last_track: 0,
+            counters: Counters::default(),
+            clocks: Vec::new(),
+            written_before_empty: None,
         }
     }
 
@@ -91,10 +104,27 @@ impl Sequence {
         self.annotation_names.tables.clear();
         self.tracks.clear();
         self.last_track = 0;
+        self.counters.clear();
+        self.clocks.clear();
+    }
+
+    /// Writes an empty packet, unless nothing was written since the last one. Services that look into chunks which are being written pass over
+    /// the last packet in them; so they see what came before.
+    pub(crate) fn write_empty(&mut self) {
+        if self.written_before_empty != Some(self.writer.written()) {
+            drop(self.writer.new_packet());
+            self.written_before_empty = Some(self.writer.written());
+        }
     }
 
     pub(crate) fn flush(&mut self) {
         self.writer.flush();
+    }
+
+    /// Whether nothing was written since the last call.
+    pub(crate) fn is_idle(&mut self) -> bool {
+        let written = self.writer.written();
+        core::mem::replace(&mut self.written_before, written) == written
     }
 
     /// Writes one event.
@@ -134,75 +164,6 @@ impl Sequence {
             *last_ns = now;
         }
         fits
-    }
-
-    /// Writes an event of any kind and length.
-    #[cold]
-    #[inline(never)]
-    fn write_any(&mut self, site: &'static Site, number: u32, args: &mut [Arg<'_>], now: u64) {
-        if (self.fresh || self.writer.is_dropping() || self.writer.drop_count() != self.drops) && !self.start(now) {
-            return;
-        }
-        let now = now.max(self.last_ns);
-        let mut track = None;
-        if let Some(Arg::Track(described)) = args.first() {
-            let uuid = described.uuid();
-            if uuid != self.last_track {
-                self.describe(described, uuid, now);
-            }
-            track = Some(uuid);
-        }
-
-        // Numbers first: the packet announces what is new in it behind the event.
-        let new = NewNames {
-            category: site.written_category().filter(|c| !self.categories.check_and_set(c.interned_name().iid())),
-            event: site.event_name().filter(|name| !self.event_names.check_and_set(name.iid())),
-        };
-        for name in site.arguments() {
-            self.annotation_names.number(name);
-        }
-        if self.options.is_plain() {
-            self.sites.check_and_set(number);
-        }
-
-        let time = self.timestamp(now);
-        let mut packet = self.writer.new_packet();
-        let mut message = packet.message();
-        time.write(&mut message);
-        message.varint(trace_packet::field::SEQUENCE_FLAGS, u64::from(FLAG_NEEDS_STATE));
-        {
-            let mut event = message.begin(trace_packet::field::TRACK_EVENT);
-            event.varint(track_event::field::TYPE, site.kind().number().0 as u64);
-            if let Some(category) = site.written_category() {
-                event.varint(track_event::field::CATEGORY_IIDS, u64::from(category.interned_name().iid()));
-            }
-            if let Some(name) = site.event_name() {
-                event.varint(track_event::field::NAME_IID, u64::from(name.iid()));
-            }
-            if let Some(uuid) = track {
-                event.varint(track_event::field::TRACK_UUID, uuid);
-            }
-            for arg in args.iter_mut() {
-                match arg {
-                    Arg::Name(_) if self.options.filter_dynamic_names => {
-                        event.string(track_event::field::NAME, FILTERED_NAME);
-                    }
-                    Arg::Name(name) => event.string(track_event::field::NAME, name),
-                    Arg::Counter(CounterValue::Int(v)) => event.int(track_event::field::COUNTER_VALUE, *v),
-                    Arg::Counter(CounterValue::Double(v)) => event.double(track_event::field::DOUBLE_COUNTER_VALUE, *v),
-                    _ => {}
-                }
-            }
-            let mut event = Event::new(event, &mut self.annotation_names, !self.options.filter_annotations);
-            let mut names = site.arguments().iter();
-            for arg in args {
-                event.add(arg, &mut names);
-            }
-        }
-        let names = &mut self.annotation_names;
-        if new.any() || !names.new.is_empty() || names.tables.has_pending() {
-            new.announce(&mut message, names);
-        }
     }
 
     /// The timestamp for `now` in the default clock of the sequence, or in the trace clock if time went backwards.
@@ -253,7 +214,11 @@ impl Sequence {
             {
                 let mut defaults = packet.trace_packet_defaults();
                 defaults.timestamp_clock_id(default_clock);
-                defaults.track_event_defaults().track_uuid(thread_uuid);
+                let mut event = defaults.track_event_defaults();
+                event.track_uuid(thread_uuid);
+                if self.options.thread_time {
+                    event.extra_counter_track_uuids(thread_uuid ^ THREAD_TIME);
+                }
             }
             if default_clock != clock::trace_clock_id() {
                 write_clocks(&mut packet.clock_snapshot(), now, incremental_timestamps, unit_ns);
@@ -264,15 +229,38 @@ impl Sequence {
         }
         self.fresh = false;
         let thread = self.thread;
-        self.write_descriptor(now, |descriptor| {
-            descriptor.uuid(thread_uuid);
-            descriptor.parent_uuid(ids::process_uuid());
-            thread.describe(&mut descriptor.thread());
+        let process_uuid = ids::process_uuid();
+        self.tracks.extend([thread_uuid, process_uuid]);
+        let announced = announcement::get(thread_uuid);
+        self.write_descriptor(now, |descriptor| match &announced {
+            Some(track) => track.describe(descriptor),
+            None => {
+                descriptor.uuid(thread_uuid);
+                descriptor.parent_uuid(process_uuid);
+                thread.describe(&mut descriptor.thread());
+                if announcement::are_apart_from_system_tracks() {
+                    descriptor.disallow_merging_with_system_tracks(true);
+                }
+            }
         });
-        self.write_descriptor(now, |descriptor| {
-            descriptor.uuid(ids::process_uuid());
-            process::describe(&mut descriptor.process());
+        let announced = announcement::get(process_uuid);
+        self.write_descriptor(now, |descriptor| match &announced {
+            Some(track) => track.describe(descriptor),
+            None => {
+                descriptor.uuid(process_uuid);
+                process::describe(&mut descriptor.process());
+            }
         });
+        if self.options.thread_time {
+            self.write_descriptor(now, |descriptor| {
+                descriptor.uuid(thread_uuid ^ THREAD_TIME).parent_uuid(thread_uuid).static_name(THREAD_TIME_NAME);
+                let mut counter = descriptor.counter();
+                counter.r#type(BuiltinCounterType::COUNTER_THREAD_TIME_NS).is_incremental(true);
+                if unit_ns > 1 {
+                    counter.unit_multiplier(i64::try_from(unit_ns).unwrap_or(i64::MAX));
+                }
+            });
+        }
         true
     }
 
@@ -280,13 +268,38 @@ impl Sequence {
     #[cold]
     #[inline(never)]
     fn describe(&mut self, track: &Track, uuid: u64, now: u64) {
-        if self.tracks.insert(uuid) {
-            if let Some(parent) = track.parent_track() {
-                self.describe(parent, parent.uuid(), now);
+        if track.is_incremental() {
+            // Not known as described: the short way cannot write its values.
+            if self.counters.begin(uuid) {
+                self.write_track(track, now);
             }
-            self.write_descriptor(now, |descriptor| track.describe(descriptor));
+            return;
+        }
+        if self.tracks.insert(uuid) {
+            self.write_track(track, now);
         }
         self.last_track = uuid;
+    }
+
+    fn write_track(&mut self, track: &Track, now: u64) {
+        if let Some(parent) = track.parent_track() {
+            self.describe(parent, parent.uuid(), now);
+        }
+        self.write_descriptor(now, |descriptor| track.describe(descriptor));
+    }
+
+    /// Describes a track, though it may have been before.
+    pub(crate) fn describe_again(&mut self, track: &Track, now: u64) {
+        let now = now.max(self.last_ns);
+        if self.is_ready() || self.start(now) {
+            self.describe(track, track.uuid(), now);
+            self.write_descriptor(now, |descriptor| track.describe(descriptor));
+        }
+    }
+
+    /// Whether events can be written: the sequence has begun and lost nothing since.
+    fn is_ready(&self) -> bool {
+        !(self.fresh || self.writer.is_dropping() || self.writer.drop_count() != self.drops)
     }
 
     fn write_descriptor(&mut self, now: u64, describe: impl FnOnce(&mut TrackDescriptorWriter<'_>)) {
@@ -326,37 +339,6 @@ fn write_clocks(snapshot: &mut ClockSnapshotWriter<'_>, now: u64, incremental: b
     if unit_ns > 1 {
         let mut clock = snapshot.clocks();
         clock.clock_id(SCALED_CLOCK).timestamp(now / unit_ns).is_incremental(false).unit_multiplier_ns(unit_ns);
-    }
-}
-
-/// What an event refers to for the first time on its sequence.
-#[derive(Default)]
-struct NewNames {
-    category: Option<&'static Category>,
-    event: Option<&'static Name>,
-}
-
-impl NewNames {
-    const fn any(&self) -> bool {
-        self.category.is_some() || self.event.is_some()
-    }
-
-    /// Writes the texts into the packet of the event.
-    #[cold]
-    #[inline(never)]
-    fn announce(self, packet: &mut Message<'_>, annotations: &mut AnnotationNames) {
-        let mut data = InternedDataWriter::from(packet.begin(trace_packet::field::INTERNED_DATA));
-        if let Some(category) = self.category {
-            let name = category.interned_name();
-            data.event_categories().iid(u64::from(name.iid())).name(name.text());
-        }
-        if let Some(name) = self.event {
-            data.event_names().iid(u64::from(name.iid())).name(name.text());
-        }
-        for name in annotations.new.drain(..) {
-            data.debug_annotation_names().iid(u64::from(name.iid())).name(name.text());
-        }
-        annotations.tables.define(data.message());
     }
 }
 

@@ -6,6 +6,7 @@ use esatto_schema::track_event;
 
 use crate::category::Category;
 use crate::event::Kind;
+use crate::location::Place;
 use crate::name::Name;
 
 /// Longest encoding of the constant part of an event.
@@ -36,6 +37,7 @@ pub struct Site {
     kind: Kind,
     name: Option<Name>,
     arguments: &'static [Name],
+    place: Option<&'static Place>,
 }
 
 impl Site {
@@ -59,7 +61,16 @@ impl Site {
             kind,
             name,
             arguments,
+            place: None,
         }
+    }
+
+    /// The same site, whose events say where in the source code they come from.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn located(mut self, place: &'static Place) -> Self {
+        self.place = Some(place);
+        self
     }
 
     /// The category.
@@ -91,15 +102,27 @@ impl Site {
     /// The category, if it is written with events of this kind (`docs/spec/track-event.md` §4).
     pub(crate) const fn written_category(&self) -> Option<&'static Category> {
         match self.kind {
-            Kind::SliceBegin | Kind::Instant => Some(self.category),
             Kind::SliceEnd | Kind::Counter => None,
+            Kind::SliceBegin | Kind::Instant | Kind::State | Kind::Legacy => Some(self.category),
         }
+    }
+
+    /// Whether the constant fields are all that its events have of them: one type, and at most one category.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.kind.number().is_some()
+            && !self.category.is_group()
+            && !core::ptr::eq(self.category, Category::of_argument())
     }
 
     /// The names of the arguments.
     #[inline(always)]
     pub(crate) const fn arguments(&self) -> &'static [Name] {
         self.arguments
+    }
+
+    /// Where the events come from, if the site says so.
+    pub(crate) const fn place(&self) -> Option<&'static Place> {
+        self.place
     }
 
     /// The number of this site; made at the first call.
@@ -124,12 +147,17 @@ impl Site {
     fn prepare(&'static self) -> u32 {
         static NUMBERS: AtomicU32 = AtomicU32::new(0);
         let mut body = Body::default();
-        body.field(track_event::field::TYPE, self.kind.number().0 as u32);
+        if let Some(event_type) = self.kind.number() {
+            body.field(track_event::field::TYPE, event_type.0 as u32);
+        }
         if let Some(category) = self.written_category() {
             body.field(track_event::field::CATEGORY_IIDS, category.interned_name().iid());
         }
         if let Some(name) = &self.name {
             body.field(track_event::field::NAME_IID, name.iid());
+        }
+        if let Some(place) = self.place {
+            body.location(place.number());
         }
         self.body[0].store(body.word(0), Ordering::Relaxed);
         self.body[1].store(body.word(8), Ordering::Relaxed);
@@ -152,12 +180,28 @@ impl Body {
     /// Adds a varint field with a number below 16.
     fn field(&mut self, field: u32, value: u32) {
         self.byte((field as u8) << 3);
+        self.varint(value);
+    }
+
+    fn varint(&mut self, value: u32) {
         let mut rest = value;
         while rest >= 0x80 {
             self.byte(rest as u8 | 0x80);
             rest >>= 7;
         }
         self.byte(rest as u8);
+    }
+
+    /// Adds the location, unless its number and those of the others are so large that there is no room.
+    fn location(&mut self, number: u32) {
+        const FIELD: u32 = track_event::field::SOURCE_LOCATION_IID << 3;
+        const TAG: [u8; 2] = [FIELD as u8 | 0x80, (FIELD >> 7) as u8];
+        const _: () = assert!(FIELD >= 0x80 && FIELD < 0x4000);
+        let bytes_of_number = (38 - number.leading_zeros() as usize) / 7;
+        if self.len + TAG.len() + bytes_of_number <= MAX_BODY {
+            TAG.into_iter().for_each(|byte| self.byte(byte));
+            self.varint(number);
+        }
     }
 
     fn byte(&mut self, byte: u8) {
@@ -195,5 +239,17 @@ mod tests {
         message.varint(10, u64::from(SITE.event_name().unwrap().iid()));
         drop(message);
         assert_eq!(bytes, expected.to_vec());
+    }
+
+    #[test]
+    fn the_body_holds_a_location_if_there_is_room() {
+        for (number, len) in [(1, 3), (0x7f, 3), (0x80, 4), (u32::MAX, 7)] {
+            let mut body = Body::default();
+            body.location(number);
+            assert_eq!(body.len, len, "{number}");
+            let mut full = Body { len: MAX_BODY + 1 - len, ..Body::default() };
+            full.location(number);
+            assert_eq!(full.len, MAX_BODY + 1 - len, "no room: {number}");
+        }
     }
 }

@@ -3,7 +3,8 @@
 use crate::arg::Arg;
 use crate::category::Category;
 use crate::clock;
-use crate::event::Kind;
+use crate::data_source::Writers;
+use crate::event::{Event, Kind};
 use crate::instance::{self, MAX_INSTANCES, Stamp};
 use crate::sequence::Sequence;
 use crate::site::Site;
@@ -14,6 +15,8 @@ use crate::track::Track;
 #[derive(Debug)]
 pub(crate) struct Thread {
     sequences: [Option<Box<Sequence>>; MAX_INSTANCES],
+    /// For custom data sources.
+    sources: Writers,
 }
 
 /// Records an event in every session that its category is enabled in, and says in which: a bit for each. Does nothing from inside
@@ -39,6 +42,13 @@ pub fn record_plain(site: &'static Site) -> u32 {
     if category.is_enabled() { record_in(category.instances(), site, &mut []) } else { 0 }
 }
 
+/// As [`record`], but only in those sessions of `instances`, a result of [`record`], that still record the category: for the ends of
+/// what was begun, and for adding sessions to it.
+#[inline(never)]
+pub fn record_only(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
+    record_in(instances & site.category().instances(), site, args)
+}
+
 #[inline(always)]
 fn record_in(mut instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
     let recorded = threads::with(|thread| {
@@ -57,6 +67,42 @@ fn record_in(mut instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u
     recorded.unwrap_or(0)
 }
 
+/// Runs a trace point of a custom data source, unless this thread is in a trace point already.
+pub(crate) fn with_sources(trace: impl FnOnce(&mut Writers)) {
+    threads::with(|thread| {
+        if thread.sources.is_outdated() {
+            thread.sweep();
+        }
+        trace(&mut thread.sources);
+    });
+}
+
+/// As [`record_enabled`], in another category than the site's, which is among the arguments.
+#[inline(never)]
+pub fn record_enabled_as(category: &'static Category, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
+    record_in(category.instances(), site, args)
+}
+
+/// Makes the last event of this thread visible to services that read the memory of a running program, as older ones do not see the packet
+/// that was written last. Costs nothing if nothing was written since the last call.
+pub fn empty_event() {
+    threads::with(|thread| thread.sequences.iter_mut().flatten().for_each(|sequence| sequence.write_empty()));
+}
+
+/// Describes a track in all sessions that record track events.
+pub(crate) fn describe(track: &Track) {
+    threads::with(|thread| {
+        let now = clock::now_ns();
+        for index in 0..MAX_INSTANCES {
+            if instance::stamp(index) != Stamp::NONE {
+                if let Some(sequence) = thread.sequence(index) {
+                    sequence.describe_again(track, now);
+                }
+            }
+        }
+    });
+}
+
 /// Ends the chunks of this thread and hands them to the service, so that the thread may sleep for long.
 pub(crate) fn flush() {
     threads::with(Thread::flush);
@@ -67,9 +113,17 @@ pub(crate) fn flush_all() {
     threads::for_each_idle(Thread::flush);
 }
 
+/// Hands over the chunks of threads that are not in a trace point and have not traced since the last call; of all of the former, if that is wished.
+/// Returns whether those were all.
+pub(crate) fn reclaim(all: bool) -> bool {
+    let mut all_idle = true;
+    threads::for_each_idle(|thread| all_idle &= thread.reclaim(all));
+    all_idle
+}
+
 impl Thread {
     pub(crate) const fn new() -> Self {
-        Self { sequences: [const { None }; MAX_INSTANCES] }
+        Self { sequences: [const { None }; MAX_INSTANCES], sources: Writers::new() }
     }
 
     /// The sequence for slot `index`, up to date.
@@ -103,6 +157,20 @@ impl Thread {
                 *sequence = None;
             }
         }
+        self.sources.sweep();
+    }
+
+    fn reclaim(&mut self, all: bool) -> bool {
+        self.sweep();
+        let mut all_idle = self.sources.reclaim(all);
+        for sequence in self.sequences.iter_mut().flatten() {
+            if sequence.is_idle() || all {
+                sequence.flush();
+            } else {
+                all_idle = false;
+            }
+        }
+        all_idle
     }
 
     fn flush(&mut self) {
@@ -110,6 +178,7 @@ impl Thread {
         for sequence in self.sequences.iter_mut().flatten() {
             sequence.flush();
         }
+        self.sources.flush();
     }
 }
 
@@ -128,6 +197,21 @@ impl<'t> SliceGuard<'t> {
     #[inline(always)]
     pub const fn new(category: &'static Category, track: Option<&'t Track>, instances: u32) -> Self {
         Self { category, track, instances }
+    }
+
+    /// Ends the slice, with arguments and flows that were not known at its begin.
+    ///
+    /// ```
+    /// # esatto::categories! { static APP = "app"; }
+    /// let slice = esatto::slice!(APP, "parse");
+    /// let number = "42".parse::<u32>();
+    /// slice.end_with(|event| event.annotate("ok", number.is_ok()));
+    /// ```
+    pub fn end_with(mut self, mut write: impl FnMut(&mut Event<'_>)) {
+        let instances = core::mem::take(&mut self.instances);
+        if instances != 0 {
+            end_with(self.category, instances, self.track, &mut write);
+        }
     }
 }
 
@@ -157,6 +241,22 @@ fn end(category: &'static Category, instances: u32) {
 
 #[cold]
 #[inline(never)]
-fn end_on(category: &'static Category, instances: u32, track: &Track) {
+pub(crate) fn end_on(category: &'static Category, instances: u32, track: &Track) {
     record_in(instances & category.instances(), &END, &mut [Arg::Track(track)]);
+}
+
+/// Ends a slice of these instances, with more to say.
+#[cold]
+#[inline(never)]
+pub(crate) fn end_with(
+    category: &'static Category,
+    instances: u32,
+    track: Option<&Track>,
+    write: &mut dyn FnMut(&mut Event<'_>),
+) {
+    let instances = instances & category.instances();
+    match track {
+        None => record_in(instances, &END, &mut [Arg::With(write)]),
+        Some(track) => record_in(instances, &END, &mut [Arg::Track(track), Arg::With(write)]),
+    };
 }

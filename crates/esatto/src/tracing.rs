@@ -1,5 +1,6 @@
 //! Connecting this process to tracing services.
 
+use core::fmt;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -8,14 +9,17 @@ use esatto_ipc::Address;
 use crate::category::Category;
 use crate::clock::Clock;
 use crate::control::{self, Command, Identity, Place};
+use crate::data_source::{self, BufferExhausted};
 use crate::error::Error;
-use crate::{process, registry, thread};
+use crate::session::{self, Backend};
+use crate::track::announcement;
+use crate::{ids, process, registry, thread};
 
 /// How long dropping a [`Tracing`] may wait for the service.
 const FLUSH_ON_DROP: Duration = Duration::from_secs(1);
 
 /// What to connect to and what to say there; made by [`Tracing::builder`].
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 #[must_use = "nothing is connected before `start`"]
 pub struct Builder {
     categories: Vec<&'static Category>,
@@ -26,6 +30,12 @@ pub struct Builder {
     name: Option<String>,
     shm_size_hint_kb: u32,
     shm_page_size_hint_kb: u32,
+    batch_delay: Option<Duration>,
+    direct_patching: bool,
+    process_uuid: Option<u64>,
+    exhausted: Option<BufferExhausted>,
+    no_system_sessions: bool,
+    policy: Option<session::Policy>,
     clock: Option<Clock>,
 }
 
@@ -73,6 +83,53 @@ impl Builder {
         self
     }
 
+    /// Sets how long finished chunks of shared memory may wait for others before the service is told of them, which saves wake-ups of both: 5 ms by default.
+    /// Commits that somebody waits for, and those that free an eighth of the memory, are not held up.
+    pub fn batch_commits(mut self, delay: Duration) -> Self {
+        self.batch_delay = Some(delay);
+        self
+    }
+
+    /// Fills lengths of nested messages into chunks that wait to be sent, instead of sending them behind, where the service says that it
+    /// allows that. Useful only with [`batch_commits`](Self::batch_commits).
+    pub fn direct_patching(mut self) -> Self {
+        self.direct_patching = true;
+        self
+    }
+
+    /// Sets the number that the track of this process has in traces, for programs whose other parts know it. By default it is made of what the
+    /// system says of the process. Without effect once something was recorded.
+    pub fn process_uuid(mut self, uuid: u64) -> Self {
+        self.process_uuid = Some(uuid);
+        self
+    }
+
+    /// What track events do when shared memory is full, unless a session's config says something else; by default they are dropped.
+    pub fn buffer_exhausted(mut self, exhausted: BufferExhausted) -> Self {
+        self.exhausted = Some(exhausted);
+        self
+    }
+
+    /// Keeps the tracks of this process's threads apart from those that the operating system's own events of the threads are on. By default readers
+    /// draw them together.
+    pub fn apart_from_system_tracks(self) -> Self {
+        announcement::keep_apart_from_system_tracks();
+        self
+    }
+
+    /// Asks `policy` for each [`Session`](crate::Session) of this process whether it may be; one that may not fails as if there were no service.
+    /// The first policy of a process stays. It must not open sessions itself.
+    pub fn session_policy(mut self, policy: impl Fn(&Backend) -> bool + Send + 'static) -> Self {
+        self.policy = Some(Box::new(policy));
+        self
+    }
+
+    /// Keeps [`Backend::Any`] from being the service of the system; a session that asks for it by name still gets it.
+    pub fn without_system_sessions(mut self) -> Self {
+        self.no_system_sessions = true;
+        self
+    }
+
     /// Chooses what timestamps are read from. To be called before the first session: a trace whose events have different clocks is in disorder.
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = Some(clock);
@@ -91,15 +148,33 @@ impl Builder {
             name: self.name.unwrap_or_else(process::name),
             shm_size_hint_bytes: self.shm_size_hint_kb.saturating_mul(1024),
             page_size_hint_bytes: self.shm_page_size_hint_kb.saturating_mul(1024),
+            batch_delay: self.batch_delay.unwrap_or(control::COLLECTION_INTERVAL),
+            direct_patching: self.direct_patching,
         };
         let mut places = Vec::new();
+        if let Some(policy) = self.policy {
+            session::set_policy(policy);
+        }
+        if self.no_system_sessions {
+            session::connected(session::NO_SYSTEM_SESSIONS);
+        }
         if self.system {
+            session::connected(session::SYSTEM);
             places.push(Place::Socket(producer_address(self.socket.as_deref())?));
         }
         #[cfg(feature = "in-process")]
-        places.extend(self.in_process);
+        if let Some(place) = self.in_process {
+            session::connected(session::IN_PROCESS);
+            places.push(place);
+        }
         if let Some(clock) = self.clock {
             clock.choose();
+        }
+        if let Some(uuid) = self.process_uuid {
+            ids::set_process_uuid(uuid);
+        }
+        if let Some(exhausted) = self.exhausted {
+            data_source::set_buffer_exhausted(exhausted);
         }
         registry::register(&self.categories);
         let control = control::start().map_err(Error::thread)?;
@@ -107,6 +182,12 @@ impl Builder {
             control.send(Command::Produce { place, identity: identity.clone() });
         }
         Ok(Tracing { _private: () })
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").field("system", &self.system).field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -162,6 +243,16 @@ impl Tracing {
                 Err(mpsc::RecvTimeoutError::Disconnected) => return answered,
                 Err(mpsc::RecvTimeoutError::Timeout) => return false,
             }
+        }
+    }
+
+    /// Tells the services of triggers: names of something that happened, which sessions may wait for to start, to stop or to be cloned.
+    ///
+    /// Services that are not connected are told when they are, unless `patience` is over by then. Returns at once.
+    pub fn activate_triggers(&self, names: &[&str], patience: Duration) {
+        if let Some(control) = control::handle() {
+            let names = names.iter().map(|&name| name.to_owned()).collect();
+            control.send(Command::Trigger { names, until: Instant::now() + patience });
         }
     }
 

@@ -20,7 +20,7 @@
 //! # Ok::<(), esatto_ipc::Error>(())
 //! ```
 
-use std::collections::HashMap;
+use esatto_map::Map;
 
 use crate::error::Error;
 use crate::frame::{Frame, FrameBody, encode};
@@ -70,7 +70,7 @@ pub struct Client {
     binding: Option<u64>,
     bound: Option<Bound>,
     /// Calls that a reply is expected for.
-    pending: HashMap<u64, &'static str>,
+    pending: Map<u64, &'static str>,
 }
 
 /// The service at the other end, as it described itself.
@@ -85,13 +85,7 @@ impl Client {
     /// A client of a fresh connection.
     #[expect(clippy::new_without_default, reason = "each client has a number of its own")]
     pub fn new() -> Self {
-        Self {
-            connection: hooks::next_connection(),
-            last_request: 0,
-            binding: None,
-            bound: None,
-            pending: HashMap::new(),
-        }
+        Self { connection: hooks::next_connection(), last_request: 0, binding: None, bound: None, pending: Map::new() }
     }
 
     /// Asks for a service and its methods. No call is possible before [`ClientEvent::Bound`].

@@ -1,7 +1,6 @@
 //! Chunks come in: by commits and by scraping (`docs/spec/service.md §14`, `docs/spec/shared-memory.md §16, §18`).
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use esatto_map::{Map, Set};
 use esatto_protozero::Fields;
 use esatto_schema::CommitDataRequestReader;
 use esatto_schema::commit_data_request::{ChunkToPatchReader, ChunksToMoveReader, chunks_to_move};
@@ -118,7 +117,7 @@ impl<'a> Move<'a> {
 fn move_chunk(
     producer: &mut Producer,
     chunk: &Move<'_>,
-    buffers: &mut BTreeMap<BufferId, CentralBuffer>,
+    buffers: &mut Map<BufferId, CentralBuffer>,
     scratch: &mut Vec<u8>,
     discarded: &mut Discarded,
 ) {
@@ -147,9 +146,9 @@ fn move_chunk(
 
 /// Where a producer may write to.
 struct Targets<'a> {
-    writers: &'a BTreeMap<WriterId, BufferId>,
-    allowed_buffers: &'a BTreeSet<BufferId>,
-    buffers: &'a mut BTreeMap<BufferId, CentralBuffer>,
+    writers: &'a Map<WriterId, BufferId>,
+    allowed_buffers: &'a Set<BufferId>,
+    buffers: &'a mut Map<BufferId, CentralBuffer>,
     discarded: &'a mut Discarded,
 }
 
@@ -174,7 +173,7 @@ impl Targets<'_> {
 fn patch_chunk(
     producer: ProducerId,
     chunk: ChunkToPatchReader<'_>,
-    buffers: &mut BTreeMap<BufferId, CentralBuffer>,
+    buffers: &mut Map<BufferId, CentralBuffer>,
     discarded: &mut Discarded,
 ) {
     let count = chunk.patches().count();
@@ -201,7 +200,7 @@ fn patch_chunk(
 
 fn scrape(
     producer: &mut Producer,
-    buffers: &mut BTreeMap<BufferId, CentralBuffer>,
+    buffers: &mut Map<BufferId, CentralBuffer>,
     scratch: &mut Vec<u8>,
     is_wanted: impl Fn(BufferId) -> bool,
 ) {

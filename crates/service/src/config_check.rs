@@ -2,7 +2,7 @@
 //!
 //! The checks that need nothing but the config are here; those that look at other sessions are with `EnableTracing`.
 
-use std::collections::HashSet;
+use esatto_map::Set;
 
 use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::buffer_config::ExperimentalMode;
@@ -89,7 +89,7 @@ fn check_buffers(config: &TraceConfig) -> Result<(), String> {
     if config.buffers.len() > MAX_BUFFERS {
         return Err(format!("the config has {} buffers, at most {MAX_BUFFERS} are possible", config.buffers.len()));
     }
-    let mut names = HashSet::new();
+    let mut names = Set::new();
     for (i, buffer) in config.buffers.iter().enumerate() {
         let name = buffer.name.as_deref().unwrap_or_default();
         if !name.is_empty() && !names.insert(name) {

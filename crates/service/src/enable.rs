@@ -187,7 +187,7 @@ impl Service {
             return;
         }
         session.config_bytes = session.config.encode();
-        let known: std::collections::HashSet<_> = session.instances.iter().map(|instance| instance.producer).collect();
+        let known: esatto_map::Set<_> = session.instances.iter().map(|instance| instance.producer).collect();
         let is_started = session.state == State::Started;
         let mut matches = Vec::new();
         for (entry, source) in session.config.data_sources.iter().enumerate() {

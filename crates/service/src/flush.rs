@@ -1,7 +1,6 @@
 //! Asking data sources for everything they have written so far (`docs/spec/service.md §12, §13`).
 
-use std::collections::BTreeMap;
-
+use esatto_map::Map;
 use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::trace_stats::FinalFlushOutcome;
 use esatto_shm::planted;
@@ -51,14 +50,14 @@ impl Service {
         if session.flushes.len() > MAX_PENDING_FLUSHES || session.state != State::Started {
             return self.after_flush(session_id, then, false, cx);
         }
-        let mut requests: BTreeMap<ProducerId, Vec<InstanceId>> = BTreeMap::new();
+        let mut requests: Map<ProducerId, Vec<InstanceId>> = Map::new();
         for instance in session.instances.iter().filter(|instance| is_asked(instance)) {
             let Some(producer) = self.producers.get(&instance.producer) else { continue };
             let scrapes_itself = producer.memory_kind == MemoryKind::Emulated && producer.wants_scraping;
             if !instance.no_flush {
-                requests.entry(instance.producer).or_default().push(instance.id);
+                requests.get_or_default(instance.producer).push(instance.id);
             } else if scrapes_itself {
-                requests.entry(instance.producer).or_default();
+                requests.get_or_default(instance.producer);
             }
         }
         session.news.forget_slow_flush();
@@ -85,7 +84,7 @@ impl Service {
         let mut complete = Vec::new();
         for session in self.sessions.values_mut() {
             let up_to = if planted!("flush-id-off-by-one") { up_to - 1 } else { up_to };
-            for (&id, flush) in session.flushes.range_mut(..=up_to) {
+            for (&id, flush) in session.flushes.iter_mut().take_while(|(id, _)| **id <= up_to) {
                 if flush.waiting_for.remove(&producer).is_some() && flush.waiting_for.is_empty() {
                     complete.push((session.id, id));
                 }
@@ -181,9 +180,9 @@ impl Service {
         let Some(session) = self.sessions.get(&session_id).filter(|session| session.state == State::Started) else {
             return;
         };
-        let mut requests: BTreeMap<ProducerId, Vec<InstanceId>> = BTreeMap::new();
+        let mut requests: Map<ProducerId, Vec<InstanceId>> = Map::new();
         for instance in session.instances.iter().filter(|instance| instance.clears_incremental_state) {
-            requests.entry(instance.producer).or_default().push(instance.id);
+            requests.get_or_default(instance.producer).push(instance.id);
         }
         for (producer, instances) in &requests {
             if let Some(producer) = self.producers.get_mut(producer) {

@@ -6,8 +6,9 @@
 //!
 //! What a machine told outlives its relay: the data in the buffers does, too, and is of no use without the clocks.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::VecDeque;
 
+use esatto_map::{Map, Set};
 use esatto_protozero::Owned;
 use esatto_schema::sync_clock_request::Phase;
 use esatto_schema::{InitRelayRequestReader, SyncClockRequestReader, SystemInfo};
@@ -45,8 +46,8 @@ const MACHINE_NAME_FIELD: u64 = 17;
 /// Every machine that has or had a relay.
 #[derive(Debug, Default)]
 pub(crate) struct Machines {
-    by_id: BTreeMap<u32, Machine>,
-    relays: HashMap<ClientId, Relay>,
+    by_id: Map<u32, Machine>,
+    relays: Map<ClientId, Relay>,
     last_use: u64,
 }
 
@@ -64,8 +65,8 @@ pub(crate) struct Machine {
 /// What a session's trace has told already.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
-    system_infos: BTreeSet<u32>,
-    clocks: BTreeSet<u32>,
+    system_infos: Set<u32>,
+    clocks: Set<u32>,
 }
 
 /// A connection to the relay port.
@@ -169,7 +170,7 @@ impl Machines {
             let oldest = silent.min_by_key(|(_, machine)| machine.last_use).map(|(&id, _)| id)?;
             self.by_id.remove(&oldest);
         }
-        let machine = self.by_id.entry(id).or_default();
+        let machine = self.by_id.get_or_default(id);
         if !core::mem::replace(&mut relay.is_counted, true) {
             machine.relays += 1;
         }

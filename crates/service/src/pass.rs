@@ -9,6 +9,7 @@ use esatto_schema::TraceReader;
 use esatto_schema::trace_stats::FilterStats;
 
 use crate::compression::Codec;
+use crate::service_packets::OwnPackets;
 use crate::sinks::{FileSink, PacketSink};
 use crate::trace_filter::TraceFilter;
 
@@ -32,16 +33,6 @@ impl<'a, S: PacketSink> Pass<'a, S> {
         self.bytes
     }
 
-    /// What the filter did so far.
-    pub(crate) fn filter_stats(&self) -> Option<FilterStats> {
-        self.filter.as_ref().map(TraceFilter::stats)
-    }
-
-    /// Takes a packet of the service. False: no more packets are taken.
-    pub(crate) fn put_own(&mut self, packet: &[u8]) -> bool {
-        self.put(None, [packet].into_iter(), &[])
-    }
-
     /// Takes a packet of the session's buffer of this index, with what the service appends to it.
     #[inline]
     pub(crate) fn put_buffered<'s>(
@@ -51,15 +42,6 @@ impl<'a, S: PacketSink> Pass<'a, S> {
         trailer: &'s [u8],
     ) -> bool {
         self.put(Some(buffer), slices, trailer)
-    }
-
-    /// Takes a packet that no filter touches.
-    pub(crate) fn put_unfiltered(&mut self, packet: &[u8]) -> bool {
-        if let Some(filter) = &mut self.filter {
-            filter.pass(packet.len());
-        }
-        self.bytes += packet.len();
-        Self::forward(&mut self.collected, self.sink, [packet].into_iter(), &[])
     }
 
     #[inline]
@@ -107,5 +89,23 @@ impl<'a, S: PacketSink> Pass<'a, S> {
             }
         }
         self.filter
+    }
+}
+
+impl<S: PacketSink> OwnPackets for Pass<'_, S> {
+    fn put_own(&mut self, packet: &[u8]) -> bool {
+        self.put(None, [packet].into_iter(), &[])
+    }
+
+    fn put_unfiltered(&mut self, packet: &[u8]) -> bool {
+        if let Some(filter) = &mut self.filter {
+            filter.pass(packet.len());
+        }
+        self.bytes += packet.len();
+        Self::forward(&mut self.collected, self.sink, [packet].into_iter(), &[])
+    }
+
+    fn filter_stats(&self) -> Option<FilterStats> {
+        self.filter.as_ref().map(TraceFilter::stats)
     }
 }

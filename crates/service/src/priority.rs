@@ -1,7 +1,6 @@
 //! The priority of the service's process while sessions want it raised (`docs/spec/service.md §26`).
 
-use std::collections::BTreeMap;
-
+use esatto_map::Map;
 use esatto_schema::priority_boost_config::BoostPolicy;
 use esatto_schema::{PriorityBoostConfig, TraceConfig};
 
@@ -25,7 +24,7 @@ pub(crate) struct Priorities {
     has_failed: bool,
     last: ChangeId,
     /// Changes not answered yet, and the sessions that open then.
-    waiting: BTreeMap<ChangeId, Vec<SessionId>>,
+    waiting: Map<ChangeId, Vec<SessionId>>,
 }
 
 /// What a config asks for.

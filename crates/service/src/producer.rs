@@ -1,7 +1,8 @@
 //! A connected producer (`docs/spec/service.md §2`).
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
+use esatto_map::{Map, Set};
 use esatto_shm::planted;
 
 use crate::api::{Attachment, Body, CallId, ClientId, MemoryKind, Peer};
@@ -59,11 +60,11 @@ pub(crate) struct Producer {
     pub(crate) wants_scraping: bool,
     pub(crate) memory: Memory,
     /// Target buffer of each registered writer.
-    pub(crate) writers: BTreeMap<WriterId, BufferId>,
+    pub(crate) writers: Map<WriterId, BufferId>,
     /// Writers it has unregistered and not registered again; at most as many as there are ids.
-    pub(crate) retired_writers: BTreeSet<WriterId>,
+    pub(crate) retired_writers: Set<WriterId>,
     /// Buffers it was ever told to write to and that still exist.
-    pub(crate) allowed_buffers: BTreeSet<BufferId>,
+    pub(crate) allowed_buffers: Set<BufferId>,
     /// Bytes of its registered descriptors.
     pub(crate) descriptor_bytes: usize,
     commands: Commands,
@@ -83,9 +84,9 @@ impl Producer {
             page_size_hint: 0,
             wants_scraping: false,
             memory: Memory::Unset,
-            writers: BTreeMap::new(),
-            retired_writers: BTreeSet::new(),
-            allowed_buffers: BTreeSet::new(),
+            writers: Map::new(),
+            retired_writers: Set::new(),
+            allowed_buffers: Set::new(),
             descriptor_bytes: 0,
             commands: Commands::default(),
         }

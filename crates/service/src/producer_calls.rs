@@ -136,7 +136,7 @@ impl Service {
             producer.memory = Memory::Shared(buffer);
             producer.announce_memory(command::setup_tracing(None), Attachment::Absent, cx);
         }
-        self.producers.insert(id, producer);
+        self.producers.insert(id, Box::new(producer));
     }
 
     pub(crate) fn shared_buffer_created(

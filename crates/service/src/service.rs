@@ -1,6 +1,6 @@
 //! The service: its state, and which step an input leads to.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use esatto_map::{Map, Set};
 
 use crate::api::{ClientId, ConsumerCall, FileId, Input, Now, Output, Outputs, ServiceConfig, TimerClock, TimerId};
 use crate::buffer::CentralBuffer;
@@ -21,28 +21,28 @@ use crate::triggers::History;
 pub struct Service {
     pub(crate) config: ServiceConfig,
     pub(crate) random: Random,
-    pub(crate) connections: HashMap<ClientId, ProducerConnection>,
-    pub(crate) producers: BTreeMap<ProducerId, Producer>,
+    pub(crate) connections: Map<ClientId, ProducerConnection>,
+    pub(crate) producers: Map<ProducerId, Box<Producer>>,
     /// In the order of registration.
     pub(crate) registry: Vec<Registration>,
-    pub(crate) consumers: BTreeMap<ClientId, Consumer>,
+    pub(crate) consumers: Map<ClientId, Consumer>,
     pub(crate) machines: Machines,
-    pub(crate) sessions: BTreeMap<SessionId, Session>,
-    pub(crate) buffers: BTreeMap<BufferId, CentralBuffer>,
-    pub(crate) files: HashMap<FileId, SessionId>,
-    timers: BTreeMap<TimerId, Timer>,
+    pub(crate) sessions: Map<SessionId, Session>,
+    pub(crate) buffers: Map<BufferId, CentralBuffer>,
+    pub(crate) files: Map<FileId, SessionId>,
+    timers: Map<TimerId, Timer>,
     pub(crate) last: LastIds,
     pub(crate) discarded: Discarded,
     /// Only producers of the service's own user are served.
     pub(crate) is_locked_down: bool,
     /// When guarded sessions of a name began.
-    pub(crate) guarded_starts: HashMap<Vec<u8>, u64>,
+    pub(crate) guarded_starts: Map<Vec<u8>, u64>,
     pub(crate) trigger_history: History,
     pub(crate) priorities: Priorities,
     /// Snapshots that wait for data sources to flush.
-    pub(crate) pending_clones: BTreeMap<CloneId, PendingClone>,
+    pub(crate) pending_clones: Map<CloneId, PendingClone>,
     /// Consumers with events that were not sent yet.
-    pub(crate) to_notify: BTreeSet<ClientId>,
+    pub(crate) to_notify: Set<ClientId>,
     /// For chunks on their way from shared memory into a buffer.
     pub(crate) scratch: Vec<u8>,
 }
@@ -103,23 +103,23 @@ impl Service {
         Self {
             config,
             random,
-            connections: HashMap::new(),
-            producers: BTreeMap::new(),
+            connections: Map::new(),
+            producers: Map::new(),
             registry: Vec::new(),
-            consumers: BTreeMap::new(),
+            consumers: Map::new(),
             machines: Machines::default(),
-            sessions: BTreeMap::new(),
-            buffers: BTreeMap::new(),
-            files: HashMap::new(),
-            timers: BTreeMap::new(),
+            sessions: Map::new(),
+            buffers: Map::new(),
+            files: Map::new(),
+            timers: Map::new(),
             last: LastIds::default(),
             discarded: Discarded::default(),
             is_locked_down: false,
-            guarded_starts: HashMap::new(),
+            guarded_starts: Map::new(),
             trigger_history: History::default(),
             priorities: Priorities::default(),
-            pending_clones: BTreeMap::new(),
-            to_notify: BTreeSet::new(),
+            pending_clones: Map::new(),
+            to_notify: Set::new(),
             scratch: Vec::new(),
         }
     }

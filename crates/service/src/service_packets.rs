@@ -1,15 +1,14 @@
 //! The packets that the service itself puts into a trace (`docs/spec/service.md §16`).
 
 use esatto_protozero::{HeapBuffer, Owned};
+use esatto_schema::trace_stats::FilterStats;
 use esatto_schema::{BuiltinClock, ClockSnapshotWriter, SystemInfo, TracePacketWriter, TraceStats, Utsname};
 
 use crate::api::Now;
 use crate::ids::SessionId;
 use crate::machines::Machines;
-use crate::pass::Pass;
 use crate::service::Service;
 use crate::session::{Event, Session};
-use crate::sinks::PacketSink;
 use crate::triggers::Received;
 
 /// The sequence of the service's own packets.
@@ -19,57 +18,71 @@ const SERVICE_SEQUENCE_ID: u32 = 1;
 const SYNC_MARKER: [u8; 16] =
     [0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba, 0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79];
 
+/// Where the packets of the service go, whatever becomes of them there.
+pub(crate) trait OwnPackets {
+    /// Takes a packet. False: no more packets are taken.
+    fn put_own(&mut self, packet: &[u8]) -> bool;
+
+    /// Takes a packet that no filter touches.
+    fn put_unfiltered(&mut self, packet: &[u8]) -> bool;
+
+    /// What the filter did so far.
+    fn filter_stats(&self) -> Option<FilterStats>;
+}
+
 /// Makes packets of the service and puts them into a sink.
-struct Emitter<'a, 'p, S> {
+struct Emitter<'a> {
     uid: i32,
-    pass: &'a mut Pass<'p, S>,
+    pass: &'a mut dyn OwnPackets,
     /// The sink takes no more.
     is_refused: bool,
 }
 
-impl<S: PacketSink> Emitter<'_, '_, S> {
-    fn put(&mut self, write: impl FnOnce(&mut TracePacketWriter<'_>)) {
-        self.put_without_sequence(|packet| {
-            packet.trusted_packet_sequence_id(SERVICE_SEQUENCE_ID);
-            write(packet);
-        });
-    }
-
-    fn put_without_sequence(&mut self, write: impl FnOnce(&mut TracePacketWriter<'_>)) {
+impl Emitter<'_> {
+    fn put(&mut self, mut write: impl FnMut(&mut TracePacketWriter<'_>)) {
         if !self.is_refused {
-            let packet = self.packet(write);
-            self.is_refused = !self.pass.put_own(&packet);
+            self.is_refused = !self.pass.put_own(&packet(self.uid, Some(SERVICE_SEQUENCE_ID), &mut write));
         }
     }
 
-    fn put_unfiltered(&mut self, write: impl FnOnce(&mut TracePacketWriter<'_>)) {
+    fn put_without_sequence(&mut self, mut write: impl FnMut(&mut TracePacketWriter<'_>)) {
         if !self.is_refused {
-            let packet = self.packet(|packet| {
-                packet.trusted_packet_sequence_id(SERVICE_SEQUENCE_ID);
-                write(packet);
-            });
-            self.is_refused = !self.pass.put_unfiltered(&packet);
+            self.is_refused = !self.pass.put_own(&packet(self.uid, None, &mut write));
         }
     }
 
-    fn packet(&self, write: impl FnOnce(&mut TracePacketWriter<'_>)) -> Vec<u8> {
-        let mut buffer = HeapBuffer::new();
-        let mut packet = TracePacketWriter::from(buffer.message());
-        packet.trusted_uid(self.uid);
-        write(&mut packet);
-        drop(packet);
-        buffer.to_vec()
+    /// Puts a packet whose one field is encoded already.
+    fn put_encoded(&mut self, field: u32, content: &[u8]) {
+        self.put(|packet| packet.message().bytes(field, content));
+    }
+}
+
+fn packet(uid: i32, sequence_id: Option<u32>, write: &mut dyn FnMut(&mut TracePacketWriter<'_>)) -> Vec<u8> {
+    let mut buffer = HeapBuffer::new();
+    let mut packet = TracePacketWriter::from(buffer.message());
+    packet.trusted_uid(uid);
+    if let Some(id) = sequence_id {
+        packet.trusted_packet_sequence_id(id);
+    }
+    write(&mut packet);
+    drop(packet);
+    buffer.to_vec()
+}
+
+/// Sorts what mostly is in order already; by little code.
+fn sort_by_time<T>(events: &mut [(u64, T)]) {
+    for end in 1..events.len() {
+        let mut at = end;
+        while at > 0 && events[at - 1].0 > events[at].0 {
+            events.swap(at - 1, at);
+            at -= 1;
+        }
     }
 }
 
 impl Service {
     /// Everything that precedes the buffers' contents; false if the sink takes no more.
-    pub(crate) fn put_service_packets(
-        &mut self,
-        id: SessionId,
-        pass: &mut Pass<'_, impl PacketSink>,
-        now: &Now,
-    ) -> bool {
+    pub(crate) fn put_service_packets(&mut self, id: SessionId, pass: &mut dyn OwnPackets, now: &Now) -> bool {
         let Self { sessions, buffers, config, machines, .. } = self;
         let Some(session) = sessions.get_mut(&id) else { return true };
         let mut emitter = Emitter { uid: config.uid, pass, is_refused: false };
@@ -83,7 +96,7 @@ impl Service {
         let is_first_read = !core::mem::replace(&mut session.news.first_read_done, true);
         if is_first_read {
             if !session.builtin(|builtin| builtin.disable_trace_config) {
-                emitter.put(|packet| packet.message().bytes(33, &session.config_bytes));
+                emitter.put_encoded(33, &session.config_bytes);
             }
             put_clone_trigger(session, &mut emitter);
         }
@@ -99,7 +112,7 @@ impl Service {
         if !session.builtin(|builtin| builtin.disable_system_info) {
             if is_first_read {
                 let info = system_info(config);
-                emitter.put(|packet| packet.message().bytes(45, &info.encode()));
+                emitter.put_encoded(45, &info.encode());
             }
             for (machine, info) in machines.system_infos_for(&mut session.news.told) {
                 emitter.put(|packet| packet.machine_id(machine).message().bytes(45, info));
@@ -107,7 +120,7 @@ impl Service {
         }
         put_events(session, &mut emitter);
         let mut concurrent = core::mem::take(&mut session.news.concurrent);
-        concurrent.sort_by_key(|&(boottime_ns, _)| boottime_ns);
+        sort_by_time(&mut concurrent);
         for (boottime_ns, event) in concurrent {
             emitter.put(|packet| packet.timestamp(boottime_ns).message().bytes(134, &event));
         }
@@ -118,10 +131,11 @@ impl Service {
     }
 
     /// What follows when the buffers are empty.
-    pub(crate) fn put_closing_packets(&mut self, id: SessionId, pass: &mut Pass<'_, impl PacketSink>, now: &Now) {
+    pub(crate) fn put_closing_packets(&mut self, id: SessionId, pass: &mut dyn OwnPackets, now: &Now) {
         let uid = self.config.uid;
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let has_stats = core::mem::take(&mut session.news.stats);
+        let filter_stats = pass.filter_stats().map(Box::new);
         let mut emitter = Emitter { uid, pass, is_refused: false };
         if !session.builtin(|builtin| builtin.disable_service_events) {
             emitter.put(|packet| {
@@ -131,14 +145,17 @@ impl Service {
         if !has_stats {
             return;
         }
-        let filter_stats = emitter.pass.filter_stats().map(Box::new);
         let Some(stats) = self.trace_stats(id) else { return };
         let stats = TraceStats { filter_stats, ..stats };
-        emitter.put_unfiltered(|packet| packet.message().bytes(35, &stats.encode()));
+        if !emitter.is_refused {
+            let stats = stats.encode();
+            let stats = packet(uid, Some(SERVICE_SEQUENCE_ID), &mut |packet| packet.message().bytes(35, &stats));
+            pass.put_unfiltered(&stats);
+        }
     }
 }
 
-fn put_snapshots(session: &mut Session, emitter: &mut Emitter<'_, '_, impl PacketSink>) {
+fn put_snapshots(session: &mut Session, emitter: &mut Emitter<'_>) {
     let primary = session.config.builtin_data_sources.as_ref().and_then(|builtin| builtin.primary_trace_clock);
     let primary = primary.filter(|clock| clock.0 != 0).unwrap_or(BuiltinClock(6));
     let initial = session.news.initial_snapshot.take();
@@ -158,7 +175,7 @@ fn put_clocks(out: &mut ClockSnapshotWriter<'_>, clocks: impl IntoIterator<Item 
 }
 
 /// How the clocks of other machines relate to ours, once per machine.
-fn put_remote_clocks(session: &mut Session, machines: &Machines, emitter: &mut Emitter<'_, '_, impl PacketSink>) {
+fn put_remote_clocks(session: &mut Session, machines: &Machines, emitter: &mut Emitter<'_>) {
     for (id, machine) in machines.clocks_for(&mut session.news.told) {
         emitter.put_without_sequence(|packet| {
             let mut sync = packet.machine_id(id).remote_clock_sync();
@@ -171,13 +188,13 @@ fn put_remote_clocks(session: &mut Session, machines: &Machines, emitter: &mut E
     }
 }
 
-fn put_triggers(session: &mut Session, emitter: &mut Emitter<'_, '_, impl PacketSink>) {
+fn put_triggers(session: &mut Session, emitter: &mut Emitter<'_>) {
     for trigger in session.triggers.received.drain(..) {
         emitter.put(|packet| put_trigger(packet.timestamp(trigger.boottime_ns).trigger(), &trigger));
     }
 }
 
-fn put_clone_trigger(session: &Session, emitter: &mut Emitter<'_, '_, impl PacketSink>) {
+fn put_clone_trigger(session: &Session, emitter: &mut Emitter<'_>) {
     if let Some(trigger) = session.clone.as_ref().and_then(|clone| clone.trigger.as_ref()) {
         emitter.put(|packet| put_trigger(packet.timestamp(trigger.boottime_ns).clone_snapshot_trigger(), trigger));
     }
@@ -191,8 +208,8 @@ fn put_trigger(mut out: esatto_schema::TriggerWriter<'_>, trigger: &Received) {
 /// Which producer each packet sequence belongs to, as far as the buffers know it.
 fn put_provenance(
     session: &mut Session,
-    buffers: &std::collections::BTreeMap<crate::ids::BufferId, crate::buffer::CentralBuffer>,
-    emitter: &mut Emitter<'_, '_, impl PacketSink>,
+    buffers: &esatto_map::Map<crate::ids::BufferId, crate::buffer::CentralBuffer>,
+    emitter: &mut Emitter<'_>,
     now: &Now,
 ) {
     emitter.put(|packet| {
@@ -208,12 +225,12 @@ fn put_provenance(
     });
 }
 
-fn put_events(session: &mut Session, emitter: &mut Emitter<'_, '_, impl PacketSink>) {
+fn put_events(session: &mut Session, emitter: &mut Emitter<'_>) {
     let mut events = core::mem::take(&mut session.news.events);
     if session.builtin(|builtin| builtin.disable_service_events) {
         return;
     }
-    events.sort_by_key(|&(boottime_ns, _)| boottime_ns);
+    sort_by_time(&mut events);
     for (boottime_ns, event) in events {
         emitter.put(|packet| {
             packet.timestamp(boottime_ns);

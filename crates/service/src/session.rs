@@ -1,7 +1,8 @@
 //! A session: one TraceConfig in execution (`docs/spec/service.md §4`).
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
+use esatto_map::Map;
 use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::WriteFlushMode;
 use esatto_schema::trace_stats::FinalFlushOutcome;
@@ -153,7 +154,7 @@ pub(crate) enum AfterFlush {
 #[derive(Debug)]
 pub(crate) struct PendingFlush {
     /// Who did not answer yet, and for which instances it was asked.
-    pub(crate) waiting_for: BTreeMap<ProducerId, Vec<InstanceId>>,
+    pub(crate) waiting_for: Map<ProducerId, Vec<InstanceId>>,
     pub(crate) reason: FlushReason,
     pub(crate) then: AfterFlush,
 }
@@ -211,7 +212,7 @@ pub(crate) struct Session {
     pub(crate) buffers: Vec<BufferId>,
     pub(crate) instances: Vec<Instance>,
     pub(crate) flush_strategy: FlushStrategy,
-    pub(crate) flushes: BTreeMap<u64, PendingFlush>,
+    pub(crate) flushes: Map<u64, PendingFlush>,
     pub(crate) file: Option<OutputFile>,
     /// What a consumer reads is to be had from the file.
     pub(crate) streams_to_file: bool,

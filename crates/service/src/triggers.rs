@@ -2,8 +2,9 @@
 //!
 //! A trigger for a snapshot (CLONE_SNAPSHOT) does nothing by itself: the consumer is told of it, and makes the clone.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 
+use esatto_map::{Map, Set};
 use esatto_protozero::Owned;
 use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::trigger_config::TriggerMode;
@@ -74,7 +75,7 @@ pub(crate) fn check(config: &TraceConfig) -> Result<(), String> {
     if stops_or_clones && config.write_into_file == Some(true) {
         return Err("write_into_file is not possible with trigger_mode STOP_TRACING or CLONE_SNAPSHOT".to_owned());
     }
-    let mut names = HashSet::new();
+    let mut names = Set::new();
     for trigger in &triggers.triggers {
         let name = trigger.name.clone().unwrap_or_default();
         if !names.insert(name.clone()) {
@@ -109,7 +110,7 @@ pub(crate) struct Triggers {
     /// Accepted, and not read yet.
     pub(crate) received: Vec<Received>,
     /// Clone triggers that were accepted and whose delay is not over, by the number of their timer.
-    delayed: BTreeMap<u64, Received>,
+    delayed: Map<u64, Received>,
     last_delayed: u64,
 }
 
@@ -137,7 +138,7 @@ pub(crate) struct Received {
 
 /// When each trigger was activated in the last 24 hours. Only names that a config has come in.
 #[derive(Debug, Default)]
-pub(crate) struct History(HashMap<Vec<u8>, VecDeque<u64>>);
+pub(crate) struct History(Map<Vec<u8>, VecDeque<u64>>);
 
 impl History {
     fn count(&mut self, name: &[u8], now_ns: u64) -> usize {
@@ -153,7 +154,7 @@ impl History {
             self.0.retain(|_, times| times.back().is_some_and(|at_ns| now_ns.saturating_sub(*at_ns) < DAY_NS));
         }
         if self.0.len() < MAX_NAMES || self.0.contains_key(name) {
-            let times = self.0.entry(name.to_vec()).or_default();
+            let times = self.0.get_or_default(name.to_vec());
             if times.len() == MAX_ACTIVATIONS {
                 times.pop_front();
             }

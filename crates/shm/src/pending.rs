@@ -1,6 +1,6 @@
 //! What waits to be sent: the one pending request of an arbiter.
 
-use std::collections::HashMap;
+use esatto_map::Map;
 
 use crate::{
     abi::{CHUNK_HEADER_SIZE, ChunkFlags, PATCH_SIZE, Packets},
@@ -296,7 +296,7 @@ impl Splitter {
 /// Reservations of startup tracing (§14).
 #[derive(Debug, Default)]
 pub(crate) struct Reservations {
-    known: HashMap<u16, Reservation>,
+    known: Map<u16, Reservation>,
     unresolved: usize,
 }
 
@@ -316,7 +316,7 @@ impl Reservations {
     /// Notes a writer for a reservation; returns its buffer if that is known already.
     pub(crate) fn add_writer(&mut self, reservation: u16, writer_id: u16) -> Option<u16> {
         let unresolved = &mut self.unresolved;
-        let entry = self.known.entry(reservation).or_insert_with(|| {
+        let entry = self.known.get_or_insert_with(reservation, || {
             *unresolved += 1;
             Reservation::Open(Vec::new())
         });

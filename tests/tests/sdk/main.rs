@@ -2,3 +2,30 @@
 //! `docs/spec/client-library.md` §20. How to write one: `esatto_tests::sdk`.
 
 mod a_scenario_is_a_program_of_its_own;
+mod a_slow_reader_gets_the_whole_trace;
+mod case_01_before_initialisation;
+mod case_02_several_backends;
+mod case_03_the_systems_consumer_is_left_out;
+mod case_06_there_is_no_such_backend;
+mod case_22_blocking_start_and_stop;
+mod case_23_the_start_callback;
+mod case_24_the_error_callback;
+mod case_25_the_service_writes_a_file;
+mod case_26_flush_then_read;
+mod case_27_stats_and_state;
+mod case_28_clones;
+mod custom_data_sources_record_what_they_like;
+mod sessions_can_be_awaited;
+mod the_start_of_a_program_is_in_the_trace;
+
+use esatto::schema::TracePacketReader;
+use esatto_tests::sdk::Trace;
+
+/// What test events of a trace say, in the order of the trace.
+fn texts(trace: &Trace) -> Vec<String> {
+    let text = |packet: &[u8]| {
+        let text = TracePacketReader::new(packet).for_testing()?.str()?.to_vec();
+        Some(String::from_utf8(text).expect("is text"))
+    };
+    trace.packets().iter().filter_map(|packet| text(&packet.bytes)).collect()
+}

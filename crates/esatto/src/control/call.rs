@@ -12,6 +12,8 @@ pub(crate) struct Call<T> {
     pub(crate) args: Vec<u8>,
     /// What to do with the replies; `None` asks the service not to reply.
     pub(crate) tag: Option<T>,
+    /// A descriptor that travels along.
+    pub(crate) fd: Option<OwnedFd>,
 }
 
 /// An answer to a [`Call`].

@@ -1,10 +1,10 @@
 //! One connection to a service, over a socket or inside the process, with what waits for replies.
 
-use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use esatto_ipc::{Address, Client, ClientEvent, Connection, Limits, RequestId, Stream};
+use esatto_map::Map;
 use rustix::event::PollFlags;
 
 use super::call::{Call, Reply, SharedMemory};
@@ -50,7 +50,7 @@ impl<T> Link<T> {
 pub(crate) struct SocketLink<T> {
     connection: Connection,
     client: Client,
-    pending: HashMap<RequestId, T>,
+    pending: Map<RequestId, T>,
     /// The newest shared memory that arrived.
     memory: Option<SharedMemory>,
 }
@@ -62,7 +62,7 @@ impl<T> SocketLink<T> {
         let mut link = Self {
             connection: Connection::new(stream, Limits::CLIENT),
             client: Client::new(),
-            pending: HashMap::new(),
+            pending: Map::new(),
             memory: None,
         };
         link.client.bind(service, link.connection.out().buffer())?;
@@ -73,7 +73,11 @@ impl<T> SocketLink<T> {
     /// Makes a call. Returns the tag if the service does not have the method: the call counts as rejected.
     pub(crate) fn invoke(&mut self, call: Call<T>) -> Result<Option<T>, esatto_ipc::Error> {
         let drop_reply = call.tag.is_none();
-        let request = self.client.invoke(call.method, &call.args, drop_reply, self.connection.out().buffer())?;
+        let Self { connection, client, .. } = self;
+        let request = match call.fd {
+            None => client.invoke(call.method, &call.args, drop_reply, connection.out().buffer())?,
+            Some(fd) => connection.out().with_fd(fd, |out| client.invoke(call.method, &call.args, drop_reply, out))?,
+        };
         match (request, call.tag) {
             (Some(request), Some(tag)) => {
                 self.pending.insert(request, tag);

@@ -1,16 +1,17 @@
 //! The in-process backend: a tracing service of our own, on the control thread.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
-use std::fs::File;
-use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
+use std::collections::{BinaryHeap, VecDeque};
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use esatto_map::{Map, Set};
 use esatto_schema::{consumer_port, producer_port};
 use esatto_service::{
-    Attachment, CallId, ClientId, ConsumerCall, FileId, Input, MemoryKind, Now, Output, Outputs, Peer, ProducerCall,
+    Attachment, Body, CallId, ClientId, ConsumerCall, Input, MemoryKind, Now, Output, Outputs, Peer, ProducerCall,
     Service, ServiceConfig, SharedBuffer, SystemFacts, TimerClock, TimerId,
 };
 use esatto_shm::abi::PageSize;
@@ -18,6 +19,7 @@ use esatto_shm::{Memory, PrivateRegion, ServiceRegion};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::call::{Call, Reply, SharedMemory};
+use super::files::{Done, Files};
 use super::link::LinkEvent;
 use crate::ids;
 
@@ -33,16 +35,19 @@ pub(crate) trait InProcess: core::fmt::Debug + Send {
     fn disconnect(&mut self, client: ClientId, port: Port);
 
     /// Makes a call. `false`: the service does not have the method.
-    fn invoke(&mut self, id: CallId, port: Port, method: &str, args: &[u8]) -> bool;
+    fn invoke(&mut self, id: CallId, port: Port, method: &str, args: &[u8], fd: Option<OwnedFd>) -> bool;
 
     /// The next reply to a client.
     fn next_reply(&mut self, client: ClientId) -> Option<Delivery>;
 
+    /// The client has taken all replies and can take more. Returns whether that was waited for.
+    fn ready(&mut self, client: ClientId) -> bool;
+
     /// How long until the next timer is due.
     fn next_deadline(&self) -> Option<Duration>;
 
-    /// Fires the timers that are due.
-    fn run_timers(&mut self);
+    /// Fires the timers that are due, and takes note of what has become of files.
+    fn work(&mut self);
 }
 
 /// The service and everything that it asks its owner to keep.
@@ -50,22 +55,22 @@ struct LocalService {
     service: Service,
     outputs: Outputs,
     next_client: u64,
-    regions: HashMap<ClientId, Arc<dyn Memory>>,
+    regions: Map<ClientId, Arc<dyn Memory>>,
     /// Replies that wait for their link to fetch them.
-    deliveries: HashMap<ClientId, VecDeque<Delivery>>,
+    deliveries: Map<ClientId, VecDeque<Delivery>>,
     timers: BinaryHeap<Reverse<(u64, TimerId)>>,
-    cancelled: HashSet<TimerId>,
-    files: HashMap<FileId, File>,
+    files: Files,
+    /// The descriptor that came with the call being handled.
+    attached: Option<(CallId, OwnedFd)>,
+    /// Clients that get more when they have taken what they have.
+    awaited: Set<ClientId>,
     /// What the service asked to be told, in order.
     inputs: VecDeque<Owed>,
 }
 
 /// An input that an output led to.
 enum Owed {
-    Ready(ClientId),
     Memory(ClientId, Option<Box<dyn SharedBuffer>>),
-    Opened(FileId, Result<(), String>),
-    Written(FileId, Result<(), String>),
     Priority(u64),
 }
 
@@ -90,7 +95,7 @@ pub(crate) struct LocalLink<T> {
     client: ClientId,
     port: Port,
     next_request: u64,
-    pending: HashMap<u64, T>,
+    pending: Map<u64, T>,
 }
 
 impl LocalService {
@@ -109,11 +114,12 @@ impl LocalService {
             service: Service::new(config),
             outputs: Outputs::new(),
             next_client: 1,
-            regions: HashMap::new(),
-            deliveries: HashMap::new(),
+            regions: Map::new(),
+            deliveries: Map::new(),
             timers: BinaryHeap::new(),
-            cancelled: HashSet::new(),
-            files: HashMap::new(),
+            files: Files::new(),
+            attached: None,
+            awaited: Set::new(),
             inputs: VecDeque::new(),
         }
     }
@@ -123,10 +129,7 @@ impl LocalService {
         self.carry_out();
         while let Some(owed) = self.inputs.pop_front() {
             let input = match owed {
-                Owed::Ready(client) => Input::Ready(client),
                 Owed::Memory(client, buffer) => Input::SharedBufferCreated { client, buffer },
-                Owed::Opened(file, result) => Input::FileOpened { file, result },
-                Owed::Written(file, result) => Input::FileWritten { file, result },
                 Owed::Priority(change) => {
                     Input::PrioritySet { change, result: Err("the service runs inside a program".to_owned()) }
                 }
@@ -145,7 +148,11 @@ impl LocalService {
                         Attachment::SharedBuffer => self.regions.get(&client).cloned().map(SharedMemory::Region),
                         Attachment::Absent => None,
                     };
-                    let answer = Some((reply.body.as_bytes().to_vec(), reply.has_more));
+                    let body = match reply.body {
+                        Body::Empty => Vec::new(),
+                        Body::Encoded(bytes) => bytes,
+                    };
+                    let answer = Some((body, reply.has_more));
                     self.deliver(client, Delivery { request: reply.call.request, reply: answer, memory });
                 }
                 Output::Reject(call) => {
@@ -155,31 +162,22 @@ impl LocalService {
                     let buffer = self.create_memory(client, size_bytes, page_size_bytes);
                     self.inputs.push_back(Owed::Memory(client, buffer));
                 }
-                // A link has no queue that could fill up.
-                Output::AwaitReady(client) => self.inputs.push_back(Owed::Ready(client)),
+                Output::AwaitReady(client) => drop(self.awaited.insert(client)),
                 Output::SetTimer { timer, clock, at_ns } => self.timers.push(Reverse((monotonic(clock, at_ns), timer))),
-                Output::CancelTimer(timer) => drop(self.cancelled.insert(timer)),
-                Output::CreateFile { file, path } => {
-                    let path = std::ffi::OsStr::from_bytes(&path);
-                    let result = File::create_new(path).map(|f| drop(self.files.insert(file, f)));
-                    self.inputs.push_back(Owed::Opened(file, result.map_err(|e| e.to_string())));
-                }
-                Output::WriteFile { file, bytes } => {
-                    let result = match self.files.get_mut(&file) {
-                        Some(f) => f.write_all(&bytes).map_err(|e| e.to_string()),
-                        None => Err("the file is not open".into()),
-                    };
-                    self.inputs.push_back(Owed::Written(file, result));
-                }
-                // It would be that of the program, which is not a consumer's to change.
-                Output::SetPriority { change, .. } => self.inputs.push_back(Owed::Priority(change)),
-                Output::SyncFile(file) => {
-                    if let Some(f) = self.files.get(&file) {
-                        let _ = f.sync_data();
+                Output::CancelTimer(timer) => self.timers.retain(|Reverse((_, other))| *other != timer),
+                Output::AdoptFile { file, call } => {
+                    if let Some((_, fd)) = self.attached.take_if(|(of, _)| *of == call) {
+                        self.files.adopt(file, fd);
                     }
                 }
-                Output::CloseFile(file) => drop(self.files.remove(&file)),
-                // Descriptors do not travel inside the process, no client is dangerous, and nobody reads the log.
+                Output::CreateFile { file, path } => self.files.create(file, OsString::from_vec(path).into()),
+                Output::WriteFile { file, bytes } => self.files.write(file, bytes),
+                Output::CopyFile { from, to } => self.files.copy(from, to),
+                // It would be that of the program, which is not a consumer's to change.
+                Output::SetPriority { change, .. } => self.inputs.push_back(Owed::Priority(change)),
+                Output::SyncFile(file) => self.files.sync(file),
+                Output::CloseFile(file) => self.files.close(file),
+                // No client is dangerous, and nobody reads the log.
                 _ => {}
             }
         }
@@ -219,6 +217,7 @@ impl InProcess for LocalService {
 
     fn disconnect(&mut self, client: ClientId, port: Port) {
         self.deliveries.remove(&client);
+        self.awaited.remove(&client);
         match port {
             Port::Producer => self.handle(Input::ProducerDisconnected(client)),
             Port::Consumer => self.handle(Input::ConsumerDisconnected(client)),
@@ -226,7 +225,9 @@ impl InProcess for LocalService {
         self.regions.remove(&client);
     }
 
-    fn invoke(&mut self, id: CallId, port: Port, method: &str, args: &[u8]) -> bool {
+    fn invoke(&mut self, id: CallId, port: Port, method: &str, args: &[u8], fd: Option<OwnedFd>) -> bool {
+        let file_attached = fd.is_some();
+        self.attached = fd.map(|fd| (id, fd));
         let parsed = match port {
             Port::Producer => producer_port::Method::ALL
                 .iter()
@@ -237,13 +238,23 @@ impl InProcess for LocalService {
                 .iter()
                 .find(|m| m.name() == method)
                 .and_then(|m| ConsumerCall::parse(*m, args).ok())
-                .map(|method| Input::ConsumerCall { call: id, method, file_attached: false }),
+                .map(|method| Input::ConsumerCall { call: id, method, file_attached }),
         };
-        parsed.map(|input| self.handle(input)).is_some()
+        let is_known = parsed.map(|input| self.handle(input)).is_some();
+        self.attached = None;
+        is_known
     }
 
     fn next_reply(&mut self, client: ClientId) -> Option<Delivery> {
         self.deliveries.get_mut(&client)?.pop_front()
+    }
+
+    fn ready(&mut self, client: ClientId) -> bool {
+        let was_awaited = self.awaited.remove(&client);
+        if was_awaited {
+            self.handle(Input::Ready(client));
+        }
+        was_awaited
     }
 
     fn next_deadline(&self) -> Option<Duration> {
@@ -251,16 +262,21 @@ impl InProcess for LocalService {
         Some(Duration::from_nanos(at.saturating_sub(read(ClockId::Monotonic))))
     }
 
-    fn run_timers(&mut self) {
+    fn work(&mut self) {
+        while let Some(done) = self.files.next_done() {
+            self.handle(match done {
+                Done::Opened(file, result) => Input::FileOpened { file, result },
+                Done::Written(file, result) => Input::FileWritten { file, result },
+                Done::Copied(file, result) => Input::FileCopied { file, result },
+            });
+        }
         let now = read(ClockId::Monotonic);
         while let Some(&Reverse((at, timer))) = self.timers.peek() {
             if at > now {
                 break;
             }
             self.timers.pop();
-            if !self.cancelled.remove(&timer) {
-                self.handle(Input::TimerExpired(timer));
-            }
+            self.handle(Input::TimerExpired(timer));
         }
     }
 }
@@ -273,7 +289,7 @@ impl core::fmt::Debug for LocalService {
 
 impl<T> LocalLink<T> {
     pub(crate) fn connect(service: &mut dyn InProcess, port: Port) -> Self {
-        Self { client: service.connect(port), port, next_request: 1, pending: HashMap::new() }
+        Self { client: service.connect(port), port, next_request: 1, pending: Map::new() }
     }
 
     pub(crate) fn disconnect(&self, service: &mut dyn InProcess) {
@@ -283,7 +299,8 @@ impl<T> LocalLink<T> {
     /// Makes a call. Returns the tag if the service does not have the method.
     pub(crate) fn invoke(&mut self, service: &mut dyn InProcess, call: Call<T>) -> Option<T> {
         let request = self.next_request;
-        if !service.invoke(CallId { client: self.client, request }, self.port, call.method, &call.args) {
+        let id = CallId { client: self.client, request };
+        if !service.invoke(id, self.port, call.method, &call.args, call.fd) {
             return call.tag;
         }
         self.next_request += 1;
@@ -293,7 +310,7 @@ impl<T> LocalLink<T> {
         None
     }
 
-    /// Handles the replies that have arrived. Returns whether there were any.
+    /// Handles the replies that have arrived, and asks for more of those that come one by one. Returns whether there may be any.
     pub(crate) fn pump(&mut self, service: &mut dyn InProcess, mut handle: impl FnMut(LinkEvent<'_, T>)) -> bool {
         let mut any = false;
         while let Some(mut delivery) = service.next_reply(self.client) {
@@ -309,7 +326,7 @@ impl<T> LocalLink<T> {
                 self.pending.insert(delivery.request, tag);
             }
         }
-        any
+        service.ready(self.client) || any
     }
 }
 

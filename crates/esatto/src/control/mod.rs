@@ -4,32 +4,46 @@
 
 mod call;
 mod consumer;
+#[allow(dead_code, reason = "some of it is for low-level endpoints, which come next")]
+mod endpoint;
+#[cfg(feature = "in-process")]
+mod files;
 mod link;
 #[cfg(feature = "in-process")]
 mod local;
+mod pace;
 mod producer;
 mod producer_link;
 mod session_link;
 mod sink;
+mod startup;
 mod waker;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread;
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
+use esatto_map::Map;
 use esatto_shm::FlushCallback;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
-pub(crate) use consumer::{Command as SessionCommand, Event as SessionEvent};
-pub(crate) use producer::Identity;
+pub(crate) use consumer::{Command as SessionCommand, SetUp, Sink as ReadSink};
+pub(crate) use endpoint::Identity;
+pub(crate) use pace::COLLECTION_INTERVAL;
+use pace::Pace;
 use producer_link::ProducerLink;
-use session_link::SessionLink;
+pub(crate) use session_link::{LiveSession, SessionLink};
+pub(crate) use startup::{StartupId, StartupRequest};
 use waker::Waker;
+
+use crate::data_source::Completion;
+use crate::error::Error;
+use crate::session::{Backend, Completer};
 
 /// Name of the control thread.
 const THREAD_NAME: &str = "esatto";
@@ -57,6 +71,15 @@ impl Place {
         }
     }
 
+    /// What kind of service that is.
+    pub(crate) const fn backend(&self) -> Backend {
+        match self {
+            Self::Socket(_) => Backend::System,
+            #[cfg(feature = "in-process")]
+            Self::Here(_) => Backend::InProcess,
+        }
+    }
+
     /// The service in this process.
     #[cfg(feature = "in-process")]
     pub(crate) fn here() -> Self {
@@ -78,15 +101,30 @@ pub(crate) enum Command {
     Produce { place: Place, identity: Identity },
     /// Commit everything and tell each service's answer.
     Flush(Sender<()>),
-    /// Connect a consumer.
-    OpenSession { id: SessionId, place: Place, events: Sender<SessionEvent> },
+    /// Connect a consumer. By a function, so that what consumers are made of is only in programs that have some.
+    OpenSession { id: SessionId, open: OpenSession },
     /// Do something with a session.
     Session(SessionId, SessionCommand),
     /// End a session and its connection.
     CloseSession(SessionId),
     /// The list of categories has grown.
     CategoriesChanged,
+    /// Data sources were registered, or their descriptors changed.
+    SourcesChanged,
+    /// A data source has answered.
+    Completed(Completion),
+    /// Tell the services of triggers, for as long as that makes sense.
+    Trigger { names: Vec<String>, until: Instant },
+    /// Record before there is a session.
+    Startup(Box<StartupRequest>),
+    /// End that, as far as there is no session still.
+    AbortStartup { id: StartupId, done: Completer },
+    /// Call a function.
+    Run(Box<dyn FnOnce() + Send>),
 }
+
+/// Makes a session, on the control thread.
+pub(crate) type OpenSession = Box<dyn FnOnce(&mut Surroundings<'_>) -> Box<dyn LiveSession> + Send>;
 
 /// The other threads' end of the control thread.
 pub(crate) struct Handle {
@@ -122,7 +160,8 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
         waker: waker.clone(),
         commands: Arc::clone(&commands),
         producers: Vec::new(),
-        sessions: BTreeMap::new(),
+        sessions: Map::new(),
+        pace: Pace::new(),
         #[cfg(feature = "in-process")]
         local: None,
     };
@@ -130,11 +169,39 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
     Ok(HANDLE.get_or_init(|| Handle { waker, commands }))
 }
 
+/// Whether this is the control thread, which must not wait for itself.
+pub(crate) fn is_current_thread() -> bool {
+    THREAD.get().is_some_and(|&id| id == thread::current().id())
+}
+
+/// Lets the control thread look for work.
+pub(crate) fn wake() {
+    if let Some(handle) = handle() {
+        handle.waker.wake();
+    }
+}
+
+/// Calls `function` on the control thread; here, if there is none.
+pub(crate) fn run_there(function: Box<dyn FnOnce() + Send>) {
+    match handle() {
+        Some(handle) => handle.send(Command::Run(function)),
+        None => function(),
+    }
+}
+
+/// Calls a function of the user on the control thread, which outlives its panics: the panic hook has told of them.
+pub(crate) fn shielded(function: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(function));
+}
+
+static THREAD: OnceLock<ThreadId> = OnceLock::new();
+
 struct Control {
     waker: Waker,
     commands: Arc<Mutex<Vec<Command>>>,
     producers: Vec<ProducerLink>,
-    sessions: BTreeMap<SessionId, SessionLink>,
+    sessions: Map<SessionId, Box<dyn LiveSession>>,
+    pace: Pace,
     #[cfg(feature = "in-process")]
     local: Option<Box<dyn local::InProcess>>,
 }
@@ -149,6 +216,7 @@ pub(crate) struct Surroundings<'c> {
 
 impl Control {
     fn run(&mut self) {
+        THREAD.get_or_init(|| thread::current().id());
         loop {
             self.wait();
             let commands = core::mem::take(&mut *self.commands.lock().unwrap_or_else(PoisonError::into_inner));
@@ -156,6 +224,11 @@ impl Control {
                 self.command(command);
             }
             self.pump();
+            let now = Instant::now();
+            self.pace.reclaim(now);
+            if self.pace.collected(now) {
+                self.pump();
+            }
         }
     }
 
@@ -176,13 +249,13 @@ impl Control {
                     producer.flush(callback);
                 }
             }
-            Command::OpenSession { id, place, events } => {
+            Command::OpenSession { id, open } => {
                 let (mut around, sessions) = self.split();
-                sessions.insert(id, SessionLink::open(&place, events, &mut around));
+                sessions.insert(id, open(&mut around));
             }
             Command::Session(id, command) => {
                 if let Some(session) = self.sessions.get_mut(&id) {
-                    session.command(command);
+                    session.command(command, Instant::now());
                 }
             }
             Command::CloseSession(id) => {
@@ -192,11 +265,58 @@ impl Control {
                 }
             }
             // The producers look for themselves.
-            Command::CategoriesChanged => {}
+            Command::CategoriesChanged | Command::SourcesChanged => {}
+            Command::Run(function) => shielded(function),
+            Command::Completed(completion) => self.completed(completion),
+            Command::Startup(request) => self.start_up(*request),
+            Command::AbortStartup { id, done } => {
+                for producer in &mut self.producers {
+                    producer.producer().abort_startup(id);
+                }
+                done.complete(Ok(Vec::new()));
+            }
+            Command::Trigger { names, until } => {
+                for producer in &mut self.producers {
+                    producer.producer().activate_triggers(names.clone(), until);
+                }
+            }
         }
     }
 
-    fn split(&mut self) -> (Surroundings<'_>, &mut BTreeMap<SessionId, SessionLink>) {
+    fn start_up(&mut self, request: StartupRequest) {
+        #[cfg(feature = "in-process")]
+        let mut around = Surroundings { local: &mut self.local };
+        #[cfg(not(feature = "in-process"))]
+        let mut around = Surroundings { local: core::marker::PhantomData };
+        match self.producers.iter_mut().find(|producer| producer.place().backend() == Backend::System) {
+            Some(producer) => producer.start_up(request, Instant::now(), &mut around),
+            None => {
+                let error = Error::startup("needs a program that connects to the system's service");
+                request.done.complete(Err(error));
+            }
+        }
+    }
+
+    fn completed(&mut self, completion: Completion) {
+        match completion {
+            Completion::Told => {}
+            Completion::Stopped { source, ticket } => {
+                // The last of what threads have written for it.
+                crate::thread::flush_all();
+                source.end(ticket);
+                for producer in &mut self.producers {
+                    producer.producer().ended(ticket);
+                }
+            }
+            Completion::Flushed { connection, request } => {
+                for producer in &mut self.producers {
+                    producer.producer().flushed(connection, request);
+                }
+            }
+        }
+    }
+
+    fn split(&mut self) -> (Surroundings<'_>, &mut Map<SessionId, Box<dyn LiveSession>>) {
         #[cfg(feature = "in-process")]
         let around = Surroundings { local: &mut self.local };
         #[cfg(not(feature = "in-process"))]
@@ -208,7 +328,7 @@ impl Control {
     fn pump(&mut self) {
         #[cfg(feature = "in-process")]
         if let Some(local) = &mut self.local {
-            local.run_timers();
+            local.work();
         }
         let now = Instant::now();
         loop {
@@ -224,7 +344,7 @@ impl Control {
                 }
             }
             for session in self.sessions.values_mut() {
-                busy |= session.pump(&mut around);
+                busy |= session.pump(now, &mut around);
             }
             if !busy {
                 break;
@@ -236,7 +356,7 @@ impl Control {
     fn wait(&self) {
         let mut fds: Vec<(BorrowedFd<'_>, PollFlags)> = vec![(self.waker.fd(), PollFlags::IN)];
         fds.extend(self.producers.iter().filter_map(ProducerLink::poll_interest));
-        fds.extend(self.sessions.values().filter_map(SessionLink::poll_interest));
+        fds.extend(self.sessions.values().filter_map(|session| session.poll_interest()));
         let mut fds: Vec<PollFd<'_>> = fds.iter().map(|(fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
         let timeout = self.timeout().and_then(|t| Timespec::try_from(t).ok());
         // An interrupted or failed wait only means another round.
@@ -246,12 +366,14 @@ impl Control {
 
     fn timeout(&self) -> Option<Duration> {
         let now = Instant::now();
-        let retry =
-            self.producers.iter().filter_map(ProducerLink::retry_at).min().map(|at| at.saturating_duration_since(now));
+        let retry = self.producers.iter().filter_map(ProducerLink::deadline);
+        let deadline = self.sessions.values().filter_map(|session| session.next_deadline());
+        let next = retry.chain(deadline).min().map(|at| at.saturating_duration_since(now));
         #[cfg(feature = "in-process")]
         let timer = self.local.as_ref().and_then(|local| local.next_deadline());
         #[cfg(not(feature = "in-process"))]
         let timer = None;
-        [retry, timer].into_iter().flatten().min()
+        let look = self.pace.next().map(|at| at.saturating_duration_since(now));
+        [next, timer, look].into_iter().flatten().min()
     }
 }

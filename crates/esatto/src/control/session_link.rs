@@ -1,14 +1,30 @@
 //! A session of this program and its connection.
 
 use std::os::fd::BorrowedFd;
-use std::sync::mpsc::Sender;
+use std::time::Instant;
 
 use esatto_schema::consumer_port;
 use rustix::event::PollFlags;
 
-use super::consumer::{Command, Consumer, Event, Tag};
+use super::consumer::{Command, Consumer, Tag};
 use super::link::{Link, LinkEvent, SocketLink};
 use super::{Place, Surroundings};
+use crate::error::Error;
+
+/// What the control thread does with a session.
+pub(crate) trait LiveSession: Send {
+    fn command(&mut self, command: Command, now: Instant);
+
+    fn close(self: Box<Self>, around: &mut Surroundings<'_>);
+
+    fn poll_interest(&self) -> Option<(BorrowedFd<'_>, PollFlags)>;
+
+    /// When to pump, if nothing happens before.
+    fn next_deadline(&self) -> Option<Instant>;
+
+    /// Does what can be done now. Returns whether there may be more.
+    fn pump(&mut self, now: Instant, around: &mut Surroundings<'_>) -> bool;
+}
 
 pub(crate) struct SessionLink {
     consumer: Consumer,
@@ -18,14 +34,14 @@ pub(crate) struct SessionLink {
 }
 
 impl SessionLink {
-    /// Connects. Failure is reported as an event, like a connection that breaks later.
-    pub(crate) fn open(place: &Place, events: Sender<Event>, _around: &mut Surroundings<'_>) -> Self {
-        let mut consumer = Consumer::new(events);
+    /// Connects. What is asked for before that has come about waits. Failure is reported like a connection that breaks later.
+    pub(crate) fn open(place: &Place, _around: &mut Surroundings<'_>) -> Self {
+        let mut consumer = Consumer::new(Instant::now());
         let (link, ready) = match place {
             Place::Socket(address) => match SocketLink::connect(address, consumer_port::SERVICE) {
                 Ok(link) => (Some(Link::Socket(Box::new(link))), false),
                 Err(error) => {
-                    consumer.disconnected(error.to_string());
+                    consumer.disconnected(Error::disconnected(&error.to_string()));
                     (None, false)
                 }
             },
@@ -41,31 +57,11 @@ impl SessionLink {
         Self { consumer, link, ready }
     }
 
-    pub(crate) fn command(&mut self, command: Command) {
-        self.consumer.command(command);
-    }
-
-    pub(crate) fn close(self, _around: &mut Surroundings<'_>) {
-        #[cfg(feature = "in-process")]
-        if let (Some(Link::Local(link)), Some(service)) = (&self.link, _around.local.as_mut()) {
-            link.disconnect(&mut **service);
-        }
-    }
-
-    pub(crate) fn poll_interest(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
-        self.link.as_ref().and_then(Link::poll_interest)
-    }
-
-    /// Does what can be done now. Returns whether there may be more.
-    pub(crate) fn pump(&mut self, around: &mut Surroundings<'_>) -> bool {
-        match self.transfer(around) {
-            Ok(busy) => busy,
-            Err(error) => {
-                self.link = None;
-                self.consumer.disconnected(error.to_string());
-                false
-            }
-        }
+    /// A session without a service.
+    pub(crate) fn refused(error: Error) -> Self {
+        let mut consumer = Consumer::new(Instant::now());
+        consumer.disconnected(error);
+        Self { consumer, link: None, ready: false }
     }
 
     fn transfer(&mut self, around: &mut Surroundings<'_>) -> Result<bool, esatto_ipc::Error> {
@@ -74,14 +70,18 @@ impl SessionLink {
         let _ = &around;
         match link {
             Link::Socket(link) => {
-                let open = link.pump(|event| match event {
-                    LinkEvent::Ready => *ready = true,
-                    LinkEvent::Reply(tag, reply) => consumer.reply(*tag, &reply),
-                })?;
-                if !open {
-                    return Err(esatto_ipc::Error::Disconnected);
+                // A reader that has to catch up lets the service wait.
+                if !consumer.is_paused() {
+                    let open = link.pump(|event| match event {
+                        LinkEvent::Ready => *ready = true,
+                        LinkEvent::Reply(tag, reply) => consumer.reply(*tag, &reply),
+                    })?;
+                    if !open {
+                        return Err(esatto_ipc::Error::Disconnected);
+                    }
                 }
-                if *ready {
+                // What is rejected here may lead to further calls.
+                while *ready && consumer.has_calls() {
                     for call in consumer.take_calls() {
                         if let Some(tag) = link.invoke(call)? {
                             consumer.rejected(tag);
@@ -94,10 +94,11 @@ impl SessionLink {
             #[cfg(feature = "in-process")]
             Link::Local(link) => {
                 let Some(service) = around.local.as_deref_mut() else { return Ok(false) };
-                let mut busy = link.pump(service, |event| match event {
-                    LinkEvent::Ready => {}
-                    LinkEvent::Reply(tag, reply) => consumer.reply(*tag, &reply),
-                });
+                let mut busy = !consumer.is_paused()
+                    && link.pump(service, |event| match event {
+                        LinkEvent::Ready => {}
+                        LinkEvent::Reply(tag, reply) => consumer.reply(*tag, &reply),
+                    });
                 for call in consumer.take_calls() {
                     busy = true;
                     if let Some(tag) = link.invoke(service, call) {
@@ -105,6 +106,43 @@ impl SessionLink {
                     }
                 }
                 Ok(busy)
+            }
+        }
+    }
+}
+
+impl LiveSession for SessionLink {
+    fn command(&mut self, command: Command, now: Instant) {
+        self.consumer.expire(now);
+        self.consumer.command(command);
+    }
+
+    fn close(self: Box<Self>, _around: &mut Surroundings<'_>) {
+        #[cfg(feature = "in-process")]
+        if let (Some(Link::Local(link)), Some(service)) = (&self.link, _around.local.as_mut()) {
+            link.disconnect(&mut **service);
+        }
+    }
+
+    fn poll_interest(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
+        let (fd, flags) = self.link.as_ref().and_then(Link::poll_interest)?;
+        // A socket that is not to be read must not be waited for either: its end would be told again and again.
+        let is_of_interest = !self.consumer.is_paused() || flags.contains(PollFlags::OUT);
+        is_of_interest.then_some((fd, flags))
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.consumer.next_deadline()
+    }
+
+    fn pump(&mut self, now: Instant, around: &mut Surroundings<'_>) -> bool {
+        self.consumer.expire(now);
+        match self.transfer(around) {
+            Ok(busy) => busy,
+            Err(error) => {
+                self.link = None;
+                self.consumer.disconnected(Error::disconnected(&error.to_string()));
+                false
             }
         }
     }

@@ -3,11 +3,12 @@
 use core::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
 
 use esatto_protozero::HeapBuffer;
 use esatto_shm::{CommitRequest, CommitSink, FlushCallback};
 
-use super::Waker;
+use super::{Waker, pace};
 
 /// Something to tell the service.
 pub(crate) enum Outgoing {
@@ -36,6 +37,8 @@ pub(crate) struct Sink {
 struct Queue {
     outgoing: Vec<Outgoing>,
     buffer: HeapBuffer,
+    /// When the arbiter wants its pending commits sent.
+    due: Option<Instant>,
 }
 
 impl Sink {
@@ -45,6 +48,16 @@ impl Sink {
 
     pub(crate) fn take(&self) -> Vec<Outgoing> {
         mem::take(&mut self.lock().outgoing)
+    }
+
+    /// When the arbiter wants its pending commits sent, if it has some.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.lock().due
+    }
+
+    /// Whether that moment has come; from then on the arbiter is to be asked.
+    pub(crate) fn take_due(&self, now: Instant) -> bool {
+        self.lock().due.take_if(|due| *due <= now).is_some()
     }
 
     fn push(&self, outgoing: Outgoing) {
@@ -59,6 +72,7 @@ impl Sink {
 
 impl CommitSink for Sink {
     fn commit(&self, request: CommitRequest) {
+        pace::note_commit();
         let mut queue = self.lock();
         queue.buffer.clear();
         request.write_to(&mut queue.buffer.message());
@@ -75,6 +89,24 @@ impl CommitSink for Sink {
     }
 
     fn wake(&self) {
+        self.lock().due = Some(Instant::now());
+        self.waker.wake();
+    }
+
+    fn wake_after(&self, delay: Duration) {
+        let mut queue = self.lock();
+        if queue.due.is_none() {
+            queue.due = Some(Instant::now() + delay);
+            drop(queue);
+            // So that it waits no longer than that. While it collects it sees that by itself.
+            if !pace::is_collecting() {
+                self.waker.wake();
+            }
+        }
+    }
+
+    fn on_scarce(&self, exhausted: bool) {
+        pace::note_scarcity(exhausted);
         self.waker.wake();
     }
 

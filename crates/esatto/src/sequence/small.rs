@@ -110,7 +110,7 @@ pub(super) fn arguments(
                 packet.word(END_FLOW, 2);
                 packet.word(*id, 8);
             }
-            Arg::Value(_) | Arg::With(_) => return false,
+            Arg::Value(_) | Arg::With(_) | Arg::Extra(_) | Arg::At(_) | Arg::Category(_) => return false,
         }
     }
     true

@@ -132,6 +132,13 @@ impl CounterTrack {
     }
 }
 
+impl Track {
+    /// Whether the values on it are differences.
+    pub(crate) const fn is_incremental(&self) -> bool {
+        matches!(self.kind, Kind::Counter(Counter { is_incremental: true, .. }))
+    }
+}
+
 impl Counter {
     pub(super) fn write(&self, out: &mut CounterDescriptorWriter<'_>) {
         for category in self.categories {

@@ -1,5 +1,6 @@
 //! Tracks: the lanes that slices, instants, counters and states are drawn on (`docs/spec/track-event.md` §§7, 8).
 
+pub(crate) mod announcement;
 mod appearance;
 mod counter;
 mod descriptor;

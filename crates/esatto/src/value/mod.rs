@@ -106,3 +106,18 @@ impl<T: TraceArgs + ?Sized> TraceArgs for &T {
         (**self).write_args(out);
     }
 }
+
+impl<T: TraceArgs + ?Sized> TraceArgs for Box<T> {
+    fn write_args(&self, out: &mut DictWriter<'_>) {
+        (**self).write_args(out);
+    }
+}
+
+/// Nothing is written for `None`.
+impl<T: TraceArgs> TraceArgs for Option<T> {
+    fn write_args(&self, out: &mut DictWriter<'_>) {
+        if let Some(some) = self {
+            some.write_args(out);
+        }
+    }
+}

@@ -78,6 +78,7 @@ impl<M: Writer> HeapBuffer<M> {
 
 impl<M> HeapBuffer<M> {
     /// Makes a buffer that goes on behind what is in `vec`, in its memory.
+    #[inline(never)]
     #[must_use]
     pub fn over(vec: Vec<u8>) -> Self {
         let len = vec.len();

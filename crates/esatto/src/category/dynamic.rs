@@ -1,0 +1,81 @@
+//! Categories that are made at run time, and kept for the life of the process, so that trace points can hold on to them.
+
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use super::{Category, Form, MAX_GROUP};
+
+/// Categories that are made at most: they are never freed.
+pub(super) const MAX: usize = 4096;
+
+/// What categories beyond [`MAX`] are.
+static OTHER: Category = Category::with_form("esatto.other", Form::Dynamic);
+
+/// The category with this name and these tags, made if there is none.
+pub(super) fn find(name: &str, tags: &[&str]) -> &'static Category {
+    static CATEGORIES: LazyLock<Mutex<HashMap<Key, &'static Category>>> = LazyLock::new(Mutex::default);
+    let mut categories = CATEGORIES.lock().unwrap_or_else(PoisonError::into_inner);
+    // Names with commas are made of others, which are made before.
+    if !name.contains(',') {
+        return one(&mut categories, name, tags);
+    }
+    let key = Key::new(name, tags);
+    if let Some(known) = categories.get(&key) {
+        return known;
+    }
+    let members: Vec<_> =
+        name.split(',').take(MAX_GROUP).map(|member| one(&mut categories, member.trim(), tags)).collect();
+    insert(&mut categories, key, Category::group(members.leak()))
+}
+
+type Categories = HashMap<Key, &'static Category>;
+
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    name: Box<str>,
+    tags: Box<[Box<str>]>,
+}
+
+impl Key {
+    fn new(name: &str, tags: &[&str]) -> Self {
+        Self { name: name.into(), tags: tags.iter().map(|&tag| tag.into()).collect() }
+    }
+}
+
+fn one(categories: &mut Categories, name: &str, tags: &[&str]) -> &'static Category {
+    let key = Key::new(name, tags);
+    if let Some(known) = categories.get(&key) {
+        return known;
+    }
+    if categories.len() >= MAX {
+        return &OTHER;
+    }
+    let leak = |text: &str| -> &'static str { String::from(text).leak() };
+    let tags: Vec<_> = tags.iter().map(|tag| leak(tag)).collect();
+    insert(categories, key, Category::with_form(leak(name), Form::Dynamic).with_tags(tags.leak()))
+}
+
+fn insert(categories: &mut Categories, key: Key, category: Category) -> &'static Category {
+    if categories.len() >= MAX {
+        return &OTHER;
+    }
+    let category: &'static Category = Box::leak(Box::new(category));
+    categories.insert(key, category);
+    category
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_category() {
+        let category = find("dynamic::tests", &[]);
+        assert!(core::ptr::eq(category, find("dynamic::tests", &[])));
+        assert!(!core::ptr::eq(category, find("dynamic::tests", &["slow"])));
+        assert_eq!((category.name(), category.is_dynamic()), ("dynamic::tests", true));
+        let group = find("dynamic::tests,dynamic::other", &[]);
+        assert!(group.is_group() && core::ptr::eq(group, find("dynamic::tests,dynamic::other", &[])));
+        assert_eq!(group.members().map(Category::name).collect::<Vec<_>>(), ["dynamic::tests", "dynamic::other"]);
+    }
+}

@@ -1,0 +1,83 @@
+//! Which service a session runs in, and whether it may.
+
+use core::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use esatto_ipc::Address;
+
+use crate::control::Place;
+use crate::error::Error;
+
+/// Which tracing service a session runs in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Backend {
+    /// The first that this process is connected to of these: the system's, the one inside the process.
+    Any,
+    /// The service of the system, over its consumer socket (`PERFETTO_CONSUMER_SOCK_NAME` or the standard one).
+    System,
+    /// The service with this consumer socket: a path, `@name` or `host:port`.
+    Socket(String),
+    /// A service inside this process.
+    #[cfg(feature = "in-process")]
+    InProcess,
+}
+
+impl Backend {
+    /// Where the service is. The inner result is what a session fails with that cannot be.
+    pub(super) fn place(&self) -> Result<Result<Place, Error>, Error> {
+        if !policy_allows(self) {
+            return Ok(Err(Error::disconnected("the program does not allow this session")));
+        }
+        let place = match self {
+            Self::System => Place::Socket(Address::consumer_default().map_err(Error::address)?),
+            Self::Socket(address) => Place::Socket(Address::parse(address).map_err(Error::address)?),
+            #[cfg(feature = "in-process")]
+            Self::InProcess => Place::here(),
+            Self::Any => match Self::first_connected() {
+                Some(backend) => return backend.place(),
+                None => return Ok(Err(Error::disconnected("this process is not connected to any service"))),
+            },
+        };
+        Ok(Ok(place))
+    }
+
+    fn first_connected() -> Option<Self> {
+        let connected = CONNECTED.load(Ordering::Acquire);
+        if connected & (SYSTEM | NO_SYSTEM_SESSIONS) == SYSTEM {
+            return Some(Self::System);
+        }
+        #[cfg(feature = "in-process")]
+        if connected & IN_PROCESS != 0 {
+            return Some(Self::InProcess);
+        }
+        None
+    }
+}
+
+/// Bits: what this process is connected to as a producer.
+static CONNECTED: AtomicU8 = AtomicU8::new(0);
+pub(crate) const SYSTEM: u8 = 1;
+#[cfg(feature = "in-process")]
+pub(crate) const IN_PROCESS: u8 = 2;
+/// [`Backend::Any`] is not the system's.
+pub(crate) const NO_SYSTEM_SESSIONS: u8 = 4;
+
+pub(crate) fn connected(bits: u8) {
+    CONNECTED.fetch_or(bits, Ordering::AcqRel);
+}
+
+/// Asked whether a session may be.
+pub(crate) type Policy = Box<dyn Fn(&Backend) -> bool + Send>;
+
+static POLICY: Mutex<Option<Policy>> = Mutex::new(None);
+
+/// The first policy of the process stays.
+pub(crate) fn set_policy(policy: Policy) {
+    POLICY.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(policy);
+}
+
+fn policy_allows(backend: &Backend) -> bool {
+    let policy = POLICY.lock().unwrap_or_else(PoisonError::into_inner);
+    policy.as_ref().is_none_or(|policy| policy(backend))
+}

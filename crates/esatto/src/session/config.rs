@@ -1,0 +1,261 @@
+//! What to record: the pleasant way to a `TraceConfig`.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use esatto_protozero::ProtoString;
+use esatto_schema::data_source_config::BufferExhaustedPolicy;
+use esatto_schema::trace_config::buffer_config::FillPolicy;
+use esatto_schema::trace_config::{BufferConfig, DataSource, trigger_config};
+use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
+
+use crate::error::Error;
+
+/// How often the service writes into a file, if nothing else is said.
+const FILE_WRITE_PERIOD: Duration = Duration::from_millis(500);
+/// How often it fetches what producers hold back, so that it is in the file whatever becomes of them.
+const FILE_FLUSH_PERIOD: Duration = Duration::from_secs(1);
+/// What a service grants for a flush and for a stop, if the configuration does not say (`docs/spec/client-library.md` §2).
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
+/// What the recorded threads may produce before it is read, if nothing else is said.
+const BUFFER_SIZE_KB: u32 = 16 * 1024;
+
+/// What a session records, for how long, and where to.
+///
+/// Without further ado: all track events but those of categories tagged `slow` or `debug`, into one ring buffer of 16 MiB.
+///
+/// ```
+/// use std::time::Duration;
+/// let config = esatto::SessionConfig::new()
+///     .categories(["net", "db.*"])
+///     .without_categories(["db.rows"])
+///     .buffer_size_kb(64 * 1024)
+///     .duration(Duration::from_secs(10));
+/// assert_eq!(config.trace_config().duration_ms, Some(10_000));
+/// ```
+///
+/// Everything else is a field of [`TraceConfig`]: [`edit`](Self::edit) gives access to it, and a `TraceConfig` can be used in place of this.
+#[derive(Debug)]
+#[must_use = "it says what a session is to do"]
+pub struct SessionConfig {
+    config: TraceConfig,
+    file: Target,
+}
+
+/// Where the service writes the trace.
+#[derive(Debug)]
+enum Target {
+    /// What the configuration says.
+    AsConfigured,
+    /// Into a file that this process creates.
+    Path(PathBuf),
+    /// Into a descriptor.
+    Descriptor(OwnedFd),
+}
+
+impl SessionConfig {
+    /// All track events, into a ring buffer of 16 MiB.
+    pub fn new() -> Self {
+        Self { config: track_events(BUFFER_SIZE_KB), file: Target::AsConfigured }
+    }
+
+    /// Records these categories and no others. Patterns may end in `*`.
+    pub fn categories<S: Into<String>>(mut self, patterns: impl IntoIterator<Item = S>) -> Self {
+        if let Some(events) = self.track_event_config() {
+            let is_all = |patterns: &[ProtoString]| patterns.iter().any(|pattern| pattern.as_bytes() == b"*");
+            if !is_all(&events.disabled_categories) {
+                events.disabled_categories.push("*".into());
+                events.enabled_categories.clear();
+            }
+            events.enabled_categories.extend(patterns.into_iter().map(|pattern| pattern.into().into()));
+        }
+        self
+    }
+
+    /// Records categories with these tags, too: [`slow` and `debug`](crate::categories) are off otherwise.
+    pub fn tags<S: Into<String>>(mut self, tags: impl IntoIterator<Item = S>) -> Self {
+        if let Some(events) = self.track_event_config() {
+            events.enabled_tags.extend(tags.into_iter().map(|tag| tag.into().into()));
+        }
+        self
+    }
+
+    /// Leaves out these categories. Patterns may end in `*`; the more exact one wins, of equally exact ones that which enables.
+    pub fn without_categories<S: Into<String>>(mut self, patterns: impl IntoIterator<Item = S>) -> Self {
+        if let Some(events) = self.track_event_config() {
+            events.disabled_categories.extend(patterns.into_iter().map(|pattern| pattern.into().into()));
+        }
+        self
+    }
+
+    /// Sets the size of the buffer.
+    pub fn buffer_size_kb(mut self, size_kb: u32) -> Self {
+        if let Some(buffer) = self.config.buffers.first_mut() {
+            buffer.size_kb = Some(size_kb);
+        }
+        self
+    }
+
+    /// Keeps what came first when the buffer is full, instead of what came last.
+    pub fn discard_when_full(mut self) -> Self {
+        if let Some(buffer) = self.config.buffers.first_mut() {
+            buffer.fill_policy = Some(FillPolicy::DISCARD);
+        }
+        self
+    }
+
+    /// Lets threads wait when they trace faster than the service takes it, instead of losing events: at most half a minute each time
+    /// (`docs/spec/client-library.md` §10).
+    pub fn stall(mut self) -> Self {
+        if let Some(source) = self.track_event_source() {
+            source.buffer_exhausted_policy = Some(BufferExhaustedPolicy::BUFFER_EXHAUSTED_STALL_THEN_DROP);
+        }
+        self
+    }
+
+    /// Ends the session after this time.
+    pub fn duration(mut self, duration: Duration) -> Self {
+        self.config.duration_ms = Some(millis(duration));
+        self
+    }
+
+    /// Names the session, so that others can [clone](crate::Session::clone_session) it.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.config.unique_session_name = Some(name.into().into());
+        self
+    }
+
+    /// Starts recording when a producer activates this trigger, for which the session waits `timeout`; it stops `stop_delay` later.
+    pub fn start_on_trigger(mut self, name: impl Into<String>, stop_delay: Duration, timeout: Duration) -> Self {
+        let trigger = trigger_config::Trigger {
+            name: Some(name.into().into()),
+            stop_delay_ms: Some(millis(stop_delay)),
+            ..Default::default()
+        };
+        let triggers = self.config.trigger_config.get_or_insert_default();
+        triggers.trigger_mode = Some(trigger_config::TriggerMode::START_TRACING);
+        triggers.trigger_timeout_ms = Some(millis(timeout));
+        triggers.triggers.push(trigger);
+        self
+    }
+
+    /// Records another data source, too.
+    pub fn data_source(mut self, config: DataSourceConfig) -> Self {
+        self.config.data_sources.push(DataSource { config: Some(Box::new(config)), ..Default::default() });
+        self
+    }
+
+    /// Has the service write the trace into this file, twice a second, and flush once a second, so that the buffer need not hold all of it. The file is created by this
+    /// process, which has to be allowed to, and replaced if it exists; with it the session has nothing to [read](crate::Session::read).
+    pub fn write_into(mut self, path: impl Into<PathBuf>) -> Self {
+        self.file = Target::Path(path.into());
+        self
+    }
+
+    /// As [`write_into`](Self::write_into), a file or pipe that is open already.
+    pub fn write_into_fd(mut self, file: impl Into<OwnedFd>) -> Self {
+        self.file = Target::Descriptor(file.into());
+        self
+    }
+
+    /// Sets how often the service writes into the file.
+    pub fn file_write_period(mut self, period: Duration) -> Self {
+        self.config.file_write_period_ms = Some(millis(period));
+        self
+    }
+
+    /// Does not start with [`Session::set_up`](crate::Session::set_up), which then brings the configuration to the service at once: a start later is quick.
+    pub fn deferred_start(mut self) -> Self {
+        self.config.deferred_start = Some(true);
+        self
+    }
+
+    /// Changes whatever there is no method for.
+    pub fn edit(mut self, change: impl FnOnce(&mut TraceConfig)) -> Self {
+        change(&mut self.config);
+        self
+    }
+
+    /// The message.
+    #[must_use]
+    pub const fn trace_config(&self) -> &TraceConfig {
+        &self.config
+    }
+
+    fn track_event_source(&mut self) -> Option<&mut DataSourceConfig> {
+        self.config.data_sources.iter_mut().find_map(|source| {
+            source.config.as_deref_mut().filter(|c| c.name.as_ref().is_some_and(|n| n.as_bytes() == b"track_event"))
+        })
+    }
+
+    fn track_event_config(&mut self) -> Option<&mut TrackEventConfig> {
+        Some(self.track_event_source()?.track_event_config.get_or_insert_default())
+    }
+
+    /// The message and the file, opened.
+    pub(crate) fn open(self) -> Result<(TraceConfig, Option<OwnedFd>), Error> {
+        let Self { mut config, file } = self;
+        let file: Option<OwnedFd> = match file {
+            Target::AsConfigured => None,
+            Target::Descriptor(fd) => Some(fd),
+            Target::Path(path) => {
+                let options = File::options().read(true).write(true).create(true).truncate(true).open(&path);
+                let what = || format!("cannot create {}", path.display());
+                Some(options.map_err(|error| Error::file(&what(), error))?.into())
+            }
+        };
+        if file.is_some() {
+            config.write_into_file = Some(true);
+            config.output_path = None;
+            config.flush_period_ms.get_or_insert_with(|| millis(FILE_FLUSH_PERIOD));
+            config.file_write_period_ms.get_or_insert_with(|| millis(FILE_WRITE_PERIOD));
+        }
+        Ok((config, file))
+    }
+}
+
+impl Default for SessionConfig {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl From<TraceConfig> for SessionConfig {
+    fn from(config: TraceConfig) -> Self {
+        Self { config, file: Target::AsConfigured }
+    }
+}
+
+/// A configuration that records all track events into one ring buffer of this many KiB.
+#[must_use]
+pub fn track_events(buffer_size_kb: u32) -> TraceConfig {
+    let categories = TrackEventConfig { enabled_categories: vec!["*".into()], ..Default::default() };
+    let source = DataSourceConfig {
+        name: Some("track_event".into()),
+        track_event_config: Some(Box::new(categories)),
+        ..Default::default()
+    };
+    TraceConfig {
+        buffers: vec![BufferConfig { size_kb: Some(buffer_size_kb), ..Default::default() }],
+        data_sources: vec![DataSource { config: Some(Box::new(source)), ..Default::default() }],
+        ..Default::default()
+    }
+}
+
+/// How long the service may flush and stop with this configuration.
+pub(super) fn timeouts(config: &TraceConfig) -> (Duration, Duration) {
+    let of = |ms: Option<u32>| ms.filter(|&ms| ms != 0).map_or(DEFAULT_TIMEOUT, |ms| Duration::from_millis(ms.into()));
+    (of(config.flush_timeout_ms), of(config.data_source_stop_timeout_ms))
+}
+
+/// Whether it is a trigger that starts the session.
+pub(super) fn is_armed(config: &TraceConfig) -> bool {
+    use trigger_config::TriggerMode;
+    config.trigger_config.as_ref().is_some_and(|t| t.trigger_mode == Some(TriggerMode::START_TRACING))
+}
+
+fn millis(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
+}

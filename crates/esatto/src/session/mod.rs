@@ -1,0 +1,383 @@
+//! Sessions that the program itself controls (`docs/spec/client-library.md` §13).
+
+mod backend;
+mod chunks;
+mod config;
+mod pending;
+
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::Duration;
+
+use esatto_protozero::{Owned, ProtoString};
+use esatto_schema::{
+    ChangeTraceConfigRequest, CloneSessionRequest, CloneSessionResponse, EnableTracingRequest, GetTraceStatsResponse,
+    QueryCapabilitiesResponse, QueryServiceStateRequest, QueryServiceStateResponse, TraceConfig, TraceStats,
+    TracingServiceCapabilities, TracingServiceState,
+};
+
+use crate::control::{self, Command, LiveSession, ReadSink, SessionCommand, SessionId, SessionLink, SetUp};
+use crate::error::Error;
+pub use backend::Backend;
+#[cfg(feature = "in-process")]
+pub(crate) use backend::IN_PROCESS;
+pub(crate) use backend::{NO_SYSTEM_SESSIONS, Policy, SYSTEM, connected, set_policy};
+pub(crate) use chunks::ChunkSender;
+pub use chunks::Chunks;
+pub use config::{SessionConfig, track_events};
+pub use pending::Pending;
+pub(crate) use pending::{Answer, Completer};
+
+/// A recording that this program controls, in a service of its choice.
+///
+/// The short way is [`start`](Self::start), which waits until everything records, and [`stop`](Self::stop), which returns the trace:
+///
+/// ```
+/// esatto::categories! { static APP = "app"; }
+///
+/// let _tracing = esatto::Tracing::builder().in_process().categories(CATEGORIES).start()?;
+/// let session = esatto::Session::start(esatto::Backend::InProcess, esatto::track_events(1024))?;
+/// esatto::instant!(APP, "hello", answer = 42);
+/// let trace = session.stop()?;
+/// assert!(trace.windows(5).any(|bytes| bytes == b"hello"));
+/// # Ok::<(), esatto::Error>(())
+/// ```
+///
+/// Everything else goes step by step. Each step is asked for at once, in order, also before the connection has come about, and returns a
+/// [`Pending`], which can be waited for, awaited in any runtime or none, or told to a function:
+///
+/// ```
+/// # esatto::categories! { static APP = "app"; }
+/// # async fn record() -> Result<(), esatto::Error> {
+/// use esatto::{Backend, Session, SessionConfig};
+///
+/// # let _tracing = esatto::Tracing::builder().in_process().start()?;
+/// let session = Session::open(Backend::InProcess)?;
+/// session.on_stop(|result| println!("stopped: {result:?}"));
+/// session.record(SessionConfig::new().categories(["app"])).await?;
+/// esatto::instant!(APP, "hello");
+/// session.flush(None).await?;
+/// let stats = session.stats().await?;
+/// # assert_eq!(stats.buffer_stats.len(), 1);
+/// session.stop_recording().await?;
+/// let mut chunks = session.chunks();
+/// while let Some(chunk) = chunks.next_chunk().await {
+///     println!("{} bytes", chunk?.len());
+/// }
+/// # Ok(())
+/// # }
+/// # let mut future = std::pin::pin!(record());
+/// # struct Unpark(std::thread::Thread);
+/// # impl std::task::Wake for Unpark { fn wake(self: std::sync::Arc<Self>) { self.0.unpark(); } }
+/// # let waker = std::sync::Arc::new(Unpark(std::thread::current())).into();
+/// # let mut context = std::task::Context::from_waker(&waker);
+/// # loop {
+/// #     match std::future::Future::poll(future.as_mut(), &mut context) {
+/// #         std::task::Poll::Ready(result) => break result.unwrap(),
+/// #         std::task::Poll::Pending => std::thread::park(),
+/// #     }
+/// # }
+/// ```
+///
+/// A session has a connection of its own. After it has stopped it can be set up and started again. Dropping it ends the session and
+/// discards what was not read.
+pub struct Session {
+    id: SessionId,
+}
+
+/// Whose snapshot to take: see [`Session::clone_session`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CloneOf {
+    /// The session with this [name](SessionConfig::name).
+    Name(String),
+    /// The session with this number, as in [`Session::service_state`].
+    Id(u64),
+}
+
+/// What became of a clone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Cloned {
+    /// The uuid of this trace, of which the lower half is that of the session it was cloned from; 0 if the service is too old to tell.
+    pub uuid: u128,
+}
+
+impl Session {
+    /// Starts recording and waits until all data sources that are connected have started.
+    ///
+    /// # Errors
+    ///
+    /// If the service cannot be reached, refuses the configuration, or does not start in time; or in a callback.
+    pub fn start(backend: Backend, config: impl Into<SessionConfig>) -> Result<Self, Error> {
+        let session = Self::open(backend)?;
+        session.record(config).wait()?;
+        Ok(session)
+    }
+
+    /// Ends the recording, waits for the last data and returns what was not read yet.
+    ///
+    /// All of it is in memory then: for large traces rather [`stop_recording`](Self::stop_recording) and [`chunks`](Self::chunks).
+    ///
+    /// # Errors
+    ///
+    /// If the session had failed, or the service goes away or does not stop in time; or in a callback.
+    pub fn stop(self) -> Result<Vec<u8>, Error> {
+        self.stop_recording().wait()?;
+        self.read().wait()
+    }
+
+    /// Connects, without waiting for the outcome: if the service cannot be reached, each operation says so.
+    ///
+    /// # Errors
+    ///
+    /// If an address does not parse or no thread can be started.
+    pub fn open(backend: Backend) -> Result<Self, Error> {
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        let place = backend.place()?;
+        let control = control::start().map_err(Error::thread)?;
+        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        control.send(Command::OpenSession {
+            id,
+            open: Box::new(move |around| -> Box<dyn LiveSession> {
+                Box::new(match place {
+                    Ok(place) => SessionLink::open(&place, around),
+                    Err(error) => SessionLink::refused(error),
+                })
+            }),
+        });
+        Ok(Self { id })
+    }
+
+    /// Sets up and starts: over when all data sources that are connected have started, or, if the configuration waits for a trigger, when the
+    /// service does.
+    pub fn record(&self, config: impl Into<SessionConfig>) -> Pending<()> {
+        let (pending, done) = Pending::new(nothing);
+        let (set_up, ready) = Pending::new(nothing);
+        match to_set_up(config.into()) {
+            Ok(config) => {
+                self.send(SessionCommand::SetUp(config, ready));
+                self.send(SessionCommand::Start(done));
+            }
+            Err(error) => done.complete(Err(error)),
+        }
+        drop(set_up);
+        pending
+    }
+
+    /// Says what to record. It is sent to the service with the start, unless it has a [deferred start](SessionConfig::deferred_start): then now.
+    pub fn set_up(&self, config: impl Into<SessionConfig>) -> Pending<()> {
+        let (pending, done) = Pending::new(nothing);
+        match to_set_up(config.into()) {
+            Ok(config) => self.send(SessionCommand::SetUp(config, done)),
+            Err(error) => done.complete(Err(error)),
+        }
+        pending
+    }
+
+    /// Starts what was set up; over when all data sources that are connected have started.
+    pub fn start_recording(&self) -> Pending<()> {
+        self.ask(nothing, SessionCommand::Start)
+    }
+
+    /// Stops recording; over when the service has the last data. A start under way is awaited first; what has stopped already is not a mistake.
+    /// Fails if the session had failed.
+    ///
+    /// What this thread has recorded is handed over before.
+    pub fn stop_recording(&self) -> Pending<()> {
+        crate::thread::flush();
+        self.ask(nothing, SessionCommand::Stop)
+    }
+
+    /// Asks all data sources to hand over what they have recorded: what was recorded before can be read afterwards. `None` waits as long as the
+    /// configuration says, else 5 s.
+    pub fn flush(&self, timeout: Option<Duration>) -> Pending<()> {
+        crate::thread::flush();
+        self.ask(nothing, |done| SessionCommand::Flush { timeout, done })
+    }
+
+    /// Changes the configuration of a session that was set up. Services only take further `producer_name_filter`s and ignore the rest.
+    pub fn change_config(&self, config: TraceConfig) -> Pending<()> {
+        let request = ChangeTraceConfigRequest { trace_config: Some(Box::new(config)), ..Default::default() };
+        self.ask(nothing, |done| SessionCommand::ChangeConfig { request: request.encode(), done })
+    }
+
+    /// Reads what has arrived so far, as the bytes of a trace file, into memory. What was read is gone from the service's buffers; the
+    /// results of several calls make up one file. One at a time; a session that writes into a file has nothing to read.
+    pub fn read(&self) -> Pending<Vec<u8>> {
+        self.ask(Ok, |done| SessionCommand::Read(ReadSink::Answer(Vec::new()), done))
+    }
+
+    /// As [`read`](Self::read), chunk by chunk, in bounded memory, for an iterator or a task.
+    #[must_use = "it has to be read"]
+    pub fn chunks(&self) -> Chunks {
+        let id = self.id;
+        Chunks::new(move |sender| {
+            // The reader is told how it ends.
+            let (_, done) = Pending::new(nothing);
+            send(id, SessionCommand::Read(ReadSink::Queue(sender), done));
+        })
+    }
+
+    /// As [`read`](Self::read), chunk by chunk, for a function that is called on the control thread: it must not take long.
+    pub fn read_with(&self, function: impl FnMut(&[u8]) + Send + 'static) -> Pending<()> {
+        self.ask(nothing, |done| SessionCommand::Read(ReadSink::Function(Box::new(function)), done))
+    }
+
+    /// As [`read`](Self::read), into a file, which is replaced if it exists. Returns the number of bytes.
+    ///
+    /// # Errors
+    ///
+    /// If the service goes away, or the file cannot be written; or in a callback.
+    pub fn read_to_file(&self, path: impl AsRef<Path>) -> Result<u64, Error> {
+        let path = path.as_ref();
+        let create = std::fs::File::create(path);
+        let file = create.map_err(|error| Error::file(&format!("cannot create {}", path.display()), error))?;
+        self.chunks().write_to(file)
+    }
+
+    /// What the service has counted: bytes, chunks and losses of each buffer.
+    pub fn stats(&self) -> Pending<TraceStats> {
+        let decode = |bytes: Vec<u8>| {
+            let response = GetTraceStatsResponse::decode(&bytes).map_err(|_| bad_answer())?;
+            response.trace_stats.map(|stats| *stats).ok_or_else(bad_answer)
+        };
+        self.ask(decode, SessionCommand::Stats)
+    }
+
+    /// Who is connected to the service, with which data sources, and what it records. Needs no recording.
+    pub fn service_state(&self) -> Pending<TracingServiceState> {
+        let decode = |bytes: Vec<u8>| {
+            // Several answers one behind the other are one: fields are merged.
+            let response = QueryServiceStateResponse::decode(&bytes).map_err(|_| bad_answer())?;
+            Ok(response.service_state.map(|state| *state).unwrap_or_default())
+        };
+        let request = QueryServiceStateRequest::default().encode();
+        self.ask(decode, |done| SessionCommand::ServiceState { request, done })
+    }
+
+    /// What the service is able to do. Needs no recording.
+    pub fn capabilities(&self) -> Pending<TracingServiceCapabilities> {
+        let decode = |bytes: Vec<u8>| {
+            let response = QueryCapabilitiesResponse::decode(&bytes).map_err(|_| bad_answer())?;
+            Ok(response.capabilities.unwrap_or_default())
+        };
+        self.ask(decode, SessionCommand::Capabilities)
+    }
+
+    /// Makes this the snapshot of another session, which goes on: it can be read, and nothing else. Only sessions of the same user can be cloned.
+    pub fn clone_session(&self, of: CloneOf) -> Pending<Cloned> {
+        self.clone_into(of, None)
+    }
+
+    /// As [`clone_session`](Self::clone_session), of a session that writes into a file: what it has written is copied into this one.
+    pub fn clone_session_into(&self, of: CloneOf, file: impl Into<OwnedFd>) -> Pending<Cloned> {
+        self.clone_into(of, Some(file.into()))
+    }
+
+    /// Calls `function` on the control thread when all data sources have started, or when it is certain that they will not.
+    pub fn on_start(&self, function: impl FnOnce(Result<(), Error>) + Send + 'static) {
+        self.send(SessionCommand::OnStart(Listener(Box::new(function))));
+    }
+
+    /// Calls `function` on the control thread when the session is over: stopped, after its time, or failed.
+    pub fn on_stop(&self, function: impl FnOnce(Result<(), Error>) + Send + 'static) {
+        self.send(SessionCommand::OnStop(Listener(Box::new(function))));
+    }
+
+    /// Calls `function` on the control thread when the session fails or the service is gone, before those of [`on_start`](Self::on_start) and
+    /// [`on_stop`](Self::on_stop).
+    pub fn on_error(&self, function: impl FnOnce(Error) + Send + 'static) {
+        let function = move |result: Result<(), Error>| {
+            if let Err(error) = result {
+                function(error);
+            }
+        };
+        self.send(SessionCommand::OnError(Listener(Box::new(function))));
+    }
+
+    fn clone_into(&self, of: CloneOf, file: Option<OwnedFd>) -> Pending<Cloned> {
+        let decode = |bytes: Vec<u8>| {
+            let response = CloneSessionResponse::decode(&bytes).map_err(|_| bad_answer())?;
+            let half = |half: Option<i64>| u128::from(half.unwrap_or(0) as u64);
+            Ok(Cloned { uuid: half(response.uuid_msb) << 64 | half(response.uuid_lsb) })
+        };
+        let (session_id, unique_session_name) = match of {
+            CloneOf::Name(name) => (None, Some(ProtoString::from(name))),
+            CloneOf::Id(id) => (Some(id), None),
+        };
+        let request = CloneSessionRequest { session_id, unique_session_name, ..Default::default() }.encode();
+        self.ask(decode, |done| SessionCommand::Clone { request, file, done })
+    }
+
+    /// Sends a command whose answer can be read with `decode`.
+    fn ask<T>(
+        &self,
+        decode: fn(Vec<u8>) -> Result<T, Error>,
+        command: impl FnOnce(Completer) -> SessionCommand,
+    ) -> Pending<T> {
+        let (pending, done) = Pending::new(decode);
+        self.send(command(done));
+        pending
+    }
+
+    fn send(&self, command: SessionCommand) {
+        send(self.id, command);
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some(control) = control::handle() {
+            control.send(Command::CloseSession(self.id));
+        }
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// A function that waits for an event of a session.
+pub(crate) struct Listener(Box<dyn FnOnce(Result<(), Error>) + Send>);
+
+impl Listener {
+    /// Calls it, on the control thread.
+    pub(crate) fn tell(self, result: Result<(), Error>) {
+        control::shielded(|| (self.0)(result));
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listener")
+    }
+}
+
+fn send(id: SessionId, command: SessionCommand) {
+    if let Some(control) = control::handle() {
+        control.send(Command::Session(id, command));
+    }
+}
+
+/// Encodes on the caller's thread.
+fn to_set_up(config: SessionConfig) -> Result<Box<SetUp>, Error> {
+    let (config, file) = config.open()?;
+    let (flush_timeout, stop_timeout) = config::timeouts(&config);
+    let is_deferred = config.deferred_start.unwrap_or(false);
+    let is_armed = config::is_armed(&config);
+    let request = EnableTracingRequest { trace_config: Some(Box::new(config)), ..Default::default() }.encode();
+    Ok(Box::new(SetUp { request, file, is_deferred, is_armed, flush_timeout, stop_timeout }))
+}
+
+fn nothing(_: Vec<u8>) -> Result<(), Error> {
+    Ok(())
+}
+
+fn bad_answer() -> Error {
+    Error::session("the service's answer cannot be understood")
+}

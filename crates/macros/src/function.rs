@@ -1,0 +1,416 @@
+//! `#[esatto::trace]`.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+use syn::{
+    Attribute, Block, Error, Expr, ExprAsync, GenericArgument, Ident, ImplItem, ImplItemFn, ItemImpl, PathArguments,
+    Result, ReturnType, Stmt, TraitItemFn, Type, TypeParamBound,
+};
+
+#[cfg(test)]
+use crate::options::KNOWN;
+use crate::options::{Options, Slices};
+use crate::parameters;
+
+/// The item, traced. With a mistake: the item as it was, so that there is only one error, and that one.
+pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    try_expand(attribute, item.clone()).unwrap_or_else(|error| {
+        let error = error.into_compile_error();
+        quote!(#error #item)
+    })
+}
+
+fn try_expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
+    let options = Options::parse.parse2(attribute)?;
+    Ok(match Item::parse.parse2(item)? {
+        Item::Function(function) => trace(function, &options, None)?.into_token_stream(),
+        Item::Impl(block) => trace_all(*block, &options)?.into_token_stream(),
+    })
+}
+
+enum Item {
+    Function(Box<ImplItemFn>),
+    Impl(Box<ItemImpl>),
+}
+
+impl Parse for Item {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        // What `ImplItemFn` accepts is what free functions and those of traits consist of, too.
+        let function = match input.fork().parse::<ImplItemFn>() {
+            Ok(_) => return Ok(Self::Function(input.parse()?)),
+            Err(error) => error,
+        };
+        if let Ok(declared) = input.fork().parse::<TraitItemFn>() {
+            return Err(Error::new_spanned(
+                declared.semi_token,
+                "there is nothing to trace without a body: the attribute goes on the implementations",
+            ));
+        }
+        let ahead = input.fork();
+        ahead.call(Attribute::parse_outer)?;
+        ahead.parse::<syn::Visibility>()?;
+        for keyword in ["const", "async", "unsafe", "extern", "fn"] {
+            if next_is(&ahead, keyword) {
+                return Err(function);
+            }
+        }
+        match input.parse() {
+            Ok(block) => Ok(Self::Impl(Box::new(block))),
+            Err(error) if next_is(&ahead, "impl") => Err(error),
+            Err(_) => Err(ahead.error("`#[esatto::trace]` goes on functions and on `impl` blocks")),
+        }
+    }
+}
+
+fn next_is(input: ParseStream<'_>, keyword: &str) -> bool {
+    input.fork().call(Ident::parse_any).is_ok_and(|word| word == keyword)
+}
+
+/// Traces each function of an `impl` block.
+fn trace_all(mut block: ItemImpl, options: &Options) -> Result<ItemImpl> {
+    let single = [
+        options.name.as_ref().map(Spanned::span),
+        options.track.as_ref().map(|(span, _)| *span),
+        options.ret.map(|(span, _)| span),
+        options.err.map(|(span, _)| span),
+        options.slices.map(|(span, _)| span),
+    ];
+    if let Some(span) = single.into_iter().flatten().next() {
+        return Err(Error::new(span, "means a single function, and this is a whole `impl`"));
+    }
+    if let Some(arg) = options.args.first() {
+        return Err(Error::new(
+            block.impl_token.span,
+            format!("not each function has `{}`: use `args(all)`", arg.name),
+        ));
+    }
+    let owner = match &*block.self_ty {
+        Type::Path(path) => path.path.segments.last().map(|segment| segment.ident.to_string()),
+        _ => None,
+    };
+    for item in &mut block.items {
+        let ImplItem::Fn(function) = item else { continue };
+        let own = |attribute: &Attribute| attribute.path().segments.last().is_some_and(|last| last.ident == "trace");
+        if function.sig.constness.is_some() || function.attrs.iter().any(own) {
+            continue;
+        }
+        let names = parameters::names(&function.sig);
+        let mut options = options.clone();
+        options.skip.retain(|skipped| names.contains(skipped));
+        *function = trace(Box::new(function.clone()), &options, owner.as_deref())?;
+    }
+    Ok(block)
+}
+
+fn trace(mut function: Box<ImplItemFn>, options: &Options, owner: Option<&str>) -> Result<ImplItemFn> {
+    parameters::refuse_const(function.sig.constness.as_ref())?;
+    let name = match (&options.name, owner) {
+        (Some(name), _) => name.value(),
+        (None, Some(owner)) => format!("{owner}::{}", function.sig.ident.unraw()),
+        (None, None) => function.sig.ident.unraw().to_string(),
+    };
+    let site = Site { options, krate: options.krate(), name, args: parameters::recorded(&function.sig, options)? };
+    let block = &function.block;
+    function.block = if function.sig.asyncness.is_some() {
+        let slice = site.async_slice()?;
+        let driven = site.drive(&slice, &future(block, output(&function.sig.output)));
+        syn::parse_quote!({ #driven })
+    } else if let Some(block) = site.trace_tail(block, boxed_output(&function.sig.output))? {
+        block
+    } else {
+        site.call(block, &function.sig.output)?
+    };
+    Ok(*function)
+}
+
+/// What the slices of one function are made of.
+struct Site<'a> {
+    options: &'a Options,
+    krate: TokenStream,
+    name: String,
+    /// With a comma before each.
+    args: TokenStream,
+}
+
+impl Site<'_> {
+    /// The body of a synchronous function.
+    fn call(&self, block: &Block, output: &ReturnType) -> Result<Block> {
+        if let Some((span, _)) = self.options.slices {
+            return Err(Error::new(span, "means an async function, and this is none"));
+        }
+        let Self { krate, name, args, .. } = self;
+        let (category, declaration) = self.category();
+        let track = self.options.track.as_ref().map(|(_, track)| quote!(track: #track,));
+        let slice = local("slice");
+        let begin = quote! {
+            let #slice = {
+                #declaration
+                #krate::slice!(#category, #track #name #args)
+            };
+        };
+        let (event, result) = (local("event"), local("result"));
+        Ok(match parameters::result(self.options, &event, &result) {
+            // A block of its own, so that what it begins with still stands at a beginning.
+            None => syn::parse_quote!({ #begin #block }),
+            Some(end) => {
+                let output = match output {
+                    ReturnType::Type(arrow, ty) if !has_impl(ty) => quote!(#arrow #ty),
+                    _ => TokenStream::new(),
+                };
+                // Without a type a closure's body must be no block of its own; both forms are allowed to be one.
+                syn::parse_quote!({
+                    #begin
+                    let #result = #krate::__private::call(move || #output #block);
+                    #slice.end_with(|#event| #end);
+                    #result
+                })
+            }
+        })
+    }
+
+    /// The statement that makes the slices of an async function.
+    fn async_slice(&self) -> Result<TokenStream> {
+        if let Some((span, _)) = self.options.track {
+            return Err(Error::new(span, "means a synchronous function: what is async has lanes of its own"));
+        }
+        let Self { krate, name, args, .. } = self;
+        let slices = match self.options.slices {
+            None => quote!(Both),
+            Some((_, Slices::Lifetime)) => quote!(Lifetime),
+            Some((span, Slices::Polls)) => {
+                if !args.is_empty() || self.options.ret.is_some() || self.options.err.is_some() {
+                    return Err(Error::new(span, "leaves no slice that arguments and results could belong to"));
+                }
+                quote!(Polls)
+            }
+        };
+        let (category, declaration) = self.category();
+        let slice = local("slice");
+        Ok(quote! {
+            let mut #slice = {
+                #declaration
+                #krate::async_slice!(#category, slices: #krate::AsyncSlices::#slices, #name #args)
+            };
+        })
+    }
+
+    /// Statements that let `future` run in its slices, after `begin`, and have its result as value.
+    fn drive(&self, begin: &TokenStream, future: &TokenStream) -> TokenStream {
+        let (slice, event, result) = (local("slice"), local("event"), local("result"));
+        let end = match parameters::result(self.options, &event, &result) {
+            None => quote!(::core::mem::drop(#slice);),
+            Some(end) => quote!(#slice.end_with(|#event| #end);),
+        };
+        quote! {
+            #begin
+            let #result = #slice.drive(::core::pin::pin!(#future)).await;
+            #end
+            #result
+        }
+    }
+
+    /// The body of a function that returns an async block, boxed or not, as its last expression; `None`: it does not.
+    fn trace_tail(&self, block: &Block, output: Option<&Type>) -> Result<Option<Block>> {
+        let mut block = block.clone();
+        let Some(Stmt::Expr(tail, None)) = block.stmts.last_mut() else { return Ok(None) };
+        let Some(tail) = async_block(tail) else { return Ok(None) };
+        let begin = self.async_slice()?;
+        let ExprAsync { attrs, async_token, block: body, .. } = &*tail;
+        let inner = future(body, output);
+        let driven = self.drive(&TokenStream::new(), &inner);
+        // The slices move into the block, so it has to be `move`; of locals it can hold nothing by reference, as it leaves them.
+        *tail = syn::parse_quote!(#(#attrs)* #async_token move { #driven });
+        Ok(Some(syn::parse_quote!({ #begin #block })))
+    }
+
+    /// The category as an expression, and what declares it.
+    fn category(&self) -> (TokenStream, TokenStream) {
+        let krate = &self.krate;
+        match &self.options.category {
+            Some(path) => (quote!(#path), TokenStream::new()),
+            None => (
+                quote!(ESATTO_CATEGORY),
+                quote!(static ESATTO_CATEGORY: #krate::Category = #krate::Category::new(::core::module_path!());),
+            ),
+        }
+    }
+}
+
+/// A local variable that the function cannot see.
+fn local(name: &str) -> Ident {
+    Ident::new(&format!("esatto_{name}"), Span::mixed_site())
+}
+
+/// `block` as a future whose type of result is known, so that `?` in it knows what to convert errors to.
+fn future(block: &Block, output: Option<&Type>) -> TokenStream {
+    let Some(output) = output.filter(|ty| !has_impl(ty)) else { return quote!(async move #block) };
+    let never = local("never");
+    // Spans of the type: an error in it is reported there, once.
+    let typed = quote_spanned! {output.span()=>
+        #[allow(
+            unknown_lints, unreachable_code, clippy::diverging_sub_expression, clippy::empty_loop, clippy::let_unit_value,
+            clippy::let_with_type_underscore, clippy::needless_return, clippy::unreachable
+        )]
+        if false {
+            let #never: #output = loop {};
+            return #never;
+        }
+    };
+    quote!(async move { #typed #block })
+}
+
+fn output(output: &ReturnType) -> Option<&Type> {
+    match output {
+        ReturnType::Default => None,
+        ReturnType::Type(_, ty) => Some(ty),
+    }
+}
+
+/// `T` of `impl Future<Output = T>` and `Pin<Box<dyn Future<Output = T>>>`.
+fn boxed_output(output: &ReturnType) -> Option<&Type> {
+    fn of(ty: &Type) -> Option<&Type> {
+        match ty {
+            Type::ImplTrait(ty) => of_bounds(ty.bounds.iter()),
+            Type::TraitObject(ty) => of_bounds(ty.bounds.iter()),
+            Type::Paren(ty) => of(&ty.elem),
+            Type::Path(path) => match &path.path.segments.last()?.arguments {
+                PathArguments::AngleBracketed(arguments) => arguments.args.iter().find_map(|argument| match argument {
+                    GenericArgument::Type(ty) => of(ty),
+                    _ => None,
+                }),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+    fn of_bounds<'a>(mut bounds: impl Iterator<Item = &'a TypeParamBound>) -> Option<&'a Type> {
+        bounds.find_map(|bound| {
+            let TypeParamBound::Trait(bound) = bound else { return None };
+            let PathArguments::AngleBracketed(arguments) = &bound.path.segments.last()?.arguments else { return None };
+            arguments.args.iter().find_map(|argument| match argument {
+                GenericArgument::AssocType(output) if output.ident == "Output" => Some(&output.ty),
+                _ => None,
+            })
+        })
+    }
+    match output {
+        ReturnType::Default => None,
+        ReturnType::Type(_, ty) => of(ty),
+    }
+}
+
+/// The async block that an expression is, or that it puts into a box.
+fn async_block(expression: &mut Expr) -> Option<&mut ExprAsync> {
+    match expression {
+        Expr::Async(block) => Some(block),
+        Expr::Paren(paren) => async_block(&mut paren.expr),
+        Expr::Call(call) if call.args.len() == 1 => {
+            let Expr::Path(function) = &*call.func else { return None };
+            let mut path = function.path.segments.iter().rev();
+            let is_pin = path.next()?.ident == "pin" && path.next()?.ident == "Box";
+            if is_pin { async_block(call.args.first_mut()?) } else { None }
+        }
+        _ => None,
+    }
+}
+
+/// Whether `impl Trait` occurs, which cannot be written as the type of a variable.
+fn has_impl(ty: &Type) -> bool {
+    struct Search(bool);
+    impl Visit<'_> for Search {
+        fn visit_type(&mut self, ty: &Type) {
+            self.0 |= matches!(ty, Type::ImplTrait(_));
+            visit::visit_type(self, ty);
+        }
+    }
+    let mut search = Search(false);
+    search.visit_type(ty);
+    search.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text of the error, and what it points at in `attribute` or, if it is not there, in `item`.
+    fn mistake(attribute: &str, item: &str) -> (String, String) {
+        // Each text is parsed as a file of its own; the attribute comes first, so the same words are found there.
+        let tokens = |text: &str| text.parse::<TokenStream>().expect("is Rust");
+        let error = try_expand(tokens(attribute), tokens(item)).expect_err("is a mistake");
+        (error.to_string(), error.span().source_text().unwrap_or_default())
+    }
+
+    #[test]
+    fn mistakes_are_reported_where_they_are() {
+        let function = "fn work(size: u32, (a, b): (u8, u8)) -> u32 { size }";
+        for (attribute, item, word, text) in [
+            ("args(sise)", function, "sise", "`work` has no parameter `sise`; for another value write `name = value`"),
+            ("args(self)", function, "self", "`work` has no parameter `self`; for another value write `name = value`"),
+            (
+                "args(all), skip(c)",
+                function,
+                "c",
+                "`work` has no parameter `c`; for another value write `name = value`",
+            ),
+            ("skip(a)", function, "a", "nothing is recorded that could be skipped: add `args(all)`"),
+            ("nmae = \"x\"", function, "nmae", KNOWN),
+            ("name = \"x\", name = \"y\"", function, "name", "is given twice"),
+            ("CATEGORY, OTHER", function, "OTHER", KNOWN),
+            ("name = size", function, "size", "expected string literal"),
+            ("ret(hex)", function, "hex", "expected `debug` or `display`"),
+            ("lifetime", function, "lifetime", "means an async function, and this is none"),
+            ("args(size.x)", function, ")", "unexpected end of input, expected `=` and a value"),
+            ("", "const fn work() {}", "const", "a `const fn` cannot be traced: it may run in the compiler"),
+            (
+                "",
+                "fn work();",
+                ";",
+                "there is nothing to trace without a body: the attribute goes on the implementations",
+            ),
+            ("", "struct Work;", "struct", "`#[esatto::trace]` goes on functions and on `impl` blocks"),
+            ("", "pub mod work {}", "mod", "`#[esatto::trace]` goes on functions and on `impl` blocks"),
+            (
+                "polls, args(a)",
+                "async fn work(a: u8) {}",
+                "polls",
+                "leaves no slice that arguments and results could belong to",
+            ),
+            (
+                "polls, lifetime",
+                "async fn work() {}",
+                "lifetime",
+                "`lifetime` and `polls` exclude each other; both is the default",
+            ),
+            (
+                "track = &T",
+                "async fn work() {}",
+                "track",
+                "means a synchronous function: what is async has lanes of its own",
+            ),
+            (
+                "name = \"x\"",
+                "impl Work { fn work() {} }",
+                "\"x\"",
+                "means a single function, and this is a whole `impl`",
+            ),
+            ("args(x)", "impl Work { fn work() {} }", "impl", "not each function has `x`: use `args(all)`"),
+        ] {
+            let (found_text, found_word) = mistake(attribute, item);
+            assert_eq!((found_text.as_str(), found_word.as_str()), (text, word), "#[trace({attribute})] {item}");
+        }
+    }
+
+    #[test]
+    fn with_a_mistake_the_function_stays_as_it_was() {
+        let item = quote!(
+            fn work() {}
+        );
+        let expanded = expand(quote!(args(x)), item.clone()).to_string();
+        assert!(expanded.contains("compile_error"), "{expanded}");
+        assert!(expanded.ends_with(&item.to_string()), "{expanded}");
+    }
+}

@@ -1,0 +1,55 @@
+//! What was recorded before a flush can be read after it, while the session goes on; the parts make up one file.
+//! Case 30: also the last event of another thread that sleeps, which does nothing about it.
+
+use std::sync::mpsc;
+
+use esatto_tests::sdk::{Stage, Trace};
+
+esatto::categories! {
+    static APP = "app";
+}
+esatto_tests::scenario!(record, check);
+
+fn names(trace: &[u8]) -> Vec<String> {
+    esatto_trace::events(trace).into_iter().filter_map(|event| event.name).collect()
+}
+
+fn record(stage: &Stage) {
+    let _tracing = stage.connect(CATEGORIES);
+    let session = stage.start(esatto::track_events(1024));
+    let (wake, sleep) = mpsc::channel::<()>();
+    let (asleep, is_asleep) = mpsc::channel();
+    let sleeper = std::thread::spawn(move || {
+        let slice = esatto::slice!(APP, "before sleep");
+        drop(slice);
+        esatto::begin!(APP, "asleep");
+        asleep.send(()).expect("heard");
+        sleep.recv().expect("woken");
+        esatto::end!(APP);
+    });
+    is_asleep.recv().expect("asleep");
+    esatto::instant!(APP, "early");
+    session.flush(None).wait().expect("flushes");
+    let mut file = session.read().wait().expect("reads");
+    let mut early = names(&file);
+    early.sort_unstable();
+    assert_eq!(early, ["asleep", "before sleep", "early"]);
+    // The end of the slice, too.
+    assert_eq!(esatto_trace::events(&file).len(), 4);
+
+    esatto::instant!(APP, "late");
+    session.flush(None).wait().expect("flushes");
+    let part = session.read().wait().expect("reads");
+    file.extend(&part);
+    wake.send(()).expect("it sleeps");
+    sleeper.join().expect("it ends");
+    session.stop_recording().wait().expect("stops");
+    file.extend(session.read().wait().expect("reads"));
+    stage.save("trace", file);
+}
+
+fn check(trace: &Trace) {
+    let [slices] = trace.query(["select name, dur from slice order by name"]);
+    let found: Vec<_> = slices.iter().map(|row| (row.text("name"), row.int("dur") > 0)).collect();
+    assert_eq!(found, [("asleep", true), ("before sleep", true), ("early", false), ("late", false)]);
+}
