@@ -10,7 +10,7 @@
 use core::cell::Cell;
 use core::hint::black_box;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -28,6 +28,10 @@ pub const MOCKS: &[Case] = &[
     mock("mock writer, TSC, pair", Operation::Pair, pair::<Tsc>),
     #[cfg(target_arch = "x86_64")]
     mock("mock writer, TSC, pair with u64 and 15-byte string", Operation::Arguments, arguments::<Tsc>),
+    #[cfg(target_arch = "x86_64")]
+    mock("mock writer, TSC scaled, pair", Operation::Pair, pair::<Scaled>),
+    #[cfg(target_arch = "x86_64")]
+    mock("mock writer, TSC scaled, pair with u64 and 15-byte string", Operation::Arguments, arguments::<Scaled>),
     mock("mock writer, BOOTTIME, pair", Operation::Pair, pair::<BootTime>),
     mock("mock writer, BOOTTIME, pair with u64 and 15-byte string", Operation::Arguments, arguments::<BootTime>),
 ];
@@ -65,6 +69,24 @@ impl Clock for Tsc {
     #[inline(always)]
     fn now() -> u64 {
         ticks()
+    }
+}
+
+/// Ticks made nanoseconds by a line that somebody else might draw anew.
+#[cfg(target_arch = "x86_64")]
+struct Scaled;
+
+#[cfg(target_arch = "x86_64")]
+impl Clock for Scaled {
+    #[inline(always)]
+    fn now() -> u64 {
+        static BASE_TICKS: AtomicU64 = AtomicU64::new(0);
+        static BASE_NS: AtomicU64 = AtomicU64::new(0);
+        /// Nanoseconds per tick, with 32 binary places.
+        static SLOPE: AtomicU64 = AtomicU64::new(1 << 30);
+        let since = ticks().wrapping_sub(BASE_TICKS.load(Ordering::Relaxed));
+        let ns = (u128::from(since) * u128::from(SLOPE.load(Ordering::Relaxed))) >> 32;
+        BASE_NS.load(Ordering::Relaxed).wrapping_add(ns as u64)
     }
 }
 
