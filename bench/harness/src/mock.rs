@@ -10,7 +10,7 @@
 use core::cell::Cell;
 use core::hint::black_box;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -80,6 +80,7 @@ struct Scaled;
 impl Clock for Scaled {
     #[inline(always)]
     fn now() -> u64 {
+        use core::sync::atomic::AtomicU64;
         static BASE_TICKS: AtomicU64 = AtomicU64::new(0);
         static BASE_NS: AtomicU64 = AtomicU64::new(0);
         /// Nanoseconds per tick, with 32 binary places.
