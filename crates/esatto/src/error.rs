@@ -34,6 +34,8 @@ pub enum ErrorKind {
     WouldDeadlock,
     /// A file could not be opened or written.
     File,
+    /// An environment variable makes no sense.
+    Variable,
     /// The service is too old for it.
     Unsupported,
 }
@@ -84,6 +86,11 @@ impl Error {
 
     pub(crate) fn unsupported(what: &str) -> Self {
         Self::new(ErrorKind::Unsupported, format!("the tracing service cannot {what}: it is too old"))
+    }
+
+    #[cfg(feature = "in-process")]
+    pub(crate) fn variable(name: &str, value: &str, wanted: &str) -> Self {
+        Self::new(ErrorKind::Variable, format!("{name} is '{value}', which is not {wanted}"))
     }
 
     pub(crate) fn file(what: &str, error: io::Error) -> Self {

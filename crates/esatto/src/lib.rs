@@ -68,6 +68,8 @@ mod sys;
 mod tables;
 mod thread;
 mod timestamp;
+#[cfg(feature = "in-process")]
+mod to_file;
 mod tracing;
 mod track;
 mod value;
@@ -90,6 +92,8 @@ pub use session::{Backend, Chunks, CloneOf, Cloned, Pending, Session, SessionCon
 pub use site::Site;
 pub use thread::{SliceGuard, empty_event, record, record_only};
 pub use timestamp::{CustomClock, Timestamp};
+#[cfg(feature = "in-process")]
+pub use to_file::{FileTrace, trace_from_env, trace_to_file};
 pub use tracing::{Builder, Tracing};
 pub use track::{ChildOrdering, CounterTrack, Merge, StateTrack, Track, Unit};
 pub use value::{
