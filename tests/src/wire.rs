@@ -193,6 +193,8 @@ pub struct State {
     pub producers: Vec<String>,
     /// The names of the data sources.
     pub data_sources: Vec<String>,
+    /// Their encoded descriptors, in the same order.
+    pub descriptors: Vec<Vec<u8>>,
     /// Sessions there are.
     pub sessions: usize,
     /// Sessions that are started.
@@ -394,6 +396,10 @@ impl Peer {
             data_sources: all(&bytes, 2)
                 .into_iter()
                 .map(|source| text(last(source, 1).and_then(|descriptor| last(descriptor, 1))))
+                .collect(),
+            descriptors: all(&bytes, 2)
+                .into_iter()
+                .map(|source| last(source, 1).unwrap_or_default().to_vec())
                 .collect(),
             sessions: count(3),
             sessions_started: count(4),

@@ -38,6 +38,8 @@ pub enum ErrorKind {
     Variable,
     /// The service is too old for it.
     Unsupported,
+    /// A data source cannot be registered or described like this.
+    DataSource,
 }
 
 struct Inner {
@@ -101,6 +103,14 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.inner.kind
+    }
+
+    pub(crate) fn data_source(name: &str, why: &str) -> Self {
+        Self::new(ErrorKind::DataSource, format!("the data source `{name}` {why}"))
+    }
+
+    pub(crate) fn startup(why: &str) -> Self {
+        Self::new(ErrorKind::State, format!("startup tracing {why}"))
     }
 
     /// True if the service could not be reached or went away.

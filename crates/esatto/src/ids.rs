@@ -23,11 +23,17 @@ const fn fnv_from(mut hash: u64, bytes: &[u8]) -> u64 {
     hash
 }
 
+static PROCESS_UUID: OnceLock<u64> = OnceLock::new();
+
+/// Chooses the track of this process, if it is not in use yet.
+pub(crate) fn set_process_uuid(uuid: u64) {
+    let _ = PROCESS_UUID.set(uuid);
+}
+
 /// The track of this process.
 #[inline]
 pub(crate) fn process_uuid() -> u64 {
-    static UUID: OnceLock<u64> = OnceLock::new();
-    *UUID.get_or_init(|| uuid_of_process(process_start_ticks(), std::process::id()))
+    *PROCESS_UUID.get_or_init(|| uuid_of_process(process_start_ticks(), std::process::id()))
 }
 
 /// The track of a thread of this process.

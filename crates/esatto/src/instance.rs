@@ -1,23 +1,71 @@
 //! Data source instances: what sessions have started in this process.
 //!
-//! Instances live in a fixed table. Its slots are written by the control thread and read by every thread that traces. A thread compares one
-//! word per slot, the *stamp*, with the one its sequence was made for: equal means that nothing changed.
+//! The instances of one type of data source live in a fixed table ([`Slots`]). It is written by the control thread and read by every
+//! thread that traces. A thread compares one word per slot, the *stamp*, with the one its writer was made for: equal means that
+//! nothing changed.
 
-use core::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use esatto_schema::TrackEventConfig;
-use esatto_shm::{Arbiter, ExhaustedPolicy};
+use esatto_shm::{Arbiter, ExhaustedPolicy, TraceWriter};
 
-/// Instances that can record at the same time (`docs/spec/client-library.md` §2).
+/// Instances of one type that can record at the same time (`docs/spec/client-library.md` §2).
 pub(crate) const MAX_INSTANCES: usize = 8;
 
-/// What a thread needs to write for an instance.
+/// Where an instance's packets go.
+#[derive(Debug)]
+pub(crate) struct Destination(Mutex<Route>);
+
+#[derive(Debug)]
+enum Route {
+    /// To a buffer of a service.
+    Buffer { arbiter: Arc<Arbiter>, buffer: u16, policy: ExhaustedPolicy },
+    /// Kept in shared memory until a session adopts the instance (`docs/spec/shared-memory.md` §14).
+    Reservation { arbiter: Arc<Arbiter>, number: u16 },
+}
+
+impl Destination {
+    pub(crate) const fn buffer(arbiter: Arc<Arbiter>, buffer: u16, policy: ExhaustedPolicy) -> Self {
+        Self(Mutex::new(Route::Buffer { arbiter, buffer, policy }))
+    }
+
+    pub(crate) const fn reservation(arbiter: Arc<Arbiter>, number: u16) -> Self {
+        Self(Mutex::new(Route::Reservation { arbiter, number }))
+    }
+
+    /// A writer for the calling thread. Takes a lock, allocates.
+    pub(crate) fn create_writer(&self) -> TraceWriter {
+        match &*self.lock() {
+            Route::Buffer { arbiter, buffer, policy } => arbiter.create_writer(*buffer, *policy),
+            Route::Reservation { arbiter, number } => arbiter.create_startup_writer(*number),
+        }
+    }
+
+    /// Packets have to be handed over at the end of each trace point.
+    pub(crate) fn is_intercepted(&self) -> bool {
+        false
+    }
+
+    /// The session of a reservation has come: writers made from now on are ordinary ones.
+    pub(crate) fn adopt(&self, buffer: u16, policy: ExhaustedPolicy) {
+        let mut route = self.lock();
+        if let Route::Reservation { arbiter, .. } = &*route {
+            let arbiter = Arc::clone(arbiter);
+            *route = Route::Buffer { arbiter, buffer, policy };
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Route> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a thread needs to write track events for an instance.
 #[derive(Debug)]
 pub(crate) struct Instance {
-    pub(crate) arbiter: Arc<Arbiter>,
-    pub(crate) target_buffer: u16,
-    pub(crate) policy: ExhaustedPolicy,
+    pub(crate) destination: Destination,
+    pub(crate) config: Arc<TrackEventConfig>,
     pub(crate) options: Options,
 }
 
@@ -72,58 +120,119 @@ impl Stamp {
     }
 }
 
-struct Slot {
-    stamp: AtomicU64,
-    instance: Mutex<Option<Arc<Instance>>>,
+/// The place of an instance in its table, and which of those that ever were there it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    pub(crate) slot: usize,
+    pub(crate) epoch: u32,
 }
 
-static SLOTS: [Slot; MAX_INSTANCES] =
-    [const { Slot { stamp: AtomicU64::new(0), instance: Mutex::new(None) } }; MAX_INSTANCES];
+/// The instances of one type.
+#[derive(Debug)]
+pub(crate) struct Slots<I>([Slot<I>; MAX_INSTANCES]);
+
+#[derive(Debug)]
+struct Slot<I> {
+    stamp: AtomicU64,
+    instance: Mutex<Option<Arc<I>>>,
+}
 
 /// Number of instances set up so far; an epoch is never 0.
-static EPOCHS: AtomicU64 = AtomicU64::new(0);
+static EPOCHS: AtomicU32 = AtomicU32::new(0);
 
-/// The stamp of slot `index` now.
+/// Changes whenever an instance of any type has ended, so that threads know that they may have writers to give back.
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+
+/// See [`GENERATION`].
 #[inline]
-pub(crate) fn stamp(index: usize) -> Stamp {
-    // Acquire: pairs with the release in `occupy`, after which the slot's content is to be seen.
-    Stamp(SLOTS[index].stamp.load(Ordering::Acquire))
+pub(crate) fn generation() -> u32 {
+    // Relaxed: who misses a change sweeps at its next trace point.
+    GENERATION.load(Ordering::Relaxed)
 }
 
-/// The instance in slot `index` with the stamp it has. Takes a lock.
-pub(crate) fn get(index: usize) -> (Stamp, Option<Arc<Instance>>) {
-    let slot = SLOTS[index].instance.lock().unwrap_or_else(PoisonError::into_inner);
-    (stamp(index), slot.clone())
-}
-
-/// Puts an instance into a free slot and returns its index; `None` if there is none.
-///
-/// Only the control thread calls this, [`clear_incremental_state`] and [`vacate`].
-pub(crate) fn occupy(instance: Instance) -> Option<usize> {
-    let instance = Arc::new(instance);
-    for (index, slot) in SLOTS.iter().enumerate() {
-        let mut content = slot.instance.lock().unwrap_or_else(PoisonError::into_inner);
-        if content.is_none() {
-            *content = Some(instance);
-            let epoch = (EPOCHS.fetch_add(1, Ordering::Relaxed) + 1) & u64::from(u32::MAX);
-            slot.stamp.store(epoch.max(1) << 32, Ordering::Release);
-            return Some(index);
-        }
+impl<I> Slots<I> {
+    pub(crate) const fn new() -> Self {
+        Self([const { Slot { stamp: AtomicU64::new(0), instance: Mutex::new(None) } }; MAX_INSTANCES])
     }
-    None
+
+    /// The stamp of a slot now.
+    #[inline]
+    pub(crate) fn stamp(&self, slot: usize) -> Stamp {
+        // Acquire: pairs with the release in `occupy`, after which the slot's content is to be seen.
+        Stamp(self.0[slot].stamp.load(Ordering::Acquire))
+    }
+
+    /// The instance in a slot with the stamp it has. Takes a lock.
+    pub(crate) fn get(&self, slot: usize) -> (Stamp, Option<Arc<I>>) {
+        let content = self.content(slot);
+        (self.stamp(slot), content.clone())
+    }
+
+    /// The instance of a ticket, if it is still there. Takes a lock.
+    pub(crate) fn redeem(&self, ticket: Ticket) -> Option<Arc<I>> {
+        let content = self.content(ticket.slot);
+        content.clone().filter(|_| self.holds(ticket))
+    }
+
+    /// A slot that is free and stays so, as only the control thread occupies slots.
+    pub(crate) fn free_slot(&self) -> Option<usize> {
+        (0..MAX_INSTANCES).find(|&slot| self.content(slot).is_none())
+    }
+
+    /// True if there is no instance.
+    pub(crate) fn is_empty(&self) -> bool {
+        (0..MAX_INSTANCES).all(|slot| self.content(slot).is_none())
+    }
+
+    /// Puts an instance into a free slot.
+    ///
+    /// Only the control thread calls this, [`clear_incremental_state`](Self::clear_incremental_state) and [`vacate`](Self::vacate).
+    pub(crate) fn occupy(&self, slot: usize, instance: Arc<I>) -> Ticket {
+        let mut content = self.content(slot);
+        *content = Some(instance);
+        let epoch = EPOCHS.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
+        self.0[slot].stamp.store(u64::from(epoch) << 32, Ordering::Release);
+        Ticket { slot, epoch }
+    }
+
+    /// Makes every writer of the instance start over.
+    pub(crate) fn clear_incremental_state(&self, slot: usize) {
+        let slot = &self.0[slot].stamp;
+        let stamp = slot.load(Ordering::Relaxed);
+        let clears = (stamp as u32).wrapping_add(1);
+        slot.store((stamp >> 32 << 32) | u64::from(clears), Ordering::Release);
+    }
+
+    /// Frees a slot, unless the instance of the ticket is gone already. Returns what was in it.
+    pub(crate) fn vacate(&self, ticket: Ticket) -> Option<Arc<I>> {
+        let mut content = self.content(ticket.slot);
+        if !self.holds(ticket) {
+            return None;
+        }
+        self.0[ticket.slot].stamp.store(0, Ordering::Release);
+        GENERATION.fetch_add(1, Ordering::Relaxed);
+        content.take()
+    }
+
+    fn holds(&self, ticket: Ticket) -> bool {
+        self.0[ticket.slot].stamp.load(Ordering::Relaxed) >> 32 == u64::from(ticket.epoch)
+    }
+
+    fn content(&self, slot: usize) -> MutexGuard<'_, Option<Arc<I>>> {
+        self.0[slot].instance.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-/// Makes every sequence of the instance start over.
-pub(crate) fn clear_incremental_state(index: usize) {
-    let slot = &SLOTS[index].stamp;
-    let stamp = slot.load(Ordering::Relaxed);
-    let clears = (stamp as u32).wrapping_add(1);
-    slot.store((stamp >> 32 << 32) | u64::from(clears), Ordering::Release);
+/// The instances of the data source of track events.
+pub(crate) static TRACK_EVENTS: Slots<Instance> = Slots::new();
+
+/// The stamp of a slot of [`TRACK_EVENTS`] now.
+#[inline]
+pub(crate) fn stamp(slot: usize) -> Stamp {
+    TRACK_EVENTS.stamp(slot)
 }
 
-/// Frees a slot.
-pub(crate) fn vacate(index: usize) {
-    let mut content = SLOTS[index].instance.lock().unwrap_or_else(PoisonError::into_inner);
-    SLOTS[index].stamp.store(0, Ordering::Release);
-    *content = None;
+/// The instance in a slot of [`TRACK_EVENTS`] with the stamp it has. Takes a lock.
+pub(crate) fn get(slot: usize) -> (Stamp, Option<Arc<Instance>>) {
+    TRACK_EVENTS.get(slot)
 }

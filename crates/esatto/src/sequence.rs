@@ -67,7 +67,7 @@ impl Sequence {
     pub(crate) fn new(instance: &Instance, stamp: Stamp) -> Self {
         Self {
             stamp,
-            writer: instance.arbiter.create_writer(instance.target_buffer, instance.policy),
+            writer: instance.destination.create_writer(),
             options: instance.options,
             fresh: true,
             drops: 0,

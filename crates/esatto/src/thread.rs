@@ -3,6 +3,7 @@
 use crate::arg::Arg;
 use crate::category::Category;
 use crate::clock;
+use crate::data_source::Writers;
 use crate::event::{Event, Kind};
 use crate::instance::{self, MAX_INSTANCES, Stamp};
 use crate::sequence::Sequence;
@@ -14,6 +15,8 @@ use crate::track::Track;
 #[derive(Debug)]
 pub(crate) struct Thread {
     sequences: [Option<Box<Sequence>>; MAX_INSTANCES],
+    /// For custom data sources.
+    sources: Writers,
 }
 
 /// Records an event in every session that its category is enabled in, and says in which: a bit for each. Does nothing from inside
@@ -64,6 +67,16 @@ fn record_in(mut instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u
     recorded.unwrap_or(0)
 }
 
+/// Runs a trace point of a custom data source, unless this thread is in a trace point already.
+pub(crate) fn with_sources(trace: impl FnOnce(&mut Writers)) {
+    threads::with(|thread| {
+        if thread.sources.is_outdated() {
+            thread.sweep();
+        }
+        trace(&mut thread.sources);
+    });
+}
+
 /// As [`record_enabled`], in another category than the site's, which is among the arguments.
 #[inline(never)]
 pub fn record_enabled_as(category: &'static Category, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
@@ -102,7 +115,7 @@ pub(crate) fn flush_all() {
 
 impl Thread {
     pub(crate) const fn new() -> Self {
-        Self { sequences: [const { None }; MAX_INSTANCES] }
+        Self { sequences: [const { None }; MAX_INSTANCES], sources: Writers::new() }
     }
 
     /// The sequence for slot `index`, up to date.
@@ -136,6 +149,7 @@ impl Thread {
                 *sequence = None;
             }
         }
+        self.sources.sweep();
     }
 
     fn flush(&mut self) {
@@ -143,6 +157,7 @@ impl Thread {
         for sequence in self.sequences.iter_mut().flatten() {
             sequence.flush();
         }
+        self.sources.flush();
     }
 }
 

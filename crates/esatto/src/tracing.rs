@@ -9,10 +9,11 @@ use esatto_ipc::Address;
 use crate::category::Category;
 use crate::clock::Clock;
 use crate::control::{self, Command, Identity, Place};
+use crate::data_source::{self, BufferExhausted};
 use crate::error::Error;
 use crate::session::{self, Backend};
 use crate::track::announcement;
-use crate::{process, registry, thread};
+use crate::{ids, process, registry, thread};
 
 /// How long dropping a [`Tracing`] may wait for the service.
 const FLUSH_ON_DROP: Duration = Duration::from_secs(1);
@@ -29,6 +30,10 @@ pub struct Builder {
     name: Option<String>,
     shm_size_hint_kb: u32,
     shm_page_size_hint_kb: u32,
+    batch_delay: Duration,
+    direct_patching: bool,
+    process_uuid: Option<u64>,
+    exhausted: Option<BufferExhausted>,
     no_system_sessions: bool,
     policy: Option<session::Policy>,
     clock: Option<Clock>,
@@ -78,6 +83,33 @@ impl Builder {
         self
     }
 
+    /// Lets finished chunks of shared memory wait for others before the service is told of them, which saves wake-ups of both; by default they do not. Commits
+    /// that somebody waits for, and those that free half of the memory, are not held up.
+    pub fn batch_commits(mut self, delay: Duration) -> Self {
+        self.batch_delay = delay;
+        self
+    }
+
+    /// Fills lengths of nested messages into chunks that wait to be sent, instead of sending them behind, where the service says that it
+    /// allows that. Useful only with [`batch_commits`](Self::batch_commits).
+    pub fn direct_patching(mut self) -> Self {
+        self.direct_patching = true;
+        self
+    }
+
+    /// Sets the number that the track of this process has in traces, for programs whose other parts know it. By default it is made of what the
+    /// system says of the process. Without effect once something was recorded.
+    pub fn process_uuid(mut self, uuid: u64) -> Self {
+        self.process_uuid = Some(uuid);
+        self
+    }
+
+    /// What track events do when shared memory is full, unless a session's config says something else; by default they are dropped.
+    pub fn buffer_exhausted(mut self, exhausted: BufferExhausted) -> Self {
+        self.exhausted = Some(exhausted);
+        self
+    }
+
     /// Keeps the tracks of this process's threads apart from those that the operating system's own events of the threads are on. By default readers
     /// draw them together.
     pub fn apart_from_system_tracks(self) -> Self {
@@ -116,6 +148,8 @@ impl Builder {
             name: self.name.unwrap_or_else(process::name),
             shm_size_hint_bytes: self.shm_size_hint_kb.saturating_mul(1024),
             page_size_hint_bytes: self.shm_page_size_hint_kb.saturating_mul(1024),
+            batch_delay: self.batch_delay,
+            direct_patching: self.direct_patching,
         };
         let mut places = Vec::new();
         if let Some(policy) = self.policy {
@@ -135,6 +169,12 @@ impl Builder {
         }
         if let Some(clock) = self.clock {
             clock.choose();
+        }
+        if let Some(uuid) = self.process_uuid {
+            ids::set_process_uuid(uuid);
+        }
+        if let Some(exhausted) = self.exhausted {
+            data_source::set_buffer_exhausted(exhausted);
         }
         registry::register(&self.categories);
         let control = control::start().map_err(Error::thread)?;
@@ -203,6 +243,16 @@ impl Tracing {
                 Err(mpsc::RecvTimeoutError::Disconnected) => return answered,
                 Err(mpsc::RecvTimeoutError::Timeout) => return false,
             }
+        }
+    }
+
+    /// Tells the services of triggers: names of something that happened, which sessions may wait for to start, to stop or to be cloned.
+    ///
+    /// Services that are not connected are told when they are, unless `patience` is over by then. Returns at once.
+    pub fn activate_triggers(&self, names: &[&str], patience: Duration) {
+        if let Some(control) = control::handle() {
+            let names = names.iter().map(|&name| name.to_owned()).collect();
+            control.send(Command::Trigger { names, until: Instant::now() + patience });
         }
     }
 

@@ -15,4 +15,18 @@ mod case_25_the_service_writes_a_file;
 mod case_26_flush_then_read;
 mod case_27_stats_and_state;
 mod case_28_clones;
+mod custom_data_sources_record_what_they_like;
 mod sessions_can_be_awaited;
+mod the_start_of_a_program_is_in_the_trace;
+
+use esatto::schema::TracePacketReader;
+use esatto_tests::sdk::Trace;
+
+/// What test events of a trace say, in the order of the trace.
+fn texts(trace: &Trace) -> Vec<String> {
+    let text = |packet: &[u8]| {
+        let text = TracePacketReader::new(packet).for_testing()?.str()?.to_vec();
+        Some(String::from_utf8(text).expect("is text"))
+    };
+    trace.packets().iter().filter_map(|packet| text(&packet.bytes)).collect()
+}

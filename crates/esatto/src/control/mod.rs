@@ -4,6 +4,8 @@
 
 mod call;
 mod consumer;
+#[allow(dead_code, reason = "some of it is for low-level endpoints, which come next")]
+mod endpoint;
 #[cfg(feature = "in-process")]
 mod files;
 mod link;
@@ -13,6 +15,7 @@ mod producer;
 mod producer_link;
 mod session_link;
 mod sink;
+mod startup;
 mod waker;
 
 use std::io;
@@ -29,10 +32,15 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
 pub(crate) use consumer::{Command as SessionCommand, SetUp, Sink as ReadSink};
-pub(crate) use producer::Identity;
+pub(crate) use endpoint::Identity;
 use producer_link::ProducerLink;
 pub(crate) use session_link::{LiveSession, SessionLink};
+pub(crate) use startup::{StartupId, StartupRequest};
 use waker::Waker;
+
+use crate::data_source::Completion;
+use crate::error::Error;
+use crate::session::{Backend, Completer};
 
 /// Name of the control thread.
 const THREAD_NAME: &str = "esatto";
@@ -57,6 +65,15 @@ impl Place {
             Self::Socket(address) => Some(address),
             #[cfg(feature = "in-process")]
             Self::Here(_) => None,
+        }
+    }
+
+    /// What kind of service that is.
+    pub(crate) const fn backend(&self) -> Backend {
+        match self {
+            Self::Socket(_) => Backend::System,
+            #[cfg(feature = "in-process")]
+            Self::Here(_) => Backend::InProcess,
         }
     }
 
@@ -89,6 +106,16 @@ pub(crate) enum Command {
     CloseSession(SessionId),
     /// The list of categories has grown.
     CategoriesChanged,
+    /// Data sources were registered, or their descriptors changed.
+    SourcesChanged,
+    /// A data source has answered.
+    Completed(Completion),
+    /// Tell the services of triggers, for as long as that makes sense.
+    Trigger { names: Vec<String>, until: Instant },
+    /// Record before there is a session.
+    Startup(Box<StartupRequest>),
+    /// End that, as far as there is no session still.
+    AbortStartup { id: StartupId, done: Completer },
     /// Call a function.
     Run(Box<dyn FnOnce() + Send>),
 }
@@ -228,8 +255,54 @@ impl Control {
                 }
             }
             // The producers look for themselves.
-            Command::CategoriesChanged => {}
+            Command::CategoriesChanged | Command::SourcesChanged => {}
             Command::Run(function) => shielded(function),
+            Command::Completed(completion) => self.completed(completion),
+            Command::Startup(request) => self.start_up(*request),
+            Command::AbortStartup { id, done } => {
+                for producer in &mut self.producers {
+                    producer.producer().abort_startup(id);
+                }
+                done.complete(Ok(Vec::new()));
+            }
+            Command::Trigger { names, until } => {
+                for producer in &mut self.producers {
+                    producer.producer().activate_triggers(names.clone(), until);
+                }
+            }
+        }
+    }
+
+    fn start_up(&mut self, request: StartupRequest) {
+        #[cfg(feature = "in-process")]
+        let mut around = Surroundings { local: &mut self.local };
+        #[cfg(not(feature = "in-process"))]
+        let mut around = Surroundings { local: core::marker::PhantomData };
+        match self.producers.iter_mut().find(|producer| producer.place().backend() == Backend::System) {
+            Some(producer) => producer.start_up(request, Instant::now(), &mut around),
+            None => {
+                let error = Error::startup("needs a program that connects to the system's service");
+                request.done.complete(Err(error));
+            }
+        }
+    }
+
+    fn completed(&mut self, completion: Completion) {
+        match completion {
+            Completion::Told => {}
+            Completion::Stopped { source, ticket } => {
+                // The last of what threads have written for it.
+                crate::thread::flush_all();
+                source.end(ticket);
+                for producer in &mut self.producers {
+                    producer.producer().ended(ticket);
+                }
+            }
+            Completion::Flushed { connection, request } => {
+                for producer in &mut self.producers {
+                    producer.producer().flushed(connection, request);
+                }
+            }
         }
     }
 
@@ -283,7 +356,7 @@ impl Control {
 
     fn timeout(&self) -> Option<Duration> {
         let now = Instant::now();
-        let retry = self.producers.iter().filter_map(ProducerLink::retry_at);
+        let retry = self.producers.iter().filter_map(ProducerLink::deadline);
         let deadline = self.sessions.values().filter_map(|session| session.next_deadline());
         let next = retry.chain(deadline).min().map(|at| at.saturating_duration_since(now));
         #[cfg(feature = "in-process")]

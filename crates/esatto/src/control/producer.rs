@@ -1,407 +1,371 @@
-//! The producer's half of the protocol with one service: registration, instances, commits
-//! (`docs/spec/wire-protocol.md` §§8-11, `docs/spec/client-library.md` §6). Knows nothing of sockets.
+//! What one service has this process record: data sources, their instances and what is asked of them
+//! (`docs/spec/client-library.md` §6). Knows nothing of sockets.
 
 use core::mem;
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::time::Instant;
 
 use esatto_map::Map;
-use esatto_protozero::Owned;
-use esatto_schema::get_async_command_response::{SetupTracingReader, StartDataSourceReader};
-use esatto_schema::{
-    CommitDataRequest, DataSourceConfigReader, DataSourceDescriptor, GetAsyncCommandResponseReader,
-    InitializeConnectionRequest, InitializeConnectionResponseReader, NotifyDataSourceStartedRequest,
-    NotifyDataSourceStoppedRequest, RegisterDataSourceRequest, RegisterTraceWriterRequest, TrackEventCategory,
-    TrackEventConfig, TrackEventDescriptor, UnregisterTraceWriterRequest, UpdateDataSourceRequest, data_source_config,
-    initialize_connection_request, producer_port::Method,
-};
-use esatto_shm::abi::PageSize;
-use esatto_shm::{Arbiter, ExhaustedPolicy, FlushCallback, MappedRegion, Memory, PrivateRegion};
+use esatto_schema::DataSourceConfigReader;
+use esatto_shm::FlushCallback;
 
-use super::Waker;
-use super::call::{Call, Reply, SharedMemory};
-use super::sink::{Outgoing, Sink};
-use crate::instance::{self, Instance, Options};
-use crate::{ids, registry};
+use super::call::{Call, Reply};
+pub(crate) use super::endpoint::Identity;
+pub(crate) use super::endpoint::Tag;
+use super::endpoint::{Endpoint, Event};
+use super::startup::{Settled, StartupId, StartupRequest, Startups};
+use super::{Waker, shielded};
+use crate::data_source::{self, AnySource, Assignment, Done, Flush};
+use crate::instance::{Destination, Ticket};
+use crate::session::Backend;
+use crate::thread;
 
-/// Name of the data source of track events.
-const DATA_SOURCE: &str = "track_event";
+/// Flush requests that wait for data sources at a time. With more, the oldest is not waited for any longer.
+const MAX_PENDING_FLUSHES: usize = 64;
 
-/// Size of the memory in which chunks are made for a service that cannot share it (`docs/spec/shared-memory.md` §17).
-const EMULATED_MEMORY_BYTES: usize = 1 << 20;
-
-/// What a producer tells the service about itself.
-#[derive(Clone, Debug)]
-pub(crate) struct Identity {
-    pub(crate) name: String,
-    pub(crate) shm_size_hint_bytes: u32,
-    pub(crate) page_size_hint_bytes: u32,
-}
-
-/// Why replies are waited for.
-pub(crate) enum Tag {
-    Initialize,
-    Commands,
-    Register,
-    /// A commit that somebody waits for. If it is dropped unanswered, so are those who wait.
-    Commit(Vec<FlushCallback>),
-}
+/// Triggers that wait for a connection. With more, the oldest is forgotten.
+const MAX_PENDING_TRIGGERS: usize = 64;
 
 pub(crate) struct Producer {
-    identity: Identity,
-    waker: Waker,
-    calls: Vec<Call<Tag>>,
-    /// The connection is of no use, for this reason.
-    failure: Option<String>,
-    /// Version of the list of categories that the service knows; `None` before registration.
-    advertised: Option<u64>,
-    descriptor_id: u64,
-    emulated: bool,
-    transport: Option<Transport>,
+    pub(super) endpoint: Endpoint,
+    pub(super) backend: Backend,
+    /// Names this connection, among all of the process.
+    connection: u64,
+    /// The service has accepted this producer.
+    accepted: bool,
+    /// The service sets instances up before it starts them; those of 2018 do not.
+    sets_up: bool,
+    /// The version of each data source's descriptor that the service knows.
+    announced: Vec<u64>,
     /// By the service's id.
     instances: Map<u64, Active>,
+    /// Data sources that have not answered yet, by flush request.
+    flushes: Map<u64, usize>,
+    triggers: Vec<Trigger>,
+    startups: Startups,
 }
 
-/// The way of the data.
-#[derive(Debug)]
-struct Transport {
-    arbiter: Arc<Arbiter>,
-    sink: Arc<Sink>,
-}
-
-/// An instance that the service has set up.
-#[derive(Debug)]
+/// An instance that the service has set up, and that was not refused.
 struct Active {
-    config: Arc<TrackEventConfig>,
-    target_buffer: u16,
-    policy: ExhaustedPolicy,
-    /// Its slot in the instance table, once started.
-    slot: Option<usize>,
+    source: &'static dyn AnySource,
+    ticket: Ticket,
+    config: Arc<[u8]>,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    SetUp,
+    Started,
+    /// The data source has been told, and has not answered.
+    Stopping,
+}
+
+struct Trigger {
+    names: Vec<String>,
+    until: Instant,
 }
 
 impl Producer {
-    pub(crate) fn new(identity: Identity, waker: Waker) -> Self {
+    pub(crate) fn new(identity: Identity, backend: Backend, waker: Waker) -> Self {
         Self {
-            identity,
-            waker,
-            calls: Vec::new(),
-            failure: None,
-            advertised: None,
-            descriptor_id: ids::random().max(1),
-            emulated: false,
-            transport: None,
+            endpoint: Endpoint::new(identity, waker),
+            backend,
+            connection: next_connection(),
+            accepted: false,
+            sets_up: false,
+            announced: Vec::new(),
             instances: Map::new(),
+            flushes: Map::new(),
+            triggers: Vec::new(),
+            startups: Startups::default(),
         }
     }
 
     /// Calls to make, in this order.
     pub(crate) fn take_calls(&mut self) -> Vec<Call<Tag>> {
-        mem::take(&mut self.calls)
+        self.endpoint.take_calls()
     }
 
     /// Why the connection should be closed, if it should.
     pub(crate) fn take_failure(&mut self) -> Option<String> {
-        self.failure.take()
+        self.endpoint.take_failure()
     }
 
-    /// The connection stands: introduce this process.
+    /// When to pump again, if nothing happens before.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        [self.endpoint.deadline(), self.startups.deadline()].into_iter().flatten().min()
+    }
+
+    /// The connection stands.
     pub(crate) fn connected(&mut self) {
-        let request = InitializeConnectionRequest {
-            shared_memory_page_size_hint_bytes: Some(self.identity.page_size_hint_bytes),
-            shared_memory_size_hint_bytes: Some(self.identity.shm_size_hint_bytes),
-            producer_name: Some(self.identity.name.as_str().into()),
-            // Lets the service fetch finished packets from threads that sleep or were killed.
-            smb_scraping_mode: Some(initialize_connection_request::ProducerSMBScrapingMode::SMB_SCRAPING_ENABLED),
-            sdk_version: Some(concat!("Esatto v", env!("CARGO_PKG_VERSION")).into()),
-            ..Default::default()
-        };
-        self.call(Method::InitializeConnection, &request, Some(Tag::Initialize));
-        self.push(Method::GetAsyncCommand, Vec::new(), Some(Tag::Commands));
+        self.endpoint.connected();
     }
 
     /// The connection is gone, and with it all instances.
     pub(crate) fn disconnected(&mut self) {
-        for (_, active) in mem::take(&mut self.instances) {
+        let taken = self.startups.abort(None);
+        self.forget(&taken);
+        for (_, mut active) in mem::take(&mut self.instances) {
             active.stop();
         }
-        if let Some(transport) = self.transport.take() {
-            transport.arbiter.shutdown();
-        }
-        self.calls.clear();
-        self.advertised = None;
+        self.flushes.clear();
+        self.announced.clear();
+        self.accepted = false;
+        self.sets_up = false;
+        self.connection = next_connection();
+        self.endpoint.disconnected();
     }
 
     pub(crate) fn reply(&mut self, tag: &mut Tag, reply: Reply<'_>) {
-        match tag {
-            Tag::Initialize => self.initialized(&reply),
-            Tag::Commands if reply.success => self.command(reply),
-            Tag::Commands | Tag::Register => {}
-            Tag::Commit(callbacks) => mem::take(callbacks).into_iter().for_each(|done| done()),
+        self.endpoint.reply(tag, reply);
+        for event in self.endpoint.take_events() {
+            self.event(event);
         }
     }
 
-    /// Sends what threads have queued since the last call. Without shared memory nothing new is sent over a link that is
-    /// congested: then threads run out of chunks, as they do if a service is slow to take them out of shared memory.
-    pub(crate) fn pump(&mut self, is_congested: bool) {
-        if let Some(transport) = self.transport.as_ref().filter(|_| !(self.emulated && is_congested)) {
-            transport.arbiter.send_pending();
-        }
-        self.send_outgoing();
-        self.advertise();
+    /// Sends what threads have queued since the last call, and what has changed.
+    pub(crate) fn pump(&mut self, is_congested: bool, now: Instant) {
+        self.endpoint.pump(is_congested, now);
+        self.announce();
     }
 
-    /// Commits everything that is complete, and runs `done` when the service has it. Without a session, or if the connection
-    /// breaks, `done` is dropped.
+    /// Gives up startup tracing that nobody came for in time. To be called without a connection, too.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        let taken = self.startups.expire(now);
+        self.forget(&taken);
+    }
+
+    /// Begins startup tracing, if there is memory.
+    pub(crate) fn start_up(&mut self, request: StartupRequest) {
+        match self.endpoint.arbiter() {
+            Some(arbiter) => self.startups.begin(request, arbiter, &self.backend),
+            None => request.done.complete(Ok(StartupRequest::answer(0))),
+        }
+    }
+
+    /// Ends startup tracing.
+    pub(crate) fn abort_startup(&mut self, id: StartupId) {
+        let taken = self.startups.abort(Some(id));
+        self.forget(&taken);
+    }
+
+    /// Instances that a session had set up, and not started, end with their startup tracing.
+    fn forget(&mut self, taken: &[Ticket]) {
+        self.instances.retain(|_, active| !taken.contains(&active.ticket));
+    }
+
+    /// See [`Endpoint::flush`].
     pub(crate) fn flush(&mut self, done: FlushCallback) {
-        if let Some(transport) = &self.transport {
-            // Threads may be gone in a moment, with the process: a service that shares their memory looks for what they
-            // were writing, another one has to be told.
-            transport.arbiter.send_unfinished();
-            self.send_outgoing();
-            // Calls are handled in order: the reply to an empty commit tells that those before it were.
-            self.push(Method::CommitData, Vec::new(), Some(Tag::Commit(vec![done])));
-        }
+        self.endpoint.flush(done);
     }
 
-    fn initialized(&mut self, reply: &Reply<'_>) {
-        if !reply.success {
-            self.failure = Some("the service refused this producer".into());
+    /// Tells the service of triggers, now or, until some moment, when it is connected.
+    pub(crate) fn activate_triggers(&mut self, names: Vec<String>, until: Instant) {
+        if self.accepted {
+            self.endpoint.activate_triggers(&names);
             return;
         }
-        let response = InitializeConnectionResponseReader::new(reply.body);
-        self.emulated = response.use_shmem_emulation().unwrap_or(false);
-        let version = registry::version();
-        self.advertised = Some(version);
-        let request = RegisterDataSourceRequest {
-            data_source_descriptor: Some(Box::new(self.descriptor())),
-            ..Default::default()
-        };
-        self.call(Method::RegisterDataSource, &request, Some(Tag::Register));
-    }
-
-    /// Renews the advertised list of categories.
-    fn advertise(&mut self) {
-        let version = registry::version();
-        if self.advertised.is_some_and(|advertised| advertised != version) {
-            self.advertised = Some(version);
-            let request = UpdateDataSourceRequest {
-                data_source_descriptor: Some(Box::new(self.descriptor())),
-                ..Default::default()
-            };
-            self.call(Method::UpdateDataSource, &request, Some(Tag::Register));
+        if self.triggers.len() >= MAX_PENDING_TRIGGERS {
+            self.triggers.remove(0);
         }
+        self.triggers.push(Trigger { names, until });
     }
 
-    fn descriptor(&self) -> DataSourceDescriptor {
-        let mut categories = Vec::new();
-        registry::for_each(|category| {
-            let description = category.description();
-            categories.push(TrackEventCategory {
-                name: Some(category.name().into()),
-                description: (!description.is_empty()).then(|| description.into()),
-                tags: category.tags().iter().map(|&tag| tag.into()).collect(),
-                ..Default::default()
-            });
-        });
-        DataSourceDescriptor {
-            name: Some(DATA_SOURCE.into()),
-            id: Some(self.descriptor_id),
-            will_notify_on_start: Some(true),
-            will_notify_on_stop: Some(true),
-            handles_incremental_state_clear: Some(true),
-            track_event_descriptor: Some(TrackEventDescriptor {
-                available_categories: categories,
-                ..Default::default()
-            }),
-            ..Default::default()
-        }
-    }
-
-    fn command(&mut self, reply: Reply<'_>) {
-        let command = GetAsyncCommandResponseReader::new(reply.body);
-        if let Some(setup) = command.setup_tracing() {
-            self.setup_tracing(setup, reply.memory.take());
-        } else if let Some(setup) = command.setup_data_source() {
-            if let (Some(id), Some(config)) = (setup.new_instance_id(), setup.config()) {
-                self.setup_data_source(id, config);
+    /// An instance, perhaps one of this producer, has ended.
+    pub(crate) fn ended(&mut self, ticket: Ticket) {
+        if let Some(Settled { reservation, told }) = self.startups.ended(ticket) {
+            if let Some(arbiter) = self.endpoint.arbiter() {
+                arbiter.abort_reservation(reservation);
             }
-        } else if let Some(start) = command.start_data_source() {
-            self.start_data_source(start);
-        } else if let Some(stop) = command.stop_data_source() {
-            self.stop_data_source(stop.instance_id().unwrap_or(0));
-        } else if let Some(flush) = command.flush() {
-            self.service_flush(flush.request_id().unwrap_or(0));
-        } else if let Some(clear) = command.clear_incremental_state() {
-            for id in clear.data_source_ids() {
-                if let Some(slot) = self.instances.get(&id).and_then(|active| active.slot) {
-                    instance::clear_incremental_state(slot);
-                }
+            if let Some(told) = told {
+                shielded(told);
             }
-        }
-    }
-
-    fn setup_tracing(&mut self, setup: SetupTracingReader<'_>, memory: Option<SharedMemory>) {
-        if self.transport.is_some() {
             return;
         }
-        match self.open_memory(setup, memory) {
-            Ok((region, page_size)) => {
-                let sink = Arc::new(Sink::new(self.waker.clone()));
-                let mut options = esatto_shm::Options::default();
-                options.emulation = self.emulated;
-                options.self_scraping = self.emulated;
-                match Arbiter::with_options(region, page_size, sink.clone(), options) {
-                    Ok(arbiter) => self.transport = Some(Transport { arbiter, sink }),
-                    Err(error) => self.failure = Some(error.to_string()),
-                }
-            }
-            Err(why) => self.failure = Some(why),
+        let id = self.instances.iter().find(|(_, active)| active.ticket == ticket).map(|(&id, _)| id);
+        if let Some(id) = id {
+            self.instances.remove(&id);
+            self.endpoint.commit();
+            self.endpoint.notify_stopped(id);
         }
     }
 
-    fn open_memory(
-        &self,
-        setup: SetupTracingReader<'_>,
-        memory: Option<SharedMemory>,
-    ) -> Result<(Arc<dyn Memory>, PageSize), String> {
-        let kib = setup.shared_buffer_page_size_kb().unwrap_or(0);
-        let page_size = usize::try_from(kib)
-            .ok()
-            .and_then(|kib| kib.checked_mul(1024))
-            .and_then(|bytes| PageSize::new(bytes).ok())
-            .ok_or_else(|| format!("the service wants shared memory pages of {kib} KiB"))?;
-        match memory.filter(|_| !self.emulated) {
-            Some(SharedMemory::Region(region)) => Ok((region, page_size)),
-            Some(SharedMemory::Fd(fd)) => {
-                let region = MappedRegion::from_service(fd).map_err(|e| e.to_string())?;
-                Ok((Arc::new(region), page_size))
-            }
-            None if self.emulated => Ok((Arc::new(PrivateRegion::new(EMULATED_MEMORY_BYTES)), page_size)),
-            None => Err("the service sent no shared memory".into()),
-        }
-    }
-
-    fn setup_data_source(&mut self, id: u64, config: DataSourceConfigReader<'_>) {
-        if config.name() != Some(DATA_SOURCE.as_bytes()) {
+    /// A data source has answered a flush request, perhaps one of this producer.
+    pub(crate) fn flushed(&mut self, connection: u64, request: u64) {
+        if connection != self.connection {
             return;
         }
-        use data_source_config::BufferExhaustedPolicy as Policy;
-        let policy = match config.buffer_exhausted_policy().unwrap_or_default() {
-            // A library does not abort its host: both stalling policies end in dropping.
-            Policy::BUFFER_EXHAUSTED_STALL_THEN_ABORT | Policy::BUFFER_EXHAUSTED_STALL_THEN_DROP => {
-                ExhaustedPolicy::StallThenDrop
+        if let Some(waiting) = self.flushes.get_mut(&request) {
+            *waiting = waiting.saturating_sub(1);
+            self.acknowledge_flushes();
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::Connected => {
+                self.accepted = true;
+                self.announce();
+                let now = Instant::now();
+                for trigger in mem::take(&mut self.triggers) {
+                    if trigger.until > now {
+                        self.endpoint.activate_triggers(&trigger.names);
+                    }
+                }
             }
-            _ => ExhaustedPolicy::Drop,
+            Event::Setup { id, config } => {
+                self.sets_up = true;
+                self.setup(id, config);
+            }
+            Event::Start { id, config } => self.start(id, config),
+            Event::Stop { id } => self.stop(id),
+            Event::Flush { ids, request, flags } => self.service_flush(&ids, request, flags),
+            Event::ClearIncrementalState { ids } => {
+                for active in ids.iter().filter_map(|id| self.instances.get(id)) {
+                    active.source.clear_incremental_state(active.ticket);
+                }
+            }
+        }
+    }
+
+    /// Registers data sources that the service does not know, and renews what it knows of others.
+    fn announce(&mut self) {
+        if !self.accepted {
+            return;
+        }
+        for (index, source) in data_source::registered().into_iter().enumerate() {
+            let version = source.version();
+            match self.announced.get_mut(index) {
+                None => {
+                    self.announced.push(version);
+                    self.endpoint.register(&source.descriptor());
+                }
+                Some(known) if *known != version => {
+                    *known = version;
+                    self.endpoint.update(&source.descriptor());
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn setup(&mut self, id: u64, config: Vec<u8>) {
+        if id == 0 || self.instances.contains_key(&id) {
+            return;
+        }
+        let config: Arc<[u8]> = config.into();
+        let adopted = buffer_of(&config).and_then(|_| self.startups.adopt(&config));
+        let Some((source, ticket)) = adopted.or_else(|| self.make(&config)) else { return };
+        self.instances.insert(id, Active { source, ticket, config, phase: Phase::SetUp });
+    }
+
+    /// Makes an instance for a config. What is refused does not exist here: its start and its end are answered, nothing else happens.
+    fn make(&self, config: &Arc<[u8]>) -> Option<(&'static dyn AnySource, Ticket)> {
+        let reader = DataSourceConfigReader::new(config);
+        let source = self.source_for(reader.name()?, config)?;
+        let buffer = buffer_of(config)?;
+        let arbiter = self.endpoint.arbiter()?;
+        let destination = Destination::buffer(Arc::clone(arbiter), buffer, source.policy(config));
+        let assignment =
+            Assignment { config: Arc::clone(config), destination, backend: self.backend.clone(), startup: false };
+        Some((source, source.setup(assignment)?))
+    }
+
+    /// The data source of a name: if several share it, the first that does not serve the same config already.
+    fn source_for(&self, name: &[u8], config: &[u8]) -> Option<&'static dyn AnySource> {
+        let serves = |source: &'static dyn AnySource| {
+            self.instances.values().any(|active| is_same(active.source, source) && *active.config == *config)
         };
-        let track_events = config.track_event_config().map(|c| c.as_bytes()).unwrap_or_default();
-        let active = Active {
-            // What can be read of a malformed configuration is used.
-            config: Arc::new(TrackEventConfig::decode(track_events).unwrap_or_default()),
-            target_buffer: config.target_buffer().and_then(|b| u16::try_from(b).ok()).unwrap_or(0),
-            policy,
-            slot: None,
-        };
-        self.instances.insert(id, active);
+        let sources = data_source::registered();
+        let mut named = sources.into_iter().filter(|source| source.name().as_bytes() == name);
+        let first = named.next()?;
+        if serves(first) { named.find(|source| !serves(*source)).or(Some(first)) } else { Some(first) }
     }
 
-    fn start_data_source(&mut self, start: StartDataSourceReader<'_>) {
-        let Some(id) = start.new_instance_id() else { return };
-        if !self.instances.contains_key(&id) {
-            // Services of 2018 start without a set-up.
-            if let Some(config) = start.config() {
-                self.setup_data_source(id, config);
+    fn start(&mut self, id: u64, config: Vec<u8>) {
+        if !self.sets_up {
+            self.setup(id, config);
+        }
+        if let Some(active) = self.instances.get_mut(&id).filter(|active| active.phase == Phase::SetUp) {
+            active.phase = Phase::Started;
+            match (self.startups.started(active.ticket), buffer_of(&active.config), self.endpoint.arbiter()) {
+                (Some(Settled { reservation, told }), Some(buffer), Some(arbiter)) => {
+                    // It records already; now it is known what for.
+                    arbiter.bind_reservation(reservation, buffer);
+                    active.source.adopt(active.ticket, buffer, active.source.policy(&active.config));
+                    if let Some(told) = told {
+                        shielded(told);
+                    }
+                }
+                _ => active.source.start(active.ticket),
             }
         }
-        if let (Some(active), Some(transport)) = (self.instances.get_mut(&id), &self.transport) {
-            active.start(&transport.arbiter);
-        }
-        let request = NotifyDataSourceStartedRequest { data_source_id: Some(id), ..Default::default() };
-        self.call(Method::NotifyDataSourceStarted, &request, None);
+        self.endpoint.notify_started(id);
     }
 
-    fn stop_data_source(&mut self, id: u64) {
-        if let Some(active) = self.instances.remove(&id) {
-            active.stop();
-        }
-        if let Some(transport) = &self.transport {
-            crate::thread::flush_all();
-            transport.arbiter.flush_pending(None);
-        }
-        self.send_outgoing();
-        let request = NotifyDataSourceStoppedRequest { data_source_id: Some(id), ..Default::default() };
-        self.call(Method::NotifyDataSourceStopped, &request, None);
-    }
-
-    /// Commits and acknowledges. Chunks of threads that are in a trace point just now are scraped by the service.
-    fn service_flush(&mut self, request_id: u64) {
-        crate::thread::flush_all();
-        match &self.transport {
-            Some(transport) => transport.arbiter.flush_pending(Some(request_id)),
-            None => {
-                let request = CommitDataRequest { flush_request_id: Some(request_id), ..Default::default() };
-                self.call(Method::CommitData, &request, None);
-            }
-        }
-        self.send_outgoing();
-    }
-
-    fn send_outgoing(&mut self) {
-        let Some(transport) = &self.transport else { return };
-        for outgoing in transport.sink.take() {
-            match outgoing {
-                Outgoing::Commit { args, callbacks } => {
-                    let tag = (!callbacks.is_empty()).then_some(Tag::Commit(callbacks));
-                    self.push(Method::CommitData, args, tag);
-                }
-                Outgoing::RegisterWriter { writer_id, target_buffer } => {
-                    let request = RegisterTraceWriterRequest {
-                        trace_writer_id: Some(u32::from(writer_id)),
-                        target_buffer: Some(u32::from(target_buffer)),
-                        ..Default::default()
-                    };
-                    self.call(Method::RegisterTraceWriter, &request, None);
-                }
-                Outgoing::UnregisterWriter { writer_id } => {
-                    let request = UnregisterTraceWriterRequest {
-                        trace_writer_id: Some(u32::from(writer_id)),
-                        ..Default::default()
-                    };
-                    self.call(Method::UnregisterTraceWriter, &request, None);
-                }
-            }
+    fn stop(&mut self, id: u64) {
+        match self.instances.get_mut(&id) {
+            Some(active) => active.stop(),
+            // The service waits for those that were refused, too.
+            None => self.endpoint.notify_stopped(id),
         }
     }
 
-    fn call(&mut self, method: Method, request: &impl Owned, tag: Option<Tag>) {
-        self.push(method, request.encode(), tag);
+    fn service_flush(&mut self, ids: &[u64], request: u64, flags: u64) {
+        let asked: Vec<_> = ids
+            .iter()
+            .filter_map(|id| self.instances.get(id))
+            .filter(|active| active.phase != Phase::SetUp)
+            .map(|active| (active.source, active.ticket))
+            .collect();
+        if self.flushes.len() >= MAX_PENDING_FLUSHES {
+            let oldest = self.flushes.keys().next().copied();
+            self.flushes.retain(|&request, _| Some(request) != oldest);
+        }
+        self.flushes.insert(request, asked.len());
+        for (source, ticket) in asked {
+            source.flush(ticket, Flush::new(ticket.slot, flags, Done::flushed(self.connection, request)));
+        }
+        self.acknowledge_flushes();
     }
 
-    fn push(&mut self, method: Method, args: Vec<u8>, tag: Option<Tag>) {
-        self.calls.push(Call { method: method.name(), args, tag, fd: None });
+    /// Acknowledges the newest request for which, as for all before it, nothing is waited for.
+    fn acknowledge_flushes(&mut self) {
+        let answered =
+            self.flushes.iter().take_while(|&(_, &waiting)| waiting == 0).map(|(&request, _)| request).last();
+        if let Some(request) = answered {
+            self.flushes.retain(|&other, _| other > request);
+            // Chunks of threads that are in a trace point just now are scraped by the service.
+            thread::flush_all();
+            self.endpoint.acknowledge_flush(request);
+        }
     }
 }
 
 impl Active {
-    fn start(&mut self, arbiter: &Arc<Arbiter>) {
-        if self.slot.is_some() || self.target_buffer == 0 {
-            return;
-        }
-        let instance = Instance {
-            arbiter: Arc::clone(arbiter),
-            target_buffer: self.target_buffer,
-            policy: self.policy,
-            options: Options::new(&self.config),
-        };
-        // With all slots taken the instance exists for the service only and records nothing.
-        self.slot = instance::occupy(instance);
-        if let Some(slot) = self.slot {
-            registry::enable(slot, Arc::clone(&self.config));
+    /// Asks the instance to end, once.
+    fn stop(&mut self) {
+        if mem::replace(&mut self.phase, Phase::Stopping) != Phase::Stopping {
+            self.source.stop(self.ticket, Done::stopped(self.source, self.ticket));
         }
     }
+}
 
-    fn stop(self) {
-        if let Some(slot) = self.slot {
-            registry::disable(slot);
-            instance::vacate(slot);
-        }
-    }
+/// The buffer that a config names, if it is one that a service may have.
+fn buffer_of(config: &[u8]) -> Option<u16> {
+    DataSourceConfigReader::new(config)
+        .target_buffer()
+        .and_then(|buffer| u16::try_from(buffer).ok())
+        .filter(|&b| b != 0)
+}
+
+fn is_same(one: &'static dyn AnySource, other: &'static dyn AnySource) -> bool {
+    core::ptr::addr_eq(one, other)
+}
+
+fn next_connection() -> u64 {
+    static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+    CONNECTIONS.fetch_add(1, Ordering::Relaxed)
 }

@@ -1,5 +1,6 @@
 //! A producer and the connection it has, wants or has lost (`docs/spec/client-library.md` §4).
 
+use core::mem;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -9,8 +10,10 @@ use esatto_shm::FlushCallback;
 use rustix::event::PollFlags;
 use rustix::fs::inotify;
 
+use super::endpoint::{Identity, Tag};
 use super::link::{Link, LinkEvent, SocketLink};
-use super::producer::{Identity, Producer, Tag};
+use super::producer::Producer;
+use super::startup::StartupRequest;
 use super::{Place, Surroundings, Waker};
 
 /// Each wait for a missing service is longer than the one before by this much …
@@ -21,6 +24,8 @@ const RETRY_STEPS_UNTIL: Duration = Duration::from_secs(10);
 const RETRY_AT_LAST: Duration = Duration::from_secs(30);
 /// A connection that lasted as long as this is renewed at once when it breaks.
 const WORKED: Duration = Duration::from_secs(1);
+/// Connections that may be lost; with one more the service is given up (`docs/spec/client-library.md` §4).
+const MAX_RECONNECTIONS: u32 = 100;
 /// A socket file appears a moment before its service listens.
 const RETRY_AFTER_CHANGE: Duration = Duration::from_millis(10);
 
@@ -33,6 +38,10 @@ pub(crate) struct ProducerLink {
     /// When to try to connect; meaningful without link.
     retry_at: Instant,
     delay: Duration,
+    /// Connections that stood and were lost.
+    lost: u32,
+    /// The service does not take memory of ours.
+    refuses_memory: bool,
     /// Watches the directory of the socket.
     watch: Option<OwnedFd>,
 }
@@ -40,13 +49,15 @@ pub(crate) struct ProducerLink {
 impl ProducerLink {
     pub(crate) fn new(place: Place, identity: Identity, waker: Waker) -> Self {
         Self {
+            producer: Producer::new(identity, place.backend(), waker),
             place,
-            producer: Producer::new(identity, waker),
             link: None,
             ready: false,
             connected_at: Instant::now(),
             retry_at: Instant::now(),
             delay: Duration::ZERO,
+            lost: 0,
+            refuses_memory: false,
             watch: None,
         }
     }
@@ -68,18 +79,29 @@ impl ProducerLink {
         }
     }
 
+    /// The data sources of this connection.
+    pub(crate) const fn producer(&mut self) -> &mut Producer {
+        &mut self.producer
+    }
+
     /// When to pump again, if nothing happens before.
-    pub(crate) fn retry_at(&self) -> Option<Instant> {
-        self.link.is_none().then_some(self.retry_at)
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let retry = (self.link.is_none() && !self.is_given_up()).then_some(self.retry_at);
+        [retry, self.producer.deadline()].into_iter().flatten().min()
+    }
+
+    const fn is_given_up(&self) -> bool {
+        self.lost > MAX_RECONNECTIONS
     }
 
     /// Does what can be done now. Returns whether there may be more.
     pub(crate) fn pump(&mut self, now: Instant, around: &mut Surroundings<'_>) -> bool {
         self.drain_watch(now);
-        if self.link.is_none() && now >= self.retry_at {
+        if self.link.is_none() && now >= self.retry_at && !self.is_given_up() {
             self.connect(now, around);
         }
-        let result = self.transfer(around);
+        self.producer.expire(now);
+        let result = self.transfer(now, around);
         let failure = self.producer.take_failure();
         match (result, failure) {
             (Ok(busy), None) => busy,
@@ -88,6 +110,19 @@ impl ProducerLink {
                 true
             }
         }
+    }
+
+    /// Begins startup tracing: in the memory that there is, or in our own, which the service is offered when we connect.
+    pub(crate) fn start_up(&mut self, request: StartupRequest, now: Instant, around: &mut Surroundings<'_>) {
+        if self.producer.endpoint.arbiter().is_none() && !self.refuses_memory && !self.is_given_up() {
+            if self.link.is_some() {
+                self.hang_up(around);
+                self.retry_at = now;
+            }
+            // Without memory nothing is recorded, which the request is told.
+            let _ = self.producer.endpoint.provide_memory();
+        }
+        self.producer.start_up(request);
     }
 
     fn connect(&mut self, now: Instant, _around: &mut Surroundings<'_>) {
@@ -136,7 +171,7 @@ impl ProducerLink {
     }
 
     /// Moves calls out and replies in.
-    fn transfer(&mut self, around: &mut Surroundings<'_>) -> Result<bool, esatto_ipc::Error> {
+    fn transfer(&mut self, now: Instant, around: &mut Surroundings<'_>) -> Result<bool, esatto_ipc::Error> {
         let Self { producer, link, ready, .. } = self;
         let Some(link) = link else { return Ok(false) };
         let _ = &around;
@@ -153,9 +188,11 @@ impl ProducerLink {
                     return Err(esatto_ipc::Error::Disconnected);
                 }
                 if *ready {
-                    producer.pump(link.is_congested());
+                    producer.pump(link.is_congested(), now);
                     for call in producer.take_calls() {
-                        link.invoke(call)?;
+                        if let Some(tag) = link.invoke(call)? {
+                            producer.endpoint.rejected(tag);
+                        }
                     }
                 }
                 link.flush()?;
@@ -168,31 +205,48 @@ impl ProducerLink {
                     LinkEvent::Ready => {}
                     LinkEvent::Reply(tag, reply) => producer.reply(tag, reply),
                 });
-                producer.pump(false);
+                producer.pump(false, now);
                 for call in producer.take_calls() {
                     busy = true;
-                    link.invoke(service, call);
+                    if let Some(tag) = link.invoke(service, call) {
+                        producer.endpoint.rejected(tag);
+                    }
                 }
                 Ok(busy)
             }
         }
     }
 
-    fn disconnected(&mut self, now: Instant, _around: &mut Surroundings<'_>) {
+    /// Ends the connection, if there is one. Returns whether it stood.
+    fn hang_up(&mut self, _around: &mut Surroundings<'_>) -> bool {
         #[cfg(feature = "in-process")]
         if let (Some(Link::Local(link)), Some(service)) = (&self.link, _around.local.as_mut()) {
             link.disconnect(&mut **service);
         }
         self.link = None;
-        self.watch = self.place.address().and_then(watch_directory);
         self.producer.disconnected();
-        if self.ready && now.saturating_duration_since(self.connected_at) >= WORKED {
+        mem::replace(&mut self.ready, false)
+    }
+
+    fn disconnected(&mut self, now: Instant, around: &mut Surroundings<'_>) {
+        let stood = self.hang_up(around);
+        if mem::take(&mut self.producer.endpoint.memory_refused) {
+            self.refuses_memory = true;
+            self.retry_at = now;
+            return;
+        }
+        self.lost += u32::from(stood);
+        if self.is_given_up() {
+            self.watch = None;
+            return;
+        }
+        self.watch = self.place.address().and_then(watch_directory);
+        if stood && now.saturating_duration_since(self.connected_at) >= WORKED {
             self.delay = Duration::ZERO;
             self.retry_at = now;
         } else {
             self.retry_later(now);
         }
-        self.ready = false;
     }
 }
 

@@ -3,6 +3,7 @@
 use core::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
 
 use esatto_protozero::HeapBuffer;
 use esatto_shm::{CommitRequest, CommitSink, FlushCallback};
@@ -36,6 +37,8 @@ pub(crate) struct Sink {
 struct Queue {
     outgoing: Vec<Outgoing>,
     buffer: HeapBuffer,
+    /// When the arbiter wants its pending commits sent.
+    due: Option<Instant>,
 }
 
 impl Sink {
@@ -45,6 +48,16 @@ impl Sink {
 
     pub(crate) fn take(&self) -> Vec<Outgoing> {
         mem::take(&mut self.lock().outgoing)
+    }
+
+    /// When the arbiter wants its pending commits sent, if it has some.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.lock().due
+    }
+
+    /// Whether that moment has come; from then on the arbiter is to be asked.
+    pub(crate) fn take_due(&self, now: Instant) -> bool {
+        self.lock().due.take_if(|due| *due <= now).is_some()
     }
 
     fn push(&self, outgoing: Outgoing) {
@@ -75,7 +88,18 @@ impl CommitSink for Sink {
     }
 
     fn wake(&self) {
+        self.lock().due = Some(Instant::now());
         self.waker.wake();
+    }
+
+    fn wake_after(&self, delay: Duration) {
+        let mut queue = self.lock();
+        if queue.due.is_none() {
+            queue.due = Some(Instant::now() + delay);
+            drop(queue);
+            // So that it waits no longer than that.
+            self.waker.wake();
+        }
     }
 
     fn is_connection_thread(&self) -> bool {

@@ -1,0 +1,39 @@
+//! The data sources of this process.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::AnySource;
+use super::track_event::TrackEvents;
+use crate::error::Error;
+
+/// Custom data sources that a process can have (`docs/spec/client-library.md` §2).
+pub(crate) const MAX_SOURCES: usize = 32;
+
+static SOURCES: Mutex<Vec<&'static dyn AnySource>> = Mutex::new(Vec::new());
+
+/// Adds a data source and returns its index.
+pub(super) fn add(source: &'static dyn AnySource) -> Result<usize, Error> {
+    let mut sources = lock();
+    if sources.len() >= MAX_SOURCES {
+        return Err(Error::data_source(source.name(), "is one too many: 32 are registered"));
+    }
+    sources.push(source);
+    Ok(sources.len() - 1)
+}
+
+/// All data sources: that of track events, then the registered ones in their order. Only ever grows.
+pub(crate) fn registered() -> Vec<&'static dyn AnySource> {
+    let mut all: Vec<&'static dyn AnySource> = vec![track_events()];
+    all.extend(lock().iter());
+    all
+}
+
+/// The data source of track events, which is always there.
+pub(crate) fn track_events() -> &'static dyn AnySource {
+    static TRACK_EVENTS: TrackEvents = TrackEvents::new();
+    &TRACK_EVENTS
+}
+
+fn lock() -> MutexGuard<'static, Vec<&'static dyn AnySource>> {
+    SOURCES.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,72 @@
+//! Custom data sources: packets of any kind, recorded when a session asks for them by name.
+//!
+//! Track events suffice for most programs. A data source of its own is for what has its own configuration, its own
+//! life cycle or its own packets: a sampler, statistics of a subsystem, a stream of records in the program's own schema.
+//!
+//! ```
+//! use esatto::{DataSource, Setup, Source, SourceConfig};
+//!
+//! /// Reads temperatures while somebody wants them.
+//! struct Thermometer {
+//!     sensors: Vec<u8>,
+//! }
+//!
+//! impl DataSource for Thermometer {
+//!     type Config = (); // nothing of the session's config matters
+//!     type ThreadState = ();
+//!     type IncrementalState = ();
+//!
+//!     fn setup(setup: &Setup<'_, ()>) -> Self {
+//!         Self { sensors: vec![setup.instance() as u8] }
+//!     }
+//! }
+//!
+//! static TEMPERATURE: Source<Thermometer> = Source::new("com.example.temperature");
+//!
+//! TEMPERATURE.register()?; // services can list it from now on
+//!
+//! // Anywhere, on any thread. Costs a load and a branch while nobody records it.
+//! TEMPERATURE.trace(|context| {
+//!     let now = context.now_ns();
+//!     context.packet(|packet| {
+//!         packet.timestamp(now);
+//!         packet.for_testing().str("21.5 degrees");
+//!     });
+//! });
+//! # Ok::<(), esatto::Error>(())
+//! ```
+//!
+//! # Life of an instance
+//!
+//! A session whose config names the data source makes an *instance* of it, in each process that registered it. Up to 8 instances of a type live
+//! at the same time; one more, or one whose config cannot be used, is *refused*: it records nothing, and the session starts and stops
+//! as if it were not there ([`Source::refused`] counts).
+//!
+//! ```text
+//! setup ─► start ─► trace points record ─► stop ─ (until `Stop` is dropped, trace points still record) ─► gone
+//! ```
+//!
+//! All of these are called on the library's control thread and must not block. No lock is held meanwhile: they may trace, and the
+//! data source is shared (`&self`) with trace points that ask for it ([`Context::source`]). A panic in one of them is caught.
+//!
+//! The contract is `docs/spec/client-library.md` §§5-10.
+
+mod any;
+mod config;
+mod context;
+mod directory;
+mod handles;
+mod source;
+mod track_event;
+mod writers;
+
+pub(crate) use any::{AnySource, Assignment};
+pub(crate) use config::canonical;
+pub use config::{Field, SourceConfig};
+pub use context::{Context, Packets, Parts};
+pub(crate) use directory::registered;
+pub use handles::{CloneTarget, Flush, FlushInitiator, FlushReason, Stop};
+pub(crate) use handles::{Completion, Done};
+pub use source::{BufferExhausted, DataSource, Setup, Source};
+pub(crate) use track_event::set_buffer_exhausted;
+pub(crate) use writers::Writers;

@@ -1,0 +1,496 @@
+//! A type of data source: what the program declares once.
+
+use core::fmt;
+use core::panic::AssertUnwindSafe;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::panic::catch_unwind;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use esatto_protozero::Owned;
+use esatto_schema::{DataSourceConfigReader, DataSourceDescriptor, data_source_config};
+use esatto_shm::ExhaustedPolicy;
+
+use super::{AnySource, Assignment, Context, Done, Flush, SourceConfig, Stop, canonical, directory};
+use crate::control::{self, Command};
+use crate::error::Error;
+use crate::instance::{Destination, MAX_INSTANCES, Slots, Ticket};
+use crate::session::Backend;
+use crate::{ids, thread};
+
+/// What a data source does when sessions come and go; the value is the state of one instance.
+///
+/// See the [module](crate::data_source) for the order of the calls, and [`Source`] for the rest.
+pub trait DataSource: Send + Sync + Sized + 'static {
+    /// What [`setup`](Self::setup) gets of the session's config. `()` if that does not matter.
+    type Config: SourceConfig;
+
+    /// State of each writer, that is, of each thread and instance; made with the writer, dropped with it.
+    type ThreadState: Default + Send + 'static;
+
+    /// State of each writer that what it has written builds on, such as names that were announced; made anew when readers of the
+    /// trace may have lost what came before.
+    type IncrementalState: Default + Send + 'static;
+
+    /// Makes an instance. It records nothing yet.
+    fn setup(setup: &Setup<'_, Self::Config>) -> Self;
+
+    /// The session begins; trace points record from now on, and already in this call.
+    fn start(&self) {}
+
+    /// The session ends. Trace points record until `stop` is dropped, by default at once.
+    fn stop(&self, stop: Stop) {
+        stop.complete();
+    }
+
+    /// The session wants every thread to begin its incremental state anew; each does at its next trace point.
+    fn will_clear_incremental_state(&self) {}
+
+    /// Brings the incremental state of one writer back to its beginning; by default it is replaced. One that is expensive to make may be emptied
+    /// instead.
+    fn clear_incremental_state(state: &mut Self::IncrementalState) {
+        *state = Self::IncrementalState::default();
+    }
+
+    /// Whether an instance of startup tracing that was set up for one encoded `DataSourceConfig` may serve a session that has the other one. By
+    /// default, if they want the same (`docs/spec/client-library.md` §12).
+    fn can_adopt(startup: &[u8], session: &[u8]) -> bool {
+        canonical(startup) == canonical(session)
+    }
+}
+
+/// What an instance is made for.
+#[derive(Debug)]
+pub struct Setup<'a, C> {
+    config: &'a C,
+    bytes: &'a [u8],
+    instance: usize,
+    backend: Backend,
+    startup: bool,
+}
+
+impl<C> Setup<'_, C> {
+    /// The config.
+    #[must_use]
+    pub const fn config(&self) -> &C {
+        self.config
+    }
+
+    /// The whole config, encoded.
+    #[must_use]
+    pub const fn config_bytes(&self) -> &[u8] {
+        self.bytes
+    }
+
+    /// A field of the whole config.
+    #[must_use]
+    pub fn common(&self) -> DataSourceConfigReader<'_> {
+        DataSourceConfigReader::new(self.bytes)
+    }
+
+    /// The number of the instance, 0 to 7, until it ends.
+    #[must_use]
+    pub const fn instance(&self) -> usize {
+        self.instance
+    }
+
+    /// Whose session it is for.
+    #[must_use]
+    pub const fn backend(&self) -> &Backend {
+        &self.backend
+    }
+
+    /// True if no session has come yet: [startup tracing](crate::Startup).
+    #[must_use]
+    pub const fn is_startup(&self) -> bool {
+        self.startup
+    }
+}
+
+/// What trace points do when the memory shared with the service is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BufferExhausted {
+    /// They drop packets until there is room; the next packet says that some are missing.
+    #[default]
+    Drop,
+    /// They wait for room, up to 29 seconds, and then drop.
+    Stall,
+}
+
+impl BufferExhausted {
+    pub(crate) const fn policy(self) -> ExhaustedPolicy {
+        match self {
+            Self::Drop => ExhaustedPolicy::Drop,
+            Self::Stall => ExhaustedPolicy::StallThenDrop,
+        }
+    }
+
+    /// What a config wants, if it wants something.
+    ///
+    /// A library does not abort its host: `STALL_THEN_ABORT`, too, ends in dropping.
+    pub(crate) fn of_config(config: &[u8]) -> Option<Self> {
+        use data_source_config::BufferExhaustedPolicy as Policy;
+        match DataSourceConfigReader::new(config).buffer_exhausted_policy()? {
+            Policy::BUFFER_EXHAUSTED_DROP => Some(Self::Drop),
+            Policy::BUFFER_EXHAUSTED_STALL_THEN_ABORT | Policy::BUFFER_EXHAUSTED_STALL_THEN_DROP => Some(Self::Stall),
+            _ => None,
+        }
+    }
+}
+
+/// A data source of this program: a static that trace points name.
+///
+/// ```
+/// # struct Sampler;
+/// # impl esatto::DataSource for Sampler {
+/// #     type Config = ();
+/// #     type ThreadState = ();
+/// #     type IncrementalState = ();
+/// #     fn setup(_: &esatto::Setup<'_, ()>) -> Self { Self }
+/// # }
+/// # impl Sampler { fn write_all(&self) {} }
+/// use esatto::{BufferExhausted, Source};
+///
+/// static SAMPLES: Source<Sampler> = Source::new("com.example.samples")
+///     .buffer_exhausted(BufferExhausted::Stall)
+///     .on_flush(|sampler, _flush| sampler.write_all());
+///
+/// SAMPLES.register()?;
+/// assert!(!SAMPLES.is_enabled());
+/// # Ok::<(), esatto::Error>(())
+/// ```
+pub struct Source<T: DataSource> {
+    /// The instances that record, one bit each.
+    enabled: AtomicU32,
+    /// Where threads keep their writers; `UNREGISTERED` before registration.
+    index: AtomicU32,
+    slots: Slots<Instance<T>>,
+    name: &'static str,
+    exhausted: BufferExhausted,
+    exhausted_from_config: bool,
+    single: bool,
+    on_flush: Option<fn(&T, Flush)>,
+    refused: AtomicU64,
+    registration: Mutex<Registration>,
+}
+
+const UNREGISTERED: u32 = u32::MAX;
+
+struct Registration {
+    /// Encoded; `None` until it is registered.
+    descriptor: Option<Vec<u8>>,
+    version: u64,
+}
+
+/// An instance that sessions have made.
+pub(super) struct Instance<T> {
+    pub(super) destination: Destination,
+    /// `None` when the instance has ended.
+    object: Mutex<Option<Arc<T>>>,
+}
+
+impl<T> Instance<T> {
+    pub(super) fn object(&self) -> Option<Arc<T>> {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<T>>> {
+        self.object.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: DataSource> Source<T> {
+    /// Declares a data source by the name that configs know it by, such as `com.example.samples`.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            enabled: AtomicU32::new(0),
+            index: AtomicU32::new(UNREGISTERED),
+            slots: Slots::new(),
+            name,
+            exhausted: BufferExhausted::Drop,
+            exhausted_from_config: false,
+            single: false,
+            on_flush: None,
+            refused: AtomicU64::new(0),
+            registration: Mutex::new(Registration { descriptor: None, version: 0 }),
+        }
+    }
+
+    /// What to do when shared memory is full; by default [`BufferExhausted::Drop`].
+    #[must_use]
+    pub const fn buffer_exhausted(mut self, exhausted: BufferExhausted) -> Self {
+        self.exhausted = exhausted;
+        self
+    }
+
+    /// Lets sessions choose that (`DataSourceConfig.buffer_exhausted_policy`); by default they cannot, as a program that waits is another program.
+    #[must_use]
+    pub const fn buffer_exhausted_by_config(mut self) -> Self {
+        self.exhausted_from_config = true;
+        self
+    }
+
+    /// Allows one instance at a time; another one is refused.
+    #[must_use]
+    pub const fn single_instance(mut self) -> Self {
+        self.single = true;
+        self
+    }
+
+    /// Writes, when a session is flushed, what has been kept back until then. Called on the control thread, like the methods of [`DataSource`].
+    ///
+    /// A data source without it is registered as one that services need not ask (`no_flush`).
+    #[must_use]
+    pub const fn on_flush(mut self, flush: fn(&T, Flush)) -> Self {
+        self.on_flush = Some(flush);
+        self
+    }
+
+    /// The name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Makes the data source known to the services that this process is connected to, and will be.
+    ///
+    /// Nothing happens if it is registered already. What is not registered never records.
+    ///
+    /// # Errors
+    ///
+    /// If 32 data sources are registered.
+    pub fn register(&'static self) -> Result<(), Error> {
+        self.register_with(&DataSourceDescriptor::default())
+    }
+
+    /// Registers with more to say than a name. The name, the id, and what the library itself takes care of
+    /// (`will_notify_on_start`, `handles_incremental_state_clear`) are filled in; `will_notify_on_stop` and `no_flush`
+    /// unless they are set.
+    ///
+    /// # Errors
+    ///
+    /// As [`register`](Self::register), and if the descriptor has another name.
+    pub fn register_with(&'static self, descriptor: &DataSourceDescriptor) -> Result<(), Error> {
+        self.check_name(descriptor)?;
+        {
+            let mut registration = self.registration();
+            if registration.descriptor.is_some() {
+                return Ok(());
+            }
+            let index = directory::add(self)?;
+            registration.descriptor = Some(self.complete(descriptor));
+            registration.version += 1;
+            self.index.store(index as u32, Ordering::Release);
+        }
+        tell_control_thread();
+        Ok(())
+    }
+
+    /// Replaces the descriptor, for what can change at run time. Services before v22 take no notice.
+    ///
+    /// # Errors
+    ///
+    /// If the data source is not registered, or the descriptor has another name.
+    pub fn update_descriptor(&'static self, descriptor: &DataSourceDescriptor) -> Result<(), Error> {
+        self.check_name(descriptor)?;
+        {
+            let mut registration = self.registration();
+            if registration.descriptor.is_none() {
+                return Err(Error::data_source(self.name, "is not registered"));
+            }
+            registration.descriptor = Some(self.complete(descriptor));
+            registration.version += 1;
+        }
+        tell_control_thread();
+        Ok(())
+    }
+
+    /// True while some session records. Costs one relaxed load.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_enabled(&self) -> bool {
+        self.enabled.load(Ordering::Relaxed) != 0
+    }
+
+    /// Calls `body` once for each instance that records; each call writes into a sequence of packets of its own.
+    ///
+    /// While nobody records this is one relaxed load and a branch. A trace point inside of a trace point, of whatever kind, does nothing.
+    #[inline(always)]
+    pub fn trace(&'static self, mut body: impl FnMut(&mut Context<'_, T>)) {
+        if self.is_enabled() {
+            self.trace_enabled(&mut body);
+        }
+    }
+
+    #[inline(never)]
+    fn trace_enabled(&'static self, body: &mut dyn FnMut(&mut Context<'_, T>)) {
+        thread::with_sources(|writers| {
+            // Acquire: an instance whose bit is seen is in its slot.
+            let mut instances = self.enabled.load(Ordering::Acquire);
+            let index = self.index.load(Ordering::Acquire) as usize;
+            while instances != 0 {
+                let slot = instances.trailing_zeros() as usize;
+                instances &= instances - 1;
+                if let Some(writer) = writers.writer(self, index, slot) {
+                    writer.trace(body);
+                }
+            }
+        });
+    }
+
+    /// The instances there are, with their numbers; for other threads than those that trace. Instances that end meanwhile live
+    /// on until what is returned is dropped. Takes locks.
+    pub fn instances(&self) -> impl Iterator<Item = (usize, Arc<T>)> + '_ {
+        (0..MAX_INSTANCES).filter_map(|slot| Some((slot, self.slots.get(slot).1?.object()?)))
+    }
+
+    /// How many instances were refused so far: the ninth of those at a time, those whose config cannot be used, those
+    /// whose set-up panicked.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    pub(super) const fn slots(&self) -> &Slots<Instance<T>> {
+        &self.slots
+    }
+
+    fn check_name(&self, descriptor: &DataSourceDescriptor) -> Result<(), Error> {
+        match &descriptor.name {
+            Some(name) if name.as_bytes() != self.name.as_bytes() => {
+                Err(Error::data_source(self.name, "has a descriptor with another name"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The descriptor with what the library knows better.
+    fn complete(&'static self, descriptor: &DataSourceDescriptor) -> Vec<u8> {
+        let mut descriptor = descriptor.clone();
+        descriptor.name = Some(self.name.into());
+        descriptor.id = Some(self.id());
+        descriptor.will_notify_on_start = Some(true);
+        descriptor.will_notify_on_stop.get_or_insert(true);
+        descriptor.handles_incremental_state_clear = Some(true);
+        descriptor.no_flush = Some(descriptor.no_flush.unwrap_or(false) || self.on_flush.is_none());
+        descriptor.encode()
+    }
+
+    /// The same for all registrations of this process, and different from those of other data sources and processes.
+    fn id(&'static self) -> u64 {
+        let address = core::ptr::from_ref(self).addr() as u64;
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&address.to_le_bytes());
+        bytes[8..].copy_from_slice(&ids::process_uuid().to_le_bytes());
+        ids::fnv(&bytes).max(1)
+    }
+
+    fn registration(&self) -> MutexGuard<'_, Registration> {
+        self.registration.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn make(&self, slot: usize, assignment: &Assignment) -> Option<T> {
+        let config = T::Config::read(&assignment.config)?;
+        let setup = Setup {
+            config: &config,
+            bytes: &assignment.config,
+            instance: slot,
+            backend: assignment.backend.clone(),
+            startup: assignment.startup,
+        };
+        catch_unwind(AssertUnwindSafe(|| T::setup(&setup))).ok()
+    }
+
+    /// Calls back, if the instance is still there. A panic must not take the control thread along.
+    fn with(&self, ticket: Ticket, call: impl FnOnce(&T)) {
+        if let Some(object) = self.slots.redeem(ticket).and_then(|instance| instance.object()) {
+            let _ = catch_unwind(AssertUnwindSafe(|| call(&object)));
+        }
+    }
+}
+
+impl<T: DataSource> AnySource for Source<T> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn version(&self) -> u64 {
+        self.registration().version
+    }
+
+    fn descriptor(&self) -> Vec<u8> {
+        self.registration().descriptor.clone().unwrap_or_default()
+    }
+
+    fn policy(&self, config: &[u8]) -> ExhaustedPolicy {
+        let wanted = BufferExhausted::of_config(config).filter(|_| self.exhausted_from_config);
+        wanted.unwrap_or(self.exhausted).policy()
+    }
+
+    fn setup(&'static self, assignment: Assignment) -> Option<Ticket> {
+        let free = if self.single && !self.slots.is_empty() { None } else { self.slots.free_slot() };
+        let made = free.and_then(|slot| Some((slot, self.make(slot, &assignment)?)));
+        let Some((slot, object)) = made else {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        let instance = Instance { destination: assignment.destination, object: Mutex::new(Some(Arc::new(object))) };
+        Some(self.slots.occupy(slot, Arc::new(instance)))
+    }
+
+    fn start(&self, ticket: Ticket) {
+        // Release: who sees the bit sees the instance in its slot.
+        self.enabled.fetch_or(1 << ticket.slot, Ordering::Release);
+        self.with(ticket, T::start);
+    }
+
+    fn stop(&self, ticket: Ticket, done: Done) {
+        self.with(ticket, |object| object.stop(Stop::new(ticket.slot, done)));
+    }
+
+    fn end(&self, ticket: Ticket) {
+        if let Some(instance) = self.slots.vacate(ticket) {
+            self.enabled.fetch_and(!(1 << ticket.slot), Ordering::Release);
+            let object = instance.lock().take();
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(object)));
+        }
+    }
+
+    fn flush(&self, ticket: Ticket, flush: Flush) {
+        if let Some(on_flush) = self.on_flush {
+            self.with(ticket, |object| on_flush(object, flush));
+        }
+    }
+
+    fn clear_incremental_state(&self, ticket: Ticket) {
+        self.with(ticket, T::will_clear_incremental_state);
+        self.slots.clear_incremental_state(ticket.slot);
+    }
+
+    fn can_adopt(&self, startup: &[u8], session: &[u8]) -> bool {
+        catch_unwind(|| T::can_adopt(startup, session)).unwrap_or(false)
+    }
+
+    fn adopt(&self, ticket: Ticket, buffer: u16, policy: ExhaustedPolicy) {
+        if let Some(instance) = self.slots.redeem(ticket) {
+            instance.destination.adopt(buffer, policy);
+        }
+    }
+}
+
+/// The producers look for themselves what has changed.
+fn tell_control_thread() {
+    if let Some(control) = control::handle() {
+        control.send(Command::SourcesChanged);
+    }
+}
+
+impl<T: DataSource> fmt::Debug for Source<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source")
+            .field("name", &self.name)
+            .field("enabled", &self.enabled.load(Ordering::Relaxed))
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,160 @@
+//! Track events as one data source among the others.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+
+use esatto_protozero::Owned;
+use esatto_schema::{
+    DataSourceConfigReader, DataSourceDescriptor, TrackEventCategory, TrackEventConfig, TrackEventConfigReader,
+    TrackEventDescriptor,
+};
+use esatto_shm::ExhaustedPolicy;
+
+use super::{AnySource, Assignment, BufferExhausted, Done, Flush};
+use crate::instance::{Instance, Options, TRACK_EVENTS, Ticket};
+use crate::{ids, registry};
+
+/// Name of the data source of track events.
+const NAME: &str = "track_event";
+
+/// What to do without shared memory, unless a config says something else; set before the first connection.
+static EXHAUSTED: OnceLock<BufferExhausted> = OnceLock::new();
+
+/// Sets what track events do when shared memory is full; the first call counts.
+pub(crate) fn set_buffer_exhausted(exhausted: BufferExhausted) {
+    let _ = EXHAUSTED.set(exhausted);
+}
+
+pub(super) struct TrackEvents {
+    id: OnceLock<u64>,
+}
+
+impl TrackEvents {
+    pub(super) const fn new() -> Self {
+        Self { id: OnceLock::new() }
+    }
+}
+
+impl AnySource for TrackEvents {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn version(&self) -> u64 {
+        registry::version()
+    }
+
+    fn descriptor(&self) -> Vec<u8> {
+        let mut categories = Vec::new();
+        registry::for_each(|category| {
+            let description = category.description();
+            categories.push(TrackEventCategory {
+                name: Some(category.name().into()),
+                description: (!description.is_empty()).then(|| description.into()),
+                tags: category.tags().iter().map(|&tag| tag.into()).collect(),
+                ..Default::default()
+            });
+        });
+        let descriptor = DataSourceDescriptor {
+            name: Some(NAME.into()),
+            id: Some(*self.id.get_or_init(|| ids::random().max(1))),
+            will_notify_on_start: Some(true),
+            will_notify_on_stop: Some(true),
+            handles_incremental_state_clear: Some(true),
+            track_event_descriptor: Some(TrackEventDescriptor {
+                available_categories: categories,
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        descriptor.encode()
+    }
+
+    fn policy(&self, config: &[u8]) -> ExhaustedPolicy {
+        let default = EXHAUSTED.get().copied().unwrap_or_default();
+        BufferExhausted::of_config(config).unwrap_or(default).policy()
+    }
+
+    fn setup(&'static self, assignment: Assignment) -> Option<Ticket> {
+        let slot = TRACK_EVENTS.free_slot()?;
+        let config = track_event_config(&assignment.config);
+        let options = Options::new(&config);
+        let instance = Instance { destination: assignment.destination, config: Arc::new(config), options };
+        Some(TRACK_EVENTS.occupy(slot, Arc::new(instance)))
+    }
+
+    fn start(&self, ticket: Ticket) {
+        if let Some(instance) = TRACK_EVENTS.redeem(ticket) {
+            registry::enable(ticket.slot, Arc::clone(&instance.config));
+        }
+    }
+
+    fn stop(&self, _: Ticket, done: Done) {
+        drop(done);
+    }
+
+    fn end(&self, ticket: Ticket) {
+        if TRACK_EVENTS.redeem(ticket).is_some() {
+            registry::disable(ticket.slot);
+            TRACK_EVENTS.vacate(ticket);
+        }
+    }
+
+    fn flush(&self, _: Ticket, flush: Flush) {
+        // Threads write what they have at once; what is in unfinished chunks is scraped.
+        flush.complete();
+    }
+
+    fn clear_incremental_state(&self, ticket: Ticket) {
+        TRACK_EVENTS.clear_incremental_state(ticket.slot);
+    }
+
+    fn can_adopt(&self, startup: &[u8], session: &[u8]) -> bool {
+        match (wishes(startup), wishes(session)) {
+            (Some(startup), Some(session)) => startup == session,
+            _ => false,
+        }
+    }
+
+    fn adopt(&self, ticket: Ticket, buffer: u16, policy: ExhaustedPolicy) {
+        if let Some(instance) = TRACK_EVENTS.redeem(ticket) {
+            instance.destination.adopt(buffer, policy);
+        }
+    }
+}
+
+/// What can be read of a malformed configuration is used.
+fn track_event_config(config: &[u8]) -> TrackEventConfig {
+    let bytes = DataSourceConfigReader::new(config).track_event_config().map(|c| c.as_bytes()).unwrap_or_default();
+    let mut config = TrackEventConfig::default();
+    let _ = config.merge(bytes, esatto_protozero::MAX_DECODE_DEPTH);
+    config
+}
+
+/// What two configs must agree in for one's events to serve the other (`docs/spec/client-library.md` §12).
+#[derive(PartialEq)]
+struct Wishes<'a> {
+    patterns: [BTreeSet<&'a [u8]>; 4],
+    filters: [bool; 2],
+}
+
+/// `None`: there is no config for track events.
+fn wishes(config: &[u8]) -> Option<Wishes<'_>> {
+    let bytes = DataSourceConfigReader::new(config).track_event_config()?.as_bytes();
+    if bytes.is_empty() {
+        return None;
+    }
+    let config = TrackEventConfigReader::new(bytes);
+    Some(Wishes {
+        patterns: [
+            config.enabled_categories().collect(),
+            config.disabled_categories().collect(),
+            config.enabled_tags().collect(),
+            config.disabled_tags().collect(),
+        ],
+        filters: [
+            config.filter_debug_annotations().unwrap_or(false),
+            config.filter_dynamic_event_names().unwrap_or(false),
+        ],
+    })
+}

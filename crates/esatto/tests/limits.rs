@@ -1,0 +1,27 @@
+//! How many data sources a process can have. In a process of its own.
+
+use esatto::{DataSource, Setup, Source};
+
+struct Nothing;
+
+impl DataSource for Nothing {
+    type Config = ();
+    type ThreadState = ();
+    type IncrementalState = ();
+
+    fn setup(_: &Setup<'_, ()>) -> Self {
+        Self
+    }
+}
+
+#[test]
+fn case_15_the_33rd_data_source_is_an_error() {
+    static SOURCES: [Source<Nothing>; 33] = [const { Source::new("test.many") }; 33];
+    for source in &SOURCES[..32] {
+        source.register().expect("registers");
+        source.register().expect("is registered already");
+    }
+    let error = SOURCES[32].register().expect_err("is one too many");
+    assert_eq!(error.to_string(), "the data source `test.many` is one too many: 32 are registered");
+    SOURCES[32].trace(|_| panic!("it never records"));
+}
