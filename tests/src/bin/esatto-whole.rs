@@ -41,8 +41,11 @@ fn main() -> ExitCode {
         "exit-elsewhere" => drop(thread::spawn(|| std::process::exit(0)).join()),
         "panic" => panic!("on purpose"),
         "killed" => {
-            // Longer than the service holds back what it has.
-            thread::sleep(std::time::Duration::from_secs(3));
+            // What is written of itself, in a second or so.
+            let path = trace.path().expect("a file");
+            while !std::fs::read(path).is_ok_and(|bytes| bytes.windows(4).any(|bytes| bytes == b"last")) {
+                thread::sleep(std::time::Duration::from_millis(50));
+            }
             let me = std::process::id().to_string();
             let _ = Command::new("kill").args(["-KILL", &me]).status();
         }
