@@ -10,6 +10,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use crate::arg::Arg;
+use crate::begun::Begun;
 use crate::category::Category;
 use crate::event::{Event, Kind};
 use crate::flow::Flow;
@@ -57,8 +58,8 @@ struct Recorded {
     /// None if there is no slice for the lifetime.
     lane: Option<Lane>,
     flow: Flow,
-    /// The instances in which the slice of the lifetime was begun; only they get its end.
-    instances: u32,
+    /// The sessions in which the slice of the lifetime was begun; only they get its end.
+    begun: Begun,
 }
 
 /// The place in a program that makes async slices.
@@ -94,7 +95,7 @@ impl AsyncSlice {
     pub fn begin(&mut self, record: impl FnOnce(&Track, Flow) -> u32) {
         let recorded = self.recorded.insert(Recorded::new(self.site, self.slices));
         if let Some(lane) = &recorded.lane {
-            recorded.instances = record(lane.track(), recorded.flow);
+            recorded.begun = Begun::now(record(lane.track(), recorded.flow));
         }
     }
 
@@ -167,17 +168,17 @@ impl Drop for AsyncSlice {
 impl Recorded {
     fn new(site: &'static AsyncSite, slices: AsyncSlices) -> Self {
         let lane = slices.has_lifetime().then(|| site.lanes.take());
-        Self { lane, flow: Flow::unique(), instances: 0 }
+        Self { lane, flow: Flow::unique(), begun: Begun::NONE }
     }
 
-    /// Begins the slice of the lifetime in the instances that do not have it yet.
+    /// Begins the slice of the lifetime in the sessions that do not have it yet.
     #[inline]
     fn begin_lifetime(&mut self, site: &'static AsyncSite) {
         let Some(lane) = &self.lane else { return };
-        let missing = site.category().instances() & !self.instances;
+        let missing = self.begun.missing(site.category());
         if missing != 0 {
             let args = &mut [Arg::Track(lane.track()), Arg::Flow(self.flow.id())];
-            self.instances |= thread::record_only(missing, &site.begin, args);
+            self.begun.add(thread::record_only(missing, &site.begin, args));
         }
     }
 
@@ -185,8 +186,8 @@ impl Recorded {
     fn end_lifetime(self, site: &'static AsyncSite, body: Option<&mut dyn FnMut(&mut Event<'_>)>) {
         let Some(lane) = &self.lane else { return };
         match body {
-            None => thread::end_on(site.category(), self.instances, lane.track()),
-            Some(body) => thread::end_with(site.category(), self.instances, Some(lane.track()), body),
+            None => thread::end_on(site.category(), self.begun.instances(), lane.track()),
+            Some(body) => thread::end_with(site.category(), self.begun.instances(), Some(lane.track()), body),
         }
         // The lane may have another user from here on.
     }

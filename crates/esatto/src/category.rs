@@ -184,8 +184,10 @@ impl Category {
     }
 
     /// The instances that record this category, one bit each.
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn instances(&self) -> u32 {
+    #[must_use]
+    pub fn instances(&self) -> u32 {
         self.state.load(Ordering::Relaxed) & !UNREGISTERED
     }
 

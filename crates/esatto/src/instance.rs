@@ -236,3 +236,16 @@ pub(crate) fn stamp(slot: usize) -> Stamp {
 pub(crate) fn get(slot: usize) -> (Stamp, Option<Arc<Instance>>) {
     TRACK_EVENTS.get(slot)
 }
+
+/// The epoch of the instance, of any type, that was set up last; 0: none was.
+#[inline]
+pub(crate) fn last_epoch() -> u32 {
+    EPOCHS.load(Ordering::Relaxed)
+}
+
+/// The slots of [`TRACK_EVENTS`] with instances that were set up after an epoch.
+#[cold]
+pub(crate) fn set_up_after(epoch: u32) -> u32 {
+    let is_after = |slot: &usize| ((stamp(*slot).0 >> 32) as u32).wrapping_sub(epoch) as i32 > 0;
+    (0..MAX_INSTANCES).filter(is_after).fold(0, |mask, slot| mask | 1 << slot)
+}

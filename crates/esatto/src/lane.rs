@@ -58,7 +58,19 @@ impl Lanes {
         let settled = own.or_else(|| (free.len() > SETTLING).then_some(0));
         let used_before = settled.and_then(|place| free.remove(place));
         drop(free);
-        let number = used_before.map_or_else(|| self.made.fetch_add(1, Ordering::Relaxed), |lane| lane.number);
+        match used_before {
+            Some(lane) => self.lane(lane.number),
+            None => self.take_new(),
+        }
+    }
+
+    /// A track that nobody had before, as slices need that are recorded with a time in the past ([`Timestamp`](crate::Timestamp)).
+    #[must_use]
+    pub fn take_new(&'static self) -> Lane {
+        self.lane(self.made.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn lane(&'static self, number: u32) -> Lane {
         Lane { lanes: self, number, track: Track::with_name(self.name, u64::from(number)) }
     }
 }

@@ -45,6 +45,7 @@
 
 mod arg;
 mod async_slice;
+mod begun;
 mod callstack;
 mod category;
 mod clock;
@@ -78,6 +79,7 @@ mod value;
 
 pub use arg::Arg;
 pub use async_slice::{AsyncSlice, AsyncSlices, Driven};
+pub use begun::Begun;
 pub use callstack::Frame;
 pub use category::Category;
 pub use clock::Clock;

@@ -93,7 +93,7 @@ impl Place {
     }
 
     /// Given out at the first use; never 0.
-    fn number(&self) -> u32 {
+    pub(crate) fn number(&self) -> u32 {
         static NUMBERS: AtomicU32 = AtomicU32::new(1);
         match self.number.load(Ordering::Relaxed) {
             0 => {

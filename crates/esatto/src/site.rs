@@ -6,6 +6,7 @@ use esatto_schema::track_event;
 
 use crate::category::Category;
 use crate::event::Kind;
+use crate::location::Place;
 use crate::name::Name;
 
 /// Longest encoding of the constant part of an event.
@@ -36,6 +37,7 @@ pub struct Site {
     kind: Kind,
     name: Option<Name>,
     arguments: &'static [Name],
+    place: Option<&'static Place>,
 }
 
 impl Site {
@@ -59,7 +61,16 @@ impl Site {
             kind,
             name,
             arguments,
+            place: None,
         }
+    }
+
+    /// The same site, whose events say where in the source code they come from.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn located(mut self, place: &'static Place) -> Self {
+        self.place = Some(place);
+        self
     }
 
     /// The category.
@@ -109,6 +120,11 @@ impl Site {
         self.arguments
     }
 
+    /// Where the events come from, if the site says so.
+    pub(crate) const fn place(&self) -> Option<&'static Place> {
+        self.place
+    }
+
     /// The number of this site; made at the first call.
     #[inline(always)]
     pub(crate) fn number(&'static self) -> u32 {
@@ -140,6 +156,9 @@ impl Site {
         if let Some(name) = &self.name {
             body.field(track_event::field::NAME_IID, name.iid());
         }
+        if let Some(place) = self.place {
+            body.location(place.number());
+        }
         self.body[0].store(body.word(0), Ordering::Relaxed);
         self.body[1].store(body.word(8), Ordering::Relaxed);
         self.body_len.store(body.len as u32, Ordering::Relaxed);
@@ -161,12 +180,28 @@ impl Body {
     /// Adds a varint field with a number below 16.
     fn field(&mut self, field: u32, value: u32) {
         self.byte((field as u8) << 3);
+        self.varint(value);
+    }
+
+    fn varint(&mut self, value: u32) {
         let mut rest = value;
         while rest >= 0x80 {
             self.byte(rest as u8 | 0x80);
             rest >>= 7;
         }
         self.byte(rest as u8);
+    }
+
+    /// Adds the location, unless its number and those of the others are so large that there is no room.
+    fn location(&mut self, number: u32) {
+        const FIELD: u32 = track_event::field::SOURCE_LOCATION_IID << 3;
+        const TAG: [u8; 2] = [FIELD as u8 | 0x80, (FIELD >> 7) as u8];
+        const _: () = assert!(FIELD >= 0x80 && FIELD < 0x4000);
+        let bytes_of_number = (38 - number.leading_zeros() as usize) / 7;
+        if self.len + TAG.len() + bytes_of_number <= MAX_BODY {
+            TAG.into_iter().for_each(|byte| self.byte(byte));
+            self.varint(number);
+        }
     }
 
     fn byte(&mut self, byte: u8) {
@@ -204,5 +239,17 @@ mod tests {
         message.varint(10, u64::from(SITE.event_name().unwrap().iid()));
         drop(message);
         assert_eq!(bytes, expected.to_vec());
+    }
+
+    #[test]
+    fn the_body_holds_a_location_if_there_is_room() {
+        for (number, len) in [(1, 3), (0x7f, 3), (0x80, 4), (u32::MAX, 7)] {
+            let mut body = Body::default();
+            body.location(number);
+            assert_eq!(body.len, len, "{number}");
+            let mut full = Body { len: MAX_BODY + 1 - len, ..Body::default() };
+            full.location(number);
+            assert_eq!(full.len, MAX_BODY + 1 - len, "no room: {number}");
+        }
     }
 }

@@ -91,6 +91,9 @@ impl Sequence {
             }
             extra.write(&mut event);
             let mut event = Event::new(event, &mut self.annotation_names, !self.options.filter_annotations);
+            if let Some(place) = site.place() {
+                event.location(place.location());
+            }
             let mut names = site.arguments().iter();
             for arg in args {
                 event.add(arg, &mut names);

@@ -1,0 +1,209 @@
+//! What is known of a call site: made at its first use, and kept for ever, as `tracing` keeps its call sites.
+
+use core::hash::{Hash, Hasher};
+use core::sync::atomic::{AtomicU8, Ordering};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+
+use esatto::__private::Place;
+use esatto::{Category, Kind, Lanes, LogPriority, Name, Site};
+use tracing_core::callsite::Identifier;
+use tracing_core::{Level, Metadata};
+
+use crate::options::{Options, Slices};
+
+/// A call site of spans or of events.
+#[derive(Debug)]
+pub(crate) struct Callsite {
+    pub(crate) metadata: &'static Metadata<'static>,
+    pub(crate) category: &'static Category,
+    /// The names of the fields.
+    pub(crate) names: &'static [Name],
+    /// Begins slices with the fields as arguments.
+    pub(crate) begin: Site,
+    /// Ends slices.
+    pub(crate) end: Site,
+    /// Marks a moment, with the name of the call site and without arguments.
+    pub(crate) mark: Site,
+    /// The begin of an event, whose name is its message.
+    pub(crate) event: Site,
+    pub(crate) place: &'static Place,
+    /// Index of the field `message`.
+    pub(crate) message: Option<usize>,
+    pub(crate) slices: Slices,
+    pub(crate) lanes: Lanes,
+    /// What the spans so far have turned out to be.
+    kind: AtomicU8,
+}
+
+/// What the spans of a call site are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum SpanKind {
+    /// None has ended, nor was entered twice.
+    Unknown,
+    /// Each was entered once: it is a stretch of one thread's time.
+    Sync,
+    /// One was entered again, or elsewhere than it was made: that is what futures do.
+    Async,
+}
+
+impl Callsite {
+    fn new(metadata: &'static Metadata<'static>, options: &Options) -> Self {
+        let category = category(options.category_of(metadata));
+        let names: Vec<Name> = metadata.fields().iter().map(|field| Name::new(field.name())).collect();
+        let names: &'static [Name] = names.leak();
+        let name = metadata.name();
+        let file = metadata.file().unwrap_or_default();
+        let module = metadata.module_path().unwrap_or_default();
+        let place: &'static Place = Box::leak(Box::new(Place::new(file, module, metadata.line().unwrap_or(0))));
+        let located = |site: Site| if file.is_empty() { site } else { site.located(place) };
+        Self {
+            metadata,
+            category,
+            names,
+            begin: located(Site::new(category, Kind::SliceBegin, Some(name), names)),
+            end: Site::new(category, Kind::SliceEnd, None, &[]),
+            mark: Site::new(category, Kind::Instant, Some(name), &[]),
+            event: Site::new(category, Kind::Instant, None, &[]),
+            place,
+            message: metadata.fields().field("message").map(|field| field.index()),
+            slices: options.slices_of(metadata),
+            lanes: Lanes::new(name),
+            kind: AtomicU8::new(SpanKind::Unknown as u8),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> SpanKind {
+        match self.kind.load(Ordering::Relaxed) {
+            0 => SpanKind::Unknown,
+            1 => SpanKind::Sync,
+            _ => SpanKind::Async,
+        }
+    }
+
+    /// Learns from a span; once async stays async.
+    pub(crate) fn learn(&self, kind: SpanKind) {
+        self.kind.fetch_max(kind as u8, Ordering::Relaxed);
+    }
+
+    pub(crate) fn priority(&self) -> LogPriority {
+        match *self.metadata.level() {
+            Level::ERROR => LogPriority::Error,
+            Level::WARN => LogPriority::Warn,
+            Level::INFO => LogPriority::Info,
+            Level::DEBUG => LogPriority::Debug,
+            Level::TRACE => LogPriority::Verbose,
+        }
+    }
+}
+
+/// The category of a name, the same for each call. There are as many as programs have targets.
+fn category(name: Cow<'static, str>) -> &'static Category {
+    static CATEGORIES: LazyLock<Mutex<HashMap<&'static str, &'static Category>>> = LazyLock::new(Mutex::default);
+    let mut categories = CATEGORIES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(category) = categories.get(&*name) {
+        return category;
+    }
+    let name: &'static str = match name {
+        Cow::Borrowed(name) => name,
+        Cow::Owned(name) => name.leak(),
+    };
+    let category: &'static Category = Box::leak(Box::new(Category::new(name)));
+    categories.insert(name, category);
+    category
+}
+
+/// How many lists the table consists of.
+const LISTS: usize = 1024;
+
+/// All call sites that were seen: a hash table that is read without a lock, by the address of the call site.
+pub(crate) struct Callsites {
+    lists: Box<[Link]>,
+}
+
+type Link = OnceLock<&'static Node>;
+
+struct Node {
+    key: Identifier,
+    callsite: Callsite,
+    next: Link,
+}
+
+impl Callsites {
+    pub(crate) fn new() -> Self {
+        Self { lists: (0..LISTS).map(|_| Link::new()).collect() }
+    }
+
+    /// What is known of a call site, if it was registered.
+    #[inline]
+    pub(crate) fn get(&self, metadata: &Metadata<'_>) -> Option<&'static Callsite> {
+        let key = metadata.callsite();
+        let mut link = self.list(&key);
+        while let Some(node) = link.get() {
+            if node.key == key {
+                return Some(&node.callsite);
+            }
+            link = &node.next;
+        }
+        None
+    }
+
+    /// What is known of a call site. Allocates for those that are new.
+    pub(crate) fn register(&self, metadata: &'static Metadata<'static>, options: &Options) -> &'static Callsite {
+        if let Some(known) = self.get(metadata) {
+            return known;
+        }
+        let key = metadata.callsite();
+        let node = Node { key: key.clone(), callsite: Callsite::new(metadata, options), next: Link::new() };
+        let new: &'static Node = Box::leak(Box::new(node));
+        let mut link = self.list(&key);
+        loop {
+            // Another thread may have been faster, with the same call site or with another.
+            let node = *link.get_or_init(|| new);
+            if node.key == key {
+                return &node.callsite;
+            }
+            link = &node.next;
+        }
+    }
+
+    fn list(&self, key: &Identifier) -> &Link {
+        let mut hasher = AddressHasher::default();
+        key.hash(&mut hasher);
+        &self.lists[(hasher.finish() >> 32) as usize % LISTS]
+    }
+}
+
+impl core::fmt::Debug for Callsites {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Callsites")
+    }
+}
+
+/// Multiplies; addresses are not chosen by strangers.
+#[derive(Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    #[inline]
+    fn write_u64(&mut self, v: u64) {
+        self.0 = (self.0 ^ v).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    #[inline]
+    fn write_usize(&mut self, v: usize) {
+        self.write_u64(v as u64);
+    }
+}

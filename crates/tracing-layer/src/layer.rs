@@ -1,0 +1,75 @@
+//! The layer.
+
+use core::fmt;
+
+use tracing_core::span::{Attributes, Id, Record};
+use tracing_core::{Event, Interest, Metadata, Subscriber};
+use tracing_subscriber::layer::{self, Context};
+
+use crate::options::Options;
+use crate::recorder::Recorder;
+
+/// A layer of a `tracing_subscriber` that records spans and events as trace events; made by [`layer`](crate::layer).
+///
+/// It gets along with other layers, filters (`EnvFilter`, and per-layer ones by `with_filter`) and any subscriber below that numbers spans, such as
+/// `Registry`.
+///
+/// While no session records the category of a span, nothing is kept for it, and the span will not be in sessions that start later. What it
+/// costs is then what the subscriber below costs; [`subscriber`](crate::subscriber()) has none below.
+pub struct Layer {
+    recorder: Recorder,
+}
+
+impl Layer {
+    pub(crate) fn new(options: Options) -> Self {
+        Self { recorder: Recorder::new(options) }
+    }
+}
+
+impl Default for Layer {
+    fn default() -> Self {
+        Self::new(Options::default())
+    }
+}
+
+impl fmt::Debug for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Layer").field("options", self.recorder.options()).finish_non_exhaustive()
+    }
+}
+
+impl<S: Subscriber> layer::Layer<S> for Layer {
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        self.recorder.register(metadata);
+        // Other layers may want what this one does not.
+        Interest::always()
+    }
+
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, _: Context<'_, S>) {
+        self.recorder.new_span(id.into_u64(), attributes);
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, _: Context<'_, S>) {
+        self.recorder.record(id.into_u64(), values);
+    }
+
+    fn on_follows_from(&self, id: &Id, follows: &Id, _: Context<'_, S>) {
+        self.recorder.follows_from(id.into_u64(), follows.into_u64());
+    }
+
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        self.recorder.event(event);
+    }
+
+    fn on_enter(&self, id: &Id, _: Context<'_, S>) {
+        self.recorder.enter(id.into_u64());
+    }
+
+    fn on_exit(&self, id: &Id, _: Context<'_, S>) {
+        self.recorder.exit(id.into_u64());
+    }
+
+    fn on_close(&self, id: Id, _: Context<'_, S>) {
+        self.recorder.close(id.into_u64());
+    }
+}

@@ -1,0 +1,106 @@
+//! Perfetto traces of programs that use `tracing`.
+//!
+//! ```
+//! use tracing_subscriber::prelude::*;
+//!
+//! // Connect, as any program with Esatto does: here to a service inside of this process.
+//! let _tracing = esatto::Tracing::builder().in_process().start()?;
+//! // The layer goes where other layers go, with the filters that they have.
+//! let subscriber = tracing_subscriber::registry().with(esatto_tracing::layer());
+//! # let _guard = tracing::subscriber::set_default(subscriber);
+//! # #[cfg(any())]
+//! tracing::subscriber::set_global_default(subscriber)?;
+//!
+//! let session = esatto::Session::start(esatto::Backend::InProcess, esatto::track_events(1024))?;
+//! tracing::info_span!("request", path = "/index.html").in_scope(|| {
+//!     tracing::info!(bytes = 512, "read");
+//! });
+//! let trace = session.stop()?;
+//! # assert!(trace.windows(7).any(|bytes| bytes == b"request"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What becomes of what
+//!
+//! | in `tracing` | in the trace |
+//! | --- | --- |
+//! | span that is entered once | a slice on the track of its thread |
+//! | span of a future | a slice for its lifetime on a lane of its own, a slice on the track of the thread for each time that it is entered, and a flow through them |
+//! | parent of such a span | a flow from the slice in which the span was made, or from a mark on the lane of the parent |
+//! | `follows_from` | a flow between marks on the two lanes |
+//! | event | an instant with the message as its name, and a row of the log with level, file and line |
+//! | fields, also those recorded later | debug annotations: integers, floats, `bool` and text; `Debug` and errors, with their causes, as text |
+//! | target | category: `my_crate*` in a session's configuration records a crate with all of its modules |
+//! | file and line | source location |
+//!
+//! Which spans are those of futures nobody says, so it is learned: [`Slices::Auto`]. [`options`] changes all that.
+//!
+//! # Which of the two
+//!
+//! [`layer()`] goes on top of `tracing_subscriber`'s `Registry`, beside other layers. [`subscriber()`] is all there is: it needs no registry
+//! and takes less than half of the time, and while no session records it costs a few nanoseconds per span.
+//!
+//! # What it costs
+//!
+//! While no session records the category: a look-up by the address of the call site, and no memory. While one does: two trace
+//! events per span (four if it is a future's), and copying its fields; memory is used again, so that nothing is allocated in the long run.
+//! Call sites are kept for ever, once per layer.
+
+#![forbid(unsafe_code)]
+
+mod callsite;
+#[cfg(feature = "layer")]
+mod layer;
+mod options;
+mod recorder;
+mod spans;
+mod stack;
+mod subscriber;
+mod values;
+
+#[cfg(feature = "layer")]
+pub use layer::Layer;
+pub use options::{Options, Slices};
+pub use subscriber::Subscriber;
+
+/// A layer with the usual options.
+#[cfg(feature = "layer")]
+#[must_use]
+pub fn layer() -> Layer {
+    Layer::default()
+}
+
+/// A subscriber with the usual options.
+///
+/// ```
+/// let subscriber = esatto_tracing::subscriber();
+/// # let _guard = tracing::subscriber::set_default(subscriber);
+/// # #[cfg(any())]
+/// tracing::subscriber::set_global_default(subscriber)?;
+/// tracing::info!("hello");
+/// ```
+#[must_use]
+pub fn subscriber() -> Subscriber {
+    Subscriber::default()
+}
+
+/// Options, for a [`layer`](Options::layer) or a [`subscriber`](Options::subscriber).
+#[must_use]
+pub fn options() -> Options {
+    Options::default()
+}
+
+impl Options {
+    /// A layer with these options.
+    #[cfg(feature = "layer")]
+    #[must_use]
+    pub fn layer(self) -> Layer {
+        Layer::new(self)
+    }
+
+    /// A subscriber with these options.
+    #[must_use]
+    pub fn subscriber(self) -> Subscriber {
+        Subscriber::new(self)
+    }
+}

@@ -1,0 +1,346 @@
+//! Spans and events become slices and instants: what the layer and the subscriber have in common.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use esatto::{Arg, Begun, Flow, Timestamp, record, record_only};
+use tracing_core::span::{Attributes, Record};
+use tracing_core::{Event, Metadata};
+
+use crate::callsite::{Callsite, Callsites, SpanKind};
+use crate::options::{Options, Slices};
+use crate::spans::{Lifetime, Slot, Span, Spans};
+use crate::stack::{self, Entered, Local};
+use crate::values::{Head, Values};
+
+/// How many ancestors may get a lane because a descendant does.
+const MAX_PROMOTIONS: usize = 8;
+
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    /// Tells recorders apart.
+    number: u32,
+    options: Options,
+    callsites: Callsites,
+    pub(crate) spans: Spans,
+}
+
+impl Recorder {
+    pub(crate) fn new(options: Options) -> Self {
+        static NUMBERS: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        Self { number, options, callsites: Callsites::new(), spans: Spans::new() }
+    }
+
+    pub(crate) const fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Makes a call site known. `false`: it is never recorded.
+    pub(crate) fn register(&self, metadata: &'static Metadata<'static>) -> bool {
+        let wanted = self.options.is_enabled(metadata);
+        if wanted {
+            self.callsites.register(metadata, &self.options);
+        }
+        wanted
+    }
+
+    /// True if some session records the call site now, or it is not known yet.
+    #[inline]
+    pub(crate) fn is_enabled(&self, metadata: &Metadata<'_>) -> bool {
+        self.callsites.get(metadata).is_none_or(|callsite| callsite.category.is_enabled())
+    }
+
+    /// What is known of a call site, while some session records it.
+    #[inline]
+    fn enabled(&self, metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
+        let callsite = match self.callsites.get(metadata) {
+            Some(callsite) => callsite,
+            None if self.options.is_enabled(metadata) => self.callsites.register(metadata, &self.options),
+            None => return None,
+        };
+        callsite.category.is_enabled().then_some(callsite)
+    }
+
+    /// The innermost span of this thread.
+    pub(crate) fn current(&self) -> Option<(u64, &'static Metadata<'static>)> {
+        stack::with(|local| local.current(self.number).map(|entered| (entered.id, entered.callsite.metadata))).flatten()
+    }
+
+    pub(crate) fn new_span(&self, id: u64, attributes: &Attributes<'_>) {
+        let Some(callsite) = self.enabled(attributes.metadata()) else { return };
+        // First, without any lock: values are formatted by code of the program, which may do anything.
+        let mut values = stack::take_scratch();
+        attributes.record(&mut values);
+        let Some(slot) = self.spans.insert(id) else { return };
+        let Some((thread, current)) =
+            stack::with(|local| (local.thread, local.current(self.number).map(|entered| entered.id)))
+        else {
+            return;
+        };
+        let parent = match attributes.parent() {
+            Some(parent) => Some(parent.into_u64()),
+            None if attributes.is_contextual() => current,
+            None => None,
+        };
+        let at_once = match callsite.slices {
+            Slices::Auto => callsite.kind() == SpanKind::Async,
+            Slices::Threads => false,
+            Slices::Lifetime | Slices::Both => true,
+        };
+        let link = if at_once { self.link(parent, callsite, None, 0) } else { None };
+        let may_turn_out_async = callsite.slices == Slices::Auto && callsite.kind() == SpanKind::Unknown;
+        let made = may_turn_out_async.then(Timestamp::now);
+        let mut span = slot.lock();
+        core::mem::swap(&mut span.values, &mut values);
+        span.callsite = Some(callsite);
+        span.parent = parent;
+        span.made = made;
+        span.thread = thread;
+        if at_once {
+            span.begin_lifetime(callsite, link, None);
+        }
+        drop(span);
+        stack::give_scratch(values);
+    }
+
+    #[inline]
+    pub(crate) fn enter(&self, id: u64) {
+        let Some(slot) = self.spans.get(id) else { return };
+        let entered = stack::with(|local| {
+            let mut span = slot.lock();
+            let callsite = span.callsite?;
+            span.entries = span.entries.saturating_add(1);
+            if span.lifetime.is_none()
+                && callsite.slices == Slices::Auto
+                && (span.entries > 1 || span.thread != local.thread)
+            {
+                return Some((callsite, None));
+            }
+            let instances = span.begin_entry(callsite);
+            local.push(Entered::new(self.number, id, callsite, instances));
+            Some((callsite, Some(())))
+        });
+        if let Some(Some((callsite, None))) = entered {
+            self.enter_async(slot, id, callsite);
+        }
+    }
+
+    /// Enters a span that has just turned out to be one of a future.
+    #[cold]
+    fn enter_async(&self, slot: &Slot, id: u64, callsite: &'static Callsite) {
+        callsite.learn(SpanKind::Async);
+        self.promote(slot, 0);
+        let instances = slot.lock().begin_entry(callsite);
+        stack::with(|local| local.push(Entered::new(self.number, id, callsite, instances)));
+    }
+
+    #[inline]
+    pub(crate) fn exit(&self, id: u64) {
+        stack::with(|local| local.leave(self.number, id, |entered| self.end_entry(entered)));
+    }
+
+    /// Ends a slice on the track of the thread.
+    #[inline]
+    fn end_entry(&self, entered: &Entered) {
+        let Entered { callsite, instances, .. } = *entered;
+        if instances == 0 {
+            return;
+        }
+        if entered.has_values || !entered.links().is_empty() {
+            return self.end_entry_with(entered);
+        }
+        record_only(instances, &callsite.end, &mut []);
+    }
+
+    #[cold]
+    fn end_entry_with(&self, entered: &Entered) {
+        let mut slot = self.spans.get(entered.id).map(Slot::lock);
+        let mut write = |event: &mut esatto::Event<'_>| {
+            for &flow in entered.links() {
+                event.flow(Flow::global(flow));
+            }
+            if let Some(span) = slot.as_mut().filter(|span| entered.has_values && span.lifetime.is_none()) {
+                span.values.write(span.written, entered.callsite.names, event);
+            }
+        };
+        record_only(entered.instances, &entered.callsite.end, &mut [Arg::With(&mut write)]);
+        if let Some(span) = slot.as_mut().filter(|span| span.lifetime.is_none()) {
+            span.written = span.values.len();
+        }
+    }
+
+    pub(crate) fn record(&self, id: u64, record: &Record<'_>) {
+        let Some(slot) = self.spans.get(id) else { return };
+        let mut values = stack::take_scratch();
+        record.record(&mut values);
+        slot.lock().values.append(&values);
+        stack::with(|local| {
+            if let Some(entered) = local.find(self.number, id) {
+                entered.has_values = true;
+            }
+        });
+        stack::give_scratch(values);
+    }
+
+    pub(crate) fn close(&self, id: u64) {
+        let Some(slot) = self.spans.get(id) else { return };
+        let mut span = slot.lock();
+        if let Some(callsite) = span.callsite {
+            if span.lifetime.is_some() {
+                span.end_lifetime(callsite);
+            } else if span.entries == 1 {
+                callsite.learn(SpanKind::Sync);
+            }
+        }
+        slot.free(span);
+    }
+
+    /// An arrow from the lane of one span to that of another.
+    pub(crate) fn follows_from(&self, id: u64, follows: u64) {
+        let (Some(later), Some(earlier)) = (self.spans.get(id), self.spans.get(follows)) else { return };
+        let callsite = |slot: &Slot| slot.lock().callsite;
+        let (Some(later_callsite), Some(earlier_callsite)) = (callsite(later), callsite(earlier)) else { return };
+        if later_callsite.slices == Slices::Threads || earlier_callsite.slices == Slices::Threads {
+            return;
+        }
+        self.promote(earlier, 0);
+        self.promote(later, 0);
+        let flow = Flow::unique();
+        // Each mark is called as what is at the other end.
+        earlier.lock().mark(later_callsite, flow, None);
+        later.lock().mark(earlier_callsite, flow, None);
+    }
+
+    pub(crate) fn event(&self, event: &Event<'_>) {
+        let Some(callsite) = self.enabled(event.metadata()) else { return };
+        let mut values = stack::take_scratch();
+        event.record(&mut values);
+        match event.parent().and_then(|parent| self.spans.get(parent.into_u64())) {
+            Some(parent) => write_event(callsite, &values, parent.lock().lifetime.as_ref()),
+            None => write_event(callsite, &values, None),
+        }
+        stack::give_scratch(values);
+    }
+
+    /// Makes an arrow from `parent` to a span of `callsite` that was made at a time, and returns the flow that the begin of its slice has to
+    /// carry.
+    fn link(
+        &self,
+        parent: Option<u64>,
+        callsite: &'static Callsite,
+        made: Option<&Timestamp>,
+        promotions: usize,
+    ) -> Option<Flow> {
+        let parent = parent?;
+        let flow = Flow::unique();
+        // An arrow goes from the slice that began earlier, and that is the one of the thread if the other begins now.
+        let from_entry =
+            |local: &mut Local| local.find(self.number, parent).is_some_and(|entered| entered.link(flow.id()));
+        if made.is_none() && stack::with(from_entry) == Some(true) {
+            return Some(flow);
+        }
+        let parent = self.spans.get(parent)?;
+        if parent.lock().callsite?.slices == Slices::Threads {
+            return None;
+        }
+        self.promote(parent, promotions + 1);
+        parent.lock().mark(callsite, flow, made).then_some(flow)
+    }
+
+    /// Gives a span a lane from now on.
+    fn promote(&self, slot: &Slot, promotions: usize) {
+        let (callsite, parent, made) = {
+            let span = slot.lock();
+            let Some(callsite) = span.callsite.filter(|_| span.lifetime.is_none()) else { return };
+            (callsite, span.parent, span.made)
+        };
+        let is_deep = promotions >= MAX_PROMOTIONS;
+        let link = if is_deep { None } else { self.link(parent, callsite, made.as_ref(), promotions) };
+        let mut span = slot.lock();
+        // Another thread may have been faster.
+        if span.lifetime.is_none() {
+            span.begin_lifetime(callsite, link, made.as_ref());
+        }
+    }
+}
+
+impl Span {
+    /// Begins the slice of the lifetime, now or at an earlier time.
+    fn begin_lifetime(&mut self, callsite: &'static Callsite, link: Option<Flow>, at: Option<&Timestamp>) {
+        // In the past, a lane that was used before may have been in use.
+        let lane = if at.is_some() { callsite.lanes.take_new() } else { callsite.lanes.take() };
+        let flow = self.flow();
+        let head = Head { track: Some(lane.track()), flows: [Some(flow), link], at };
+        let instances = self.values.with_args(callsite.names, head, |args| record(&callsite.begin, args));
+        self.lifetime = Some(Lifetime { lane, begun: Begun::now(instances) });
+        self.written = self.values.len();
+    }
+
+    fn end_lifetime(&mut self, callsite: &'static Callsite) {
+        let Some(Lifetime { lane, begun }) = self.lifetime.take() else { return };
+        let instances = begun.instances();
+        if self.values.len() == self.written {
+            record_only(instances, &callsite.end, &mut [Arg::Track(lane.track())]);
+        } else {
+            let mut write = |event: &mut esatto::Event<'_>| self.values.write(self.written, callsite.names, event);
+            record_only(instances, &callsite.end, &mut [Arg::Track(lane.track()), Arg::With(&mut write)]);
+        }
+    }
+
+    /// Begins a slice on the track of the thread, and says in which instances.
+    #[inline]
+    fn begin_entry(&mut self, callsite: &'static Callsite) -> u32 {
+        if !callsite.category.is_enabled() {
+            return 0;
+        }
+        let Some(lifetime) = &mut self.lifetime else { return self.begin_only_entry(callsite) };
+        let missing = lifetime.begun.missing(callsite.category);
+        let flow = *self.flow.get_or_insert_with(Flow::unique);
+        if missing != 0 {
+            // A session that began after the span.
+            let head = Head { track: Some(lifetime.lane.track()), flows: [Some(flow), None], at: None };
+            let record = |args: &mut [Arg<'_>]| record_only(missing, &callsite.begin, args);
+            let added = self.values.with_args(callsite.names, head, record);
+            lifetime.begun.add(added);
+        }
+        if callsite.slices == Slices::Lifetime { 0 } else { record(&callsite.begin, &mut [Arg::Flow(flow.id())]) }
+    }
+
+    fn begin_only_entry(&mut self, callsite: &'static Callsite) -> u32 {
+        self.written = self.values.len();
+        // If this turns out to be the first of several, it is connected with the others.
+        let may_be_async = callsite.slices == Slices::Auto && callsite.kind() != SpanKind::Sync;
+        let flow = may_be_async.then(|| self.flow());
+        if flow.is_none() && self.values.len() == 0 {
+            return record(&callsite.begin, &mut []);
+        }
+        let head = Head { flows: [flow, None], ..Head::default() };
+        self.values.with_args(callsite.names, head, |args| record(&callsite.begin, args))
+    }
+
+    /// Marks a moment of the lifetime, at one end of an arrow. `false`: there is no lane, or nothing records it.
+    fn mark(&self, callsite: &'static Callsite, flow: Flow, at: Option<&Timestamp>) -> bool {
+        let Some(lifetime) = &self.lifetime else { return false };
+        let (track, flow) = (Arg::Track(lifetime.lane.track()), Arg::Flow(flow.id()));
+        match at {
+            None => record(&callsite.mark, &mut [track, flow]) != 0,
+            Some(at) => record(&callsite.mark, &mut [track, flow, Arg::At(at)]) != 0,
+        }
+    }
+}
+
+fn write_event(callsite: &'static Callsite, values: &Values, lifetime: Option<&Lifetime>) {
+    let message = callsite.message.and_then(|message| values.text_of(message));
+    let name = message.unwrap_or_else(|| callsite.metadata.name());
+    let mut write = |event: &mut esatto::Event<'_>| {
+        event.log(callsite.priority(), name, Some(callsite.place.location()));
+        values.write_but(callsite.message, callsite.names, event);
+    };
+    match lifetime {
+        None => record(&callsite.event, &mut [Arg::Name(name), Arg::With(&mut write)]),
+        Some(lifetime) => {
+            let track = Arg::Track(lifetime.lane.track());
+            record(&callsite.event, &mut [track, Arg::Name(name), Arg::With(&mut write)])
+        }
+    };
+}

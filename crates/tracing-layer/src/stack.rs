@@ -1,0 +1,118 @@
+//! The spans that this thread has entered.
+
+use core::cell::{Cell, RefCell};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::callsite::Callsite;
+use crate::values::Values;
+
+/// Flows that a slice can have to spans that began inside of it; for more there are events of their own.
+const MAX_LINKS: usize = 4;
+
+/// A span that was entered, and its slice on the track of the thread.
+#[derive(Debug)]
+pub(crate) struct Entered {
+    /// Which recorder it belongs to: there may be several in one program.
+    pub(crate) recorder: u32,
+    pub(crate) id: u64,
+    pub(crate) callsite: &'static Callsite,
+    /// Which instances have the begin of the slice.
+    pub(crate) instances: u32,
+    /// It was left before those above it; its slice ends with the last of them, because slices are nested.
+    pub(crate) left: bool,
+    /// Values were recorded meanwhile.
+    pub(crate) has_values: bool,
+    links: [u64; MAX_LINKS],
+    link_count: usize,
+}
+
+impl Entered {
+    pub(crate) const fn new(recorder: u32, id: u64, callsite: &'static Callsite, instances: u32) -> Self {
+        let links = [0; MAX_LINKS];
+        Self { recorder, id, callsite, instances, left: false, has_values: false, links, link_count: 0 }
+    }
+
+    /// Remembers a flow, which the end of the slice will carry. `false`: there are too many, or there is no slice.
+    pub(crate) fn link(&mut self, flow: u64) -> bool {
+        let fits = self.link_count < MAX_LINKS && self.instances != 0;
+        if fits {
+            self.links[self.link_count] = flow;
+            self.link_count += 1;
+        }
+        fits
+    }
+
+    pub(crate) fn links(&self) -> &[u64] {
+        &self.links[..self.link_count]
+    }
+}
+
+/// What this thread keeps.
+#[derive(Debug)]
+pub(crate) struct Local {
+    /// Tells threads apart; never used again.
+    pub(crate) thread: u32,
+    entered: Vec<Entered>,
+}
+
+thread_local! {
+    static LOCAL: RefCell<Local> = const { RefCell::new(Local { thread: 0, entered: Vec::new() }) };
+    static SCRATCH: Cell<Option<Values>> = const { Cell::new(None) };
+}
+
+/// Runs `f` with what the thread keeps. `None` from inside of `f`, as an allocator that traces might be, and when the thread has ended it.
+#[inline]
+pub(crate) fn with<R>(f: impl FnOnce(&mut Local) -> R) -> Option<R> {
+    let result = LOCAL.try_with(|local| {
+        let mut local = local.try_borrow_mut().ok()?;
+        if local.thread == 0 {
+            local.thread = next_thread();
+        }
+        Some(f(&mut local))
+    });
+    result.ok().flatten()
+}
+
+#[cold]
+fn next_thread() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// An empty list of values, with memory that was used before.
+pub(crate) fn take_scratch() -> Values {
+    SCRATCH.try_with(Cell::take).ok().flatten().unwrap_or_default()
+}
+
+/// Gives a list of values back.
+pub(crate) fn give_scratch(mut values: Values) {
+    values.clear();
+    let _ = SCRATCH.try_with(|scratch| scratch.set(Some(values)));
+}
+
+impl Local {
+    pub(crate) fn push(&mut self, entered: Entered) {
+        self.entered.push(entered);
+    }
+
+    /// The innermost span of a recorder.
+    pub(crate) fn current(&self, recorder: u32) -> Option<&Entered> {
+        self.entered.iter().rev().find(|entered| entered.recorder == recorder && !entered.left)
+    }
+
+    /// A span that is entered here.
+    pub(crate) fn find(&mut self, recorder: u32, id: u64) -> Option<&mut Entered> {
+        let is_it = |entered: &&mut Entered| entered.id == id && entered.recorder == recorder && !entered.left;
+        self.entered.iter_mut().rev().find(is_it)
+    }
+
+    /// Leaves a span, and calls `end` for each slice that ends with it, innermost first.
+    pub(crate) fn leave(&mut self, recorder: u32, id: u64, mut end: impl FnMut(&Entered)) {
+        let Some(entered) = self.find(recorder, id) else { return };
+        entered.left = true;
+        while let Some(last) = self.entered.last().filter(|last| last.left) {
+            end(last);
+            self.entered.pop();
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The values of fields, kept until an event can be written with them.
+
+use core::fmt::{self, Write as _};
+
+use esatto::{Arg, Event, Flow, Name, Timestamp, Track};
+use tracing_core::field::{Field, Visit};
+
+/// Longest text of a value; the rest is cut off.
+const MAX_TEXT_BYTES: usize = 64 * 1024;
+
+/// What a span may keep allocated for the next one in its place.
+const MAX_KEPT_BYTES: usize = 1024;
+
+/// Arguments that are no fields.
+const HEAD_ARGS: usize = 4;
+
+/// Those, and as many fields as `tracing` allows.
+const MAX_ARGS: usize = HEAD_ARGS + 32;
+
+/// What is said of an event beside its fields.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Head<'a> {
+    pub(crate) track: Option<&'a Track>,
+    pub(crate) flows: [Option<Flow>; 2],
+    pub(crate) at: Option<&'a Timestamp>,
+}
+
+/// Values of the fields of one call site, in the order in which they were recorded.
+#[derive(Debug, Default)]
+pub(crate) struct Values {
+    entries: Vec<Entry>,
+    /// The texts of all entries, one behind the other.
+    text: String,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// Index of the field.
+    field: usize,
+    value: Value,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Value {
+    U64(u64),
+    I64(i64),
+    F64(f64),
+    Bool(bool),
+    /// Where it begins and ends in `text`.
+    Text(usize, usize),
+}
+
+impl Values {
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Forgets all values and keeps a reasonable amount of memory.
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+        if self.text.capacity() > MAX_KEPT_BYTES {
+            self.text = String::new();
+        } else {
+            self.text.clear();
+        }
+    }
+
+    /// Adds all of `other`.
+    pub(crate) fn append(&mut self, other: &Self) {
+        let offset = self.text.len();
+        self.text.push_str(&other.text);
+        self.entries.extend(other.entries.iter().map(|entry| Entry {
+            value: match entry.value {
+                Value::Text(begin, end) => Value::Text(begin + offset, end + offset),
+                value => value,
+            },
+            ..*entry
+        }));
+    }
+
+    /// True if the values are those of the first fields, in order, so that names need not be said.
+    fn is_in_order(&self) -> bool {
+        self.entries.iter().enumerate().all(|(index, entry)| entry.field == index)
+    }
+
+    /// Calls `record` with `head` and the values as arguments, which take their names from the site, whose fields are called `names`.
+    pub(crate) fn with_args<R>(
+        &self,
+        names: &'static [Name],
+        head: Head<'_>,
+        record: impl FnOnce(&mut [Arg<'_>]) -> R,
+    ) -> R {
+        // Few arguments are the rule, and an array has to be filled.
+        if self.len() <= 4 {
+            self.with_array::<8, _>(names, head, record)
+        } else {
+            self.with_array::<MAX_ARGS, _>(names, head, record)
+        }
+    }
+
+    fn with_array<const N: usize, R>(
+        &self,
+        names: &'static [Name],
+        head: Head<'_>,
+        record: impl FnOnce(&mut [Arg<'_>]) -> R,
+    ) -> R {
+        let Head { track, flows, at } = head;
+        let mut write = |event: &mut Event<'_>| self.write(0, names, event);
+        let mut args = [const { Arg::U64(0) }; N];
+        let mut len = 0;
+        let mut push = |arg| {
+            args[len] = arg;
+            len += 1;
+        };
+        track.map(Arg::Track).into_iter().for_each(&mut push);
+        flows.into_iter().flatten().for_each(|flow| push(Arg::Flow(flow.id())));
+        at.map(Arg::At).into_iter().for_each(&mut push);
+        if self.is_in_order() && HEAD_ARGS + self.len() <= N {
+            self.entries.iter().for_each(|entry| push(self.arg(entry)));
+        } else {
+            push(Arg::With(&mut write));
+        }
+        record(&mut args[..len])
+    }
+
+    fn arg(&self, entry: &Entry) -> Arg<'_> {
+        match entry.value {
+            Value::U64(v) => Arg::U64(v),
+            Value::I64(v) => Arg::I64(v),
+            Value::F64(v) => Arg::F64(v),
+            Value::Bool(v) => Arg::Bool(v),
+            Value::Text(begin, end) => Arg::Str(&self.text[begin..end]),
+        }
+    }
+
+    /// Writes the values from the `first` on as annotations.
+    pub(crate) fn write(&self, first: usize, names: &'static [Name], event: &mut Event<'_>) {
+        self.write_entries(&self.entries[first.min(self.len())..], names, event);
+    }
+
+    /// Writes all values but that of one field.
+    pub(crate) fn write_but(&self, left_out: Option<usize>, names: &'static [Name], event: &mut Event<'_>) {
+        self.write_entries(self.entries.iter().filter(|entry| Some(entry.field) != left_out), names, event);
+    }
+
+    fn write_entries<'a>(
+        &self,
+        entries: impl IntoIterator<Item = &'a Entry>,
+        names: &'static [Name],
+        event: &mut Event<'_>,
+    ) {
+        for entry in entries {
+            let Some(name) = names.get(entry.field) else { continue };
+            match entry.value {
+                Value::U64(v) => event.annotate_static(name, v),
+                Value::I64(v) => event.annotate_static(name, v),
+                Value::F64(v) => event.annotate_static(name, v),
+                Value::Bool(v) => event.annotate_static(name, v),
+                Value::Text(begin, end) => event.annotate_static(name, &self.text[begin..end]),
+            }
+        }
+    }
+
+    /// The text of a field.
+    pub(crate) fn text_of(&self, field: usize) -> Option<&str> {
+        self.entries.iter().find_map(|entry| match entry.value {
+            Value::Text(begin, end) if entry.field == field => Some(&self.text[begin..end]),
+            _ => None,
+        })
+    }
+
+    fn push(&mut self, field: &Field, value: Value) {
+        self.entries.push(Entry { field: field.index(), value });
+    }
+
+    fn push_text(&mut self, field: &Field, text: fmt::Arguments<'_>) {
+        let begin = self.text.len();
+        // Fails if it is cut off, or if a `Debug` of the program says so: what there is stays.
+        let _ = Text { text: &mut self.text, left: MAX_TEXT_BYTES }.write_fmt(text);
+        self.push(field, Value::Text(begin, self.text.len()));
+    }
+}
+
+struct Text<'a> {
+    text: &'a mut String,
+    left: usize,
+}
+
+impl fmt::Write for Text<'_> {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        let mut end = piece.len().min(self.left);
+        while !piece.is_char_boundary(end) {
+            end -= 1;
+        }
+        self.text.push_str(&piece[..end]);
+        self.left -= end;
+        if end == piece.len() { Ok(()) } else { Err(fmt::Error) }
+    }
+}
+
+impl Visit for Values {
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.push(field, Value::F64(value));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.push(field, Value::I64(value));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.push(field, Value::U64(value));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.push(field, Value::Bool(value));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        let mut end = value.len().min(MAX_TEXT_BYTES);
+        while !value.is_char_boundary(end) {
+            end -= 1;
+        }
+        let begin = self.text.len();
+        self.text.push_str(&value[..end]);
+        self.push(field, Value::Text(begin, begin + end));
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
+        struct Chain<'a>(&'a (dyn std::error::Error + 'static));
+        impl fmt::Display for Chain<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                /// A chain that leads back to itself ends somewhere.
+                const MAX_CAUSES: usize = 32;
+                write!(f, "{}", self.0)?;
+                let causes = core::iter::successors(self.0.source(), |error| error.source());
+                causes.take(MAX_CAUSES).try_for_each(|cause| write!(f, ": {cause}"))
+            }
+        }
+        self.push_text(field, format_args!("{}", Chain(value)));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.push_text(field, format_args!("{value:?}"));
+    }
+}
