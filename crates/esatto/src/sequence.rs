@@ -45,6 +45,8 @@ pub(crate) struct Sequence {
     fresh: bool,
     /// The writer's count of losses when the sequence was last started over: after a loss readers have forgotten all names.
     drops: u64,
+    /// See [`is_idle`](Self::is_idle).
+    written_before: u64,
     /// Absolute time that the last incremental timestamp led to.
     last_ns: u64,
     thread: process::Thread,
@@ -71,6 +73,7 @@ impl Sequence {
             options: instance.options,
             fresh: true,
             drops: 0,
+            written_before: 0,
             last_ns: 0,
             thread: process::Thread::current(),
             sites: Announced::default(),
@@ -116,6 +119,12 @@ impl Sequence {
 
     pub(crate) fn flush(&mut self) {
         self.writer.flush();
+    }
+
+    /// Whether nothing was written since the last call.
+    pub(crate) fn is_idle(&mut self) -> bool {
+        let written = self.writer.written();
+        core::mem::replace(&mut self.written_before, written) == written
     }
 
     /// Writes one event.

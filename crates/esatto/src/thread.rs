@@ -113,6 +113,14 @@ pub(crate) fn flush_all() {
     threads::for_each_idle(Thread::flush);
 }
 
+/// Hands over the chunks of threads that are not in a trace point and have not traced since the last call; of all of the former, if that is wished.
+/// Returns whether those were all.
+pub(crate) fn reclaim(all: bool) -> bool {
+    let mut all_idle = true;
+    threads::for_each_idle(|thread| all_idle &= thread.reclaim(all));
+    all_idle
+}
+
 impl Thread {
     pub(crate) const fn new() -> Self {
         Self { sequences: [const { None }; MAX_INSTANCES], sources: Writers::new() }
@@ -150,6 +158,19 @@ impl Thread {
             }
         }
         self.sources.sweep();
+    }
+
+    fn reclaim(&mut self, all: bool) -> bool {
+        self.sweep();
+        let mut all_idle = self.sources.reclaim(all);
+        for sequence in self.sequences.iter_mut().flatten() {
+            if sequence.is_idle() || all {
+                sequence.flush();
+            } else {
+                all_idle = false;
+            }
+        }
+        all_idle
     }
 
     fn flush(&mut self) {

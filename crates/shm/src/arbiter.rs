@@ -33,6 +33,8 @@ use crate::{
 const STALL_ATTEMPTS: u32 = 300;
 /// Longest wait between two attempts.
 const MAX_STALL: Duration = Duration::from_millis(100);
+/// Once chunks are scarce, that is said again each time another one of this many parts of them is taken.
+const SCARCITY_PARTS: u32 = 16;
 /// Pages that a writer which is dropping already looks at for each packet. Keeps dropping cheap in a large
 /// buffer; the search goes on where it stopped, so each page is looked at in turn.
 const PROBES_WHILE_DROPPING: u32 = 64;
@@ -57,6 +59,8 @@ pub struct Options {
     pub layout: PageLayout,
     /// How long the first finished chunk may wait for others (§10).
     pub batch_delay: Duration,
+    /// What is pending is sent without that delay when it takes one part of this many of the memory; not 0.
+    pub batch_parts: usize,
     /// Write length fields in place while their chunk was not sent yet (§11). Only if the service said
     /// that it knows this, and useful only with a delay.
     pub direct_patching: bool,
@@ -71,6 +75,7 @@ impl Default for Options {
         Self {
             layout: PageLayout::Div1,
             batch_delay: Duration::ZERO,
+            batch_parts: 2,
             direct_patching: false,
             emulation: false,
             self_scraping: false,
@@ -92,6 +97,8 @@ pub struct Arbiter {
 struct State {
     /// Where the search for a free chunk begins.
     next_page: u32,
+    /// Chunks that writers have.
+    held: u32,
     ids: WriterIds,
     /// Buffer of each writer that the service was told of.
     registered: Map<u16, u16>,
@@ -125,6 +132,7 @@ impl Arbiter {
             shutdown: AtomicBool::new(false),
             state: Mutex::new(State {
                 next_page: 0,
+                held: 0,
                 ids: WriterIds::new(),
                 registered: Map::new(),
                 reservations: Reservations::default(),
@@ -238,7 +246,10 @@ impl Arbiter {
             return None;
         }
         let probes = if dropping { PROBES_WHILE_DROPPING } else { u32::MAX };
-        let (found, half_pending) = self.search(header, probes);
+        let Search { found, half_pending, scarce } = self.search(header, probes);
+        if scarce {
+            self.sink.on_scarce(found.is_none());
+        }
         match found {
             Some(chunk) => {
                 if half_pending && policy != ExhaustedPolicy::Drop && self.sink.is_connection_thread() {
@@ -275,9 +286,10 @@ impl Arbiter {
         let mut state = self.state();
         let WriterRef { writer_id, target } = writer;
         let target = state.reservations.resolved(target);
+        state.held -= 1;
         state.pending.push_chunk(Finished { chunk, target, writer_id, chunk_id });
         let patched = state.pending.take_ready(&self.smb, target, writer_id, patches);
-        let urgent = patched || self.options.emulation || self.half_pending(&state);
+        let urgent = patched || self.options.emulation || self.much_pending(&state);
         self.announce(state, if urgent { Urgency::Now } else { Urgency::Batched });
     }
 
@@ -353,8 +365,8 @@ impl Arbiter {
         self.announce(state, Urgency::Now);
     }
 
-    /// One round over the pages, beginning where the last one ended, and whether half of the memory is pending.
-    fn search(&self, header: ChunkHeader, probes: u32) -> (Option<Chunk<BeingWritten>>, bool) {
+    /// One round over the pages, beginning where the last one ended.
+    fn search(&self, header: ChunkHeader, probes: u32) -> Search {
         let mut state = self.state();
         let pages = self.smb.pages();
         let begin = state.next_page;
@@ -363,12 +375,15 @@ impl Arbiter {
             let page = (begin + i) % pages;
             if let Some(chunk) = self.try_page(page, header) {
                 state.next_page = page;
-                let half = self.half_pending(&state);
-                return (Some(chunk), half);
+                state.held += 1;
+                let chunks = pages * self.options.layout.chunks() as u32;
+                let many = state.held > chunks / 2;
+                let scarce = many && state.held % (chunks / SCARCITY_PARTS).max(1) == 0;
+                return Search { found: Some(chunk), half_pending: self.half_pending(&state), scarce };
             }
         }
         state.next_page = (begin + probes) % pages;
-        (None, self.half_pending(&state))
+        Search { found: None, half_pending: self.half_pending(&state), scarce: true }
     }
 
     fn try_page(&self, page: u32, header: ChunkHeader) -> Option<Chunk<BeingWritten>> {
@@ -395,8 +410,12 @@ impl Arbiter {
             if self.is_shutdown() {
                 return None;
             }
-            if let (Some(chunk), _) = self.search(header, u32::MAX) {
-                return Some(chunk);
+            let Search { found, scarce, .. } = self.search(header, u32::MAX);
+            if scarce {
+                self.sink.on_scarce(found.is_none());
+            }
+            if found.is_some() {
+                return found;
             }
         }
         if policy == ExhaustedPolicy::StallThenAbort {
@@ -482,6 +501,11 @@ impl Arbiter {
         }
     }
 
+    /// Enough that what is pending is sent without waiting for the batching delay.
+    fn much_pending(&self, state: &State) -> bool {
+        state.pending.bytes >= self.smb.region().size() / self.options.batch_parts
+    }
+
     fn half_pending(&self, state: &State) -> bool {
         state.pending.bytes >= self.smb.region().size() / 2
     }
@@ -507,6 +531,15 @@ impl Arbiter {
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
+}
+
+/// What a look for a free chunk found.
+struct Search {
+    found: Option<Chunk<BeingWritten>>,
+    /// Half of the memory waits to be sent.
+    half_pending: bool,
+    /// See [`CommitSink::on_scarce`].
+    scarce: bool,
 }
 
 impl State {

@@ -52,6 +52,13 @@ pub trait CommitSink: Send + Sync {
         std::thread::sleep(duration);
     }
 
+    /// Writers hold more than half of the chunks between them, or (`exhausted`) there is none left. Each keeps one as long as it
+    /// lives, even if it never writes again: whoever can flush those that are idle should do so. The first is said again and again while more are taken.
+    /// Must not block, and not flush a writer from inside of the call.
+    fn on_scarce(&self, exhausted: bool) {
+        let _ = exhausted;
+    }
+
     /// A writer with [`ExhaustedPolicy::StallThenAbort`](crate::ExhaustedPolicy::StallThenAbort) has waited in vain. Upstream
     /// aborts the process; if this returns, as the default does, the writer drops.
     fn on_stalled_too_long(&self, writer_id: u16) {

@@ -234,3 +234,128 @@ fn publish(line: NextLine) {
     LINE.valid_ticks.store(line.valid_ticks, Ordering::Relaxed);
     LINE.version.store(version.wrapping_add(2), Ordering::Release);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nanoseconds per tick of a counter of 2.7 GHz.
+    const TICK_NS: f64 = 1.0 / 2.7;
+
+    /// A machine whose clock runs at a speed of its own beside the counter.
+    struct Machine {
+        ticks: u64,
+        ns: f64,
+        /// Beside the nominal speed of the counter.
+        ppm: f64,
+        calibration: Calibration,
+        /// The latest time that anybody was told.
+        latest: u64,
+        worst_ns: f64,
+    }
+
+    impl Machine {
+        fn new(ppm: f64) -> Self {
+            let calibration = Calibration::new();
+            Self { ticks: 1 << 40, ns: 1e15, ppm, calibration, latest: 0, worst_ns: 0.0 }
+        }
+
+        fn pass(&mut self, ns: f64) {
+            self.ns += ns;
+            self.ticks += (ns / (1.0 + self.ppm * 1e-6) / TICK_NS) as u64;
+        }
+
+        /// What an event is told now: from the line, or from a new one; the clock may be misread by up to `error_ns`.
+        fn read(&mut self, error_ns: f64) {
+            let line = self.calibration.line.filter(|line| {
+                self.calibration.slope.is_some() && self.ticks.wrapping_sub(line.base.ticks) < line.valid_ticks
+            });
+            let told = match line {
+                Some(line) => line.latest(self.ticks),
+                None => {
+                    let now = Moment { ticks: self.ticks, ns: (self.ns + error_ns) as u64 };
+                    // As sequences do.
+                    self.calibration.advance(now).map_or(now.ns, |line| line.base.ns).max(self.latest)
+                }
+            };
+            assert!(told >= self.latest, "time went back by {} ns", self.latest - told);
+            self.latest = told;
+            self.worst_ns = self.worst_ns.max((told as f64 - self.ns).abs());
+        }
+
+        fn run(&mut self, for_ns: f64, step_ns: f64, mut error_ns: impl FnMut() -> f64) {
+            let end = self.ns + for_ns;
+            while self.ns < end {
+                self.read(error_ns());
+                self.pass(step_ns);
+            }
+        }
+    }
+
+    /// Errors of up to 40 ns either way.
+    fn errors() -> impl FnMut() -> f64 {
+        let mut random = 7_u64;
+        move || {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((random >> 33) % 80) as f64 - 40.0
+        }
+    }
+
+    #[test]
+    fn a_steady_clock_is_followed_to_a_tenth_of_a_microsecond() {
+        for ppm in [0.0, 80.0, -80.0] {
+            let mut machine = Machine::new(ppm);
+            machine.run(3e9, 700.0, errors());
+            assert!(machine.worst_ns < 150.0, "{ppm} ppm: {} ns", machine.worst_ns);
+            assert_eq!(machine.calibration.failures, 0);
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_slewed_is_followed_within_a_microsecond() {
+        let mut machine = Machine::new(0.0);
+        machine.run(1e9, 5000.0, errors());
+        for ppm in [500.0, -500.0, 30.0, -500.0, 500.0] {
+            machine.ppm = ppm;
+            machine.run(1e9, 5000.0, errors());
+            assert!(machine.worst_ns < 1000.0, "{ppm} ppm: {} ns", machine.worst_ns);
+        }
+        assert_eq!(machine.calibration.failures, 0);
+    }
+
+    #[test]
+    fn a_rare_reader_is_right_too() {
+        let mut machine = Machine::new(-45.0);
+        for pause_ns in [2e6, 3e8, 1e10, 3.6e12] {
+            machine.run(pause_ns * 20.0, pause_ns, errors());
+        }
+        assert!(machine.worst_ns < 100.0, "{} ns", machine.worst_ns);
+    }
+
+    #[test]
+    fn after_a_suspension_the_clock_is_asked_anew() {
+        for jump in [0_i64, -(1 << 39), 1 << 39, -(1_i64 << 40)] {
+            let mut machine = Machine::new(10.0);
+            machine.run(1e9, 5000.0, errors());
+            // Ten minutes in which the counter stood still, or jumped, or began anew.
+            machine.ns += 6e11;
+            machine.ticks = machine.ticks.wrapping_add_signed(jump);
+            // What is left of the line in use when it happened. Events of this millisecond have times before the suspension.
+            machine.pass(2e6);
+            machine.worst_ns = 0.0;
+            machine.run(1e9, 5000.0, errors());
+            assert!(machine.worst_ns < 200.0, "{jump}: {} ns", machine.worst_ns);
+        }
+    }
+
+    #[test]
+    fn absurd_counters_have_no_slope() {
+        let at = |ticks, ns| Moment { ticks, ns };
+        assert_eq!(slope_between(at(5, 5), at(5, 9)), None, "it stands still");
+        assert_eq!(slope_between(at(5, 5), at(4, 9)), None, "it runs backwards");
+        assert_eq!(slope_between(at(5, 5), at(9, 5)), None, "the clock stands still");
+        assert_eq!(slope_between(at(0, 0), at(1, 2000)), None);
+        assert_eq!(slope_between(at(0, 0), at(1_000_000, 1)), None);
+        assert_eq!(slope_between(at(0, 0), at(10, 10)), Some(1 << PLACES));
+    }
+}

@@ -339,6 +339,7 @@ impl Endpoint {
         options.emulation = self.emulated;
         options.self_scraping = self.emulated;
         options.batch_delay = self.identity.batch_delay;
+        options.batch_parts = super::pace::PARTS;
         options.direct_patching = self.patches_directly;
         let arbiter =
             Arbiter::with_options(region, page_size, sink.clone(), options).map_err(|error| error.to_string())?;

@@ -11,6 +11,7 @@ mod files;
 mod link;
 #[cfg(feature = "in-process")]
 mod local;
+mod pace;
 mod producer;
 mod producer_link;
 mod session_link;
@@ -33,6 +34,8 @@ use rustix::time::Timespec;
 
 pub(crate) use consumer::{Command as SessionCommand, SetUp, Sink as ReadSink};
 pub(crate) use endpoint::Identity;
+pub(crate) use pace::COLLECTION_INTERVAL;
+use pace::Pace;
 use producer_link::ProducerLink;
 pub(crate) use session_link::{LiveSession, SessionLink};
 pub(crate) use startup::{StartupId, StartupRequest};
@@ -158,6 +161,7 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
         commands: Arc::clone(&commands),
         producers: Vec::new(),
         sessions: Map::new(),
+        pace: Pace::new(),
         #[cfg(feature = "in-process")]
         local: None,
     };
@@ -197,6 +201,7 @@ struct Control {
     commands: Arc<Mutex<Vec<Command>>>,
     producers: Vec<ProducerLink>,
     sessions: Map<SessionId, Box<dyn LiveSession>>,
+    pace: Pace,
     #[cfg(feature = "in-process")]
     local: Option<Box<dyn local::InProcess>>,
 }
@@ -219,6 +224,11 @@ impl Control {
                 self.command(command);
             }
             self.pump();
+            let now = Instant::now();
+            self.pace.reclaim(now);
+            if self.pace.collected(now) {
+                self.pump();
+            }
         }
     }
 
@@ -363,6 +373,7 @@ impl Control {
         let timer = self.local.as_ref().and_then(|local| local.next_deadline());
         #[cfg(not(feature = "in-process"))]
         let timer = None;
-        [next, timer].into_iter().flatten().min()
+        let look = self.pace.next().map(|at| at.saturating_duration_since(now));
+        [next, timer, look].into_iter().flatten().min()
     }
 }

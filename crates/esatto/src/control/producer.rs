@@ -187,6 +187,8 @@ impl Producer {
         let id = self.instances.iter().find(|(_, active)| active.ticket == ticket).map(|(&id, _)| id);
         if let Some(id) = id {
             self.instances.remove(&id);
+            // Chunks of threads that sleep, too.
+            thread::flush_all();
             self.endpoint.commit();
             self.endpoint.notify_stopped(id);
         }

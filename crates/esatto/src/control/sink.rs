@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use esatto_protozero::HeapBuffer;
 use esatto_shm::{CommitRequest, CommitSink, FlushCallback};
 
-use super::Waker;
+use super::{Waker, pace};
 
 /// Something to tell the service.
 pub(crate) enum Outgoing {
@@ -72,6 +72,7 @@ impl Sink {
 
 impl CommitSink for Sink {
     fn commit(&self, request: CommitRequest) {
+        pace::note_commit();
         let mut queue = self.lock();
         queue.buffer.clear();
         request.write_to(&mut queue.buffer.message());
@@ -97,9 +98,16 @@ impl CommitSink for Sink {
         if queue.due.is_none() {
             queue.due = Some(Instant::now() + delay);
             drop(queue);
-            // So that it waits no longer than that.
-            self.waker.wake();
+            // So that it waits no longer than that. While it collects it sees that by itself.
+            if !pace::is_collecting() {
+                self.waker.wake();
+            }
         }
+    }
+
+    fn on_scarce(&self, exhausted: bool) {
+        pace::note_scarcity(exhausted);
+        self.waker.wake();
     }
 
     fn is_connection_thread(&self) -> bool {

@@ -32,6 +32,9 @@ trait AnyWriter: Send {
     /// See [`TraceWriter::flush`].
     fn flush(&mut self);
 
+    /// Whether nothing was written since the last call.
+    fn is_idle(&mut self) -> bool;
+
     fn as_any(&mut self) -> &mut dyn Any;
 }
 
@@ -51,6 +54,8 @@ pub(super) struct Writer<T: DataSource> {
     was_dropping: bool,
     /// Bytes written when the last empty packet was added.
     pub(super) written_when_emptied: u64,
+    /// Bytes written when somebody asked whether the writer is idle.
+    written_when_asked: u64,
 }
 
 impl Writers {
@@ -78,6 +83,19 @@ impl Writers {
     /// Ends the chunks of all writers.
     pub(crate) fn flush(&mut self) {
         self.writers.iter_mut().flatten().flatten().for_each(|writer| writer.flush());
+    }
+
+    /// Ends the chunks of those writers that have written nothing since the last call, or of all. Returns whether those were all.
+    pub(crate) fn reclaim(&mut self, all: bool) -> bool {
+        let mut all_idle = true;
+        for writer in self.writers.iter_mut().flatten().flatten() {
+            if writer.is_idle() || all {
+                writer.flush();
+            } else {
+                all_idle = false;
+            }
+        }
+        all_idle
     }
 
     /// The writer for an instance of the data source with this index; `None` if the instance has ended.
@@ -123,6 +141,7 @@ impl<T: DataSource> Writer<T> {
             drops: 0,
             was_dropping: false,
             written_when_emptied: 0,
+            written_when_asked: 0,
         })
     }
 
@@ -158,6 +177,11 @@ impl<T: DataSource> AnyWriter for Writer<T> {
 
     fn flush(&mut self) {
         self.packets.flush();
+    }
+
+    fn is_idle(&mut self) -> bool {
+        let written = self.packets.written();
+        mem::replace(&mut self.written_when_asked, written) == written
     }
 
     fn as_any(&mut self) -> &mut dyn Any {

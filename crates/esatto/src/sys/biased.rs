@@ -108,7 +108,7 @@ impl<T> Biased<T> {
 
     /// Takes hold of those values whose owners are not inside, and hands each to `f`.
     ///
-    /// Not to be called by `f`, nor by an owner that is inside: it waits for others that do the same.
+    /// Not to be called by `f`; and `all` has not the value of an owner who calls this: it would wait for itself.
     pub(crate) fn hold_all<'b>(all: impl Iterator<Item = &'b Self>, mut f: impl FnMut(&mut T))
     where
         T: 'b,

@@ -37,11 +37,15 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Thread) -> R) -> Option<R> {
 }
 
 /// Runs `f` with the state of every thread that is not inside of a trace point, which has to wait meanwhile if it comes to one.
-///
-/// Not to be called from inside of a trace point.
-pub(crate) fn for_each_idle(f: impl FnMut(&mut Thread)) {
-    let threads = threads().clone();
-    Slot::hold_all(threads.iter().map(|thread| &**thread), f);
+/// Trace points inside of `f` do nothing. From inside of a trace point this does nothing.
+pub(crate) fn for_each_idle(mut f: impl FnMut(&mut Thread)) {
+    // This thread is inside of its own state all the time: if `f` runs foreign code, and that traces, nobody waits for himself.
+    with(|own| {
+        let own_slot = SLOT.get();
+        f(own);
+        let others = threads().clone();
+        Slot::hold_all(others.iter().map(|slot| &**slot).filter(|slot| !ptr::eq(*slot, own_slot)), &mut f);
+    });
 }
 
 /// The first trace point of a thread.
