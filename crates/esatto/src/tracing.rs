@@ -1,7 +1,6 @@
 //! Connecting this process to tracing services.
 
 use core::fmt;
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use esatto_ipc::Address;
@@ -233,17 +232,10 @@ impl Tracing {
         let deadline = Instant::now() + timeout;
         thread::flush_all();
         let Some(control) = control::handle() else { return false };
-        let (done, waiting) = mpsc::channel();
-        control.send(Command::Flush(done));
-        // One answer per service; the channel ends when all have answered or given up.
-        let mut answered = false;
-        loop {
-            match waiting.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(()) => answered = true,
-                Err(mpsc::RecvTimeoutError::Disconnected) => return answered,
-                Err(mpsc::RecvTimeoutError::Timeout) => return false,
-            }
-        }
+        // One answer per service.
+        let (answer, answers) = control::answers();
+        control.send(Command::Flush(answer));
+        answers.wait(deadline.saturating_duration_since(Instant::now())).unwrap_or(false)
     }
 
     /// Tells the services of triggers: names of something that happened, which sessions may wait for to start, to stop or to be cloned.

@@ -2,6 +2,7 @@
 //!
 //! Threads that trace never wait for it. They leave finished chunks with the arbiter, which wakes it.
 
+mod answers;
 mod call;
 mod consumer;
 #[allow(dead_code, reason = "some of it is for low-level endpoints, which come next")]
@@ -22,7 +23,6 @@ mod waker;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
@@ -32,6 +32,8 @@ use esatto_shm::FlushCallback;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
+use answers::Answer;
+pub(crate) use answers::answers;
 pub(crate) use consumer::{Command as SessionCommand, SetUp, Sink as ReadSink};
 pub(crate) use endpoint::Identity;
 pub(crate) use pace::COLLECTION_INTERVAL;
@@ -100,7 +102,7 @@ pub(crate) enum Command {
     /// Serve a producer backend, unless there is one for this place already.
     Produce { place: Place, identity: Identity },
     /// Commit everything and tell each service's answer.
-    Flush(Sender<()>),
+    Flush(Answer),
     /// Connect a consumer. By a function, so that what consumers are made of is only in programs that have some.
     OpenSession { id: SessionId, open: OpenSession },
     /// Do something with a session.
@@ -242,10 +244,7 @@ impl Control {
             Command::Flush(done) => {
                 for producer in &mut self.producers {
                     let done = done.clone();
-                    let callback: FlushCallback = Box::new(move || {
-                        // Nobody may be waiting any more.
-                        let _ = done.send(());
-                    });
+                    let callback: FlushCallback = Box::new(move || done.give());
                     producer.flush(callback);
                 }
             }
