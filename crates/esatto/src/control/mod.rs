@@ -5,7 +5,6 @@
 mod answers;
 mod call;
 mod consumer;
-#[allow(dead_code, reason = "some of it is for low-level endpoints, which come next")]
 mod endpoint;
 #[cfg(feature = "in-process")]
 mod files;
@@ -42,6 +41,14 @@ use producer_link::ProducerLink;
 pub(crate) use session_link::{LiveSession, SessionLink};
 pub(crate) use startup::{StartupId, StartupRequest};
 use waker::Waker;
+
+/// For producers that the program drives itself.
+pub(crate) mod low_level {
+    pub use super::endpoint::Event;
+    pub(crate) use super::endpoint::{Endpoint, Identity, Tag};
+    pub(crate) use super::link::{LinkEvent, SocketLink};
+    pub(crate) use super::waker::Waker;
+}
 
 use crate::data_source::Completion;
 use crate::error::Error;
