@@ -24,6 +24,8 @@ pub enum ErrorKind {
     Thread,
     /// The service cannot be reached, went away, or the program's own policy forbids its use.
     Disconnected,
+    /// This user may not use the service's socket: the text says whose it is and what helps.
+    Denied,
     /// The service refused the configuration or ended the session, for the reason that the text tells.
     Session,
     /// The service did not answer in time.
@@ -71,6 +73,10 @@ impl Error {
 
     pub(crate) fn disconnected(why: &str) -> Self {
         Self::new(ErrorKind::Disconnected, format!("no connection to the tracing service: {why}"))
+    }
+
+    pub(crate) fn denied(why: &str) -> Self {
+        Self::new(ErrorKind::Denied, why.to_owned())
     }
 
     pub(crate) fn timed_out(what: &str) -> Self {
@@ -121,7 +127,7 @@ impl Error {
     /// True if the service could not be reached or went away.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
-        self.kind() == ErrorKind::Disconnected
+        matches!(self.kind(), ErrorKind::Disconnected | ErrorKind::Denied)
     }
 
     /// True if the service did not answer in time.

@@ -43,6 +43,7 @@
 
 #![deny(unsafe_code)]
 
+mod access;
 mod arg;
 mod async_slice;
 mod begun;
@@ -62,6 +63,7 @@ mod lane;
 mod location;
 mod macros;
 mod name;
+mod notice;
 mod process;
 pub mod producer;
 mod registry;
