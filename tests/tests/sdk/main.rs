@@ -18,6 +18,7 @@ mod case_28_clones;
 mod custom_data_sources_record_what_they_like;
 mod sessions_can_be_awaited;
 mod the_start_of_a_program_is_in_the_trace;
+mod track_events;
 mod wrong_permissions_are_explained;
 
 use esatto::schema::TracePacketReader;
