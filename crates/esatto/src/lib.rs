@@ -43,6 +43,7 @@
 
 #![deny(unsafe_code)]
 
+mod access;
 mod arg;
 mod async_slice;
 mod begun;
@@ -62,6 +63,7 @@ mod lane;
 mod location;
 mod macros;
 mod name;
+mod notice;
 mod observer;
 mod process;
 pub mod producer;
@@ -74,6 +76,8 @@ mod sys;
 mod tables;
 mod thread;
 mod timestamp;
+#[cfg(feature = "in-process")]
+mod to_file;
 mod tracing;
 mod track;
 mod value;
@@ -102,6 +106,8 @@ pub use site::Site;
 pub use startup::{Startup, StartupTracing};
 pub use thread::{SliceGuard, empty_event, record, record_only};
 pub use timestamp::{CustomClock, Timestamp};
+#[cfg(feature = "in-process")]
+pub use to_file::{FileTrace, trace_from_env, trace_to_file};
 pub use tracing::{Builder, Tracing};
 pub use track::{ChildOrdering, CounterTrack, Merge, StateTrack, Track, Unit};
 pub use value::{
