@@ -43,6 +43,7 @@
 
 #![deny(unsafe_code)]
 
+mod access;
 mod arg;
 mod async_slice;
 mod begun;
@@ -62,6 +63,8 @@ mod lane;
 mod location;
 mod macros;
 mod name;
+mod notice;
+mod observer;
 mod panics;
 mod process;
 pub mod producer;
@@ -74,6 +77,8 @@ mod sys;
 mod tables;
 mod thread;
 mod timestamp;
+#[cfg(feature = "in-process")]
+mod to_file;
 mod tracing;
 mod track;
 mod value;
@@ -96,12 +101,15 @@ pub use interceptor::Interceptor;
 pub use lane::{Lane, Lanes};
 pub use location::Location;
 pub use name::Name;
+pub use observer::{Observation, SessionObserver, Started, observe_sessions, session_count};
 pub use panics::trace_panics;
 pub use session::{Backend, Chunks, CloneOf, Cloned, Pending, Session, SessionConfig, track_events};
 pub use site::Site;
 pub use startup::{Startup, StartupTracing};
 pub use thread::{SliceGuard, empty_event, record, record_only};
 pub use timestamp::{CustomClock, Timestamp};
+#[cfg(feature = "in-process")]
+pub use to_file::{FileTrace, trace_from_env, trace_to_file};
 pub use tracing::{Builder, Tracing};
 pub use track::{ChildOrdering, CounterTrack, Merge, StateTrack, Track, Unit};
 pub use value::{

@@ -1,5 +1,7 @@
 //! What the operating system calls this process and its threads.
 
+use std::fs::File;
+use std::io::Read;
 use std::sync::OnceLock;
 
 use esatto_schema::{ProcessDescriptorWriter, ThreadDescriptorWriter};
@@ -22,11 +24,13 @@ pub(crate) fn name() -> String {
     command_line().first().map(|name| String::from_utf8_lossy(name).into_owned()).unwrap_or_default()
 }
 
-/// Writes the descriptor of this process.
-pub(crate) fn describe(out: &mut ProcessDescriptorWriter<'_>) {
+/// Writes the descriptor of this process, with another name than that of its program unless it is empty.
+pub(crate) fn describe(name: &str, out: &mut ProcessDescriptorWriter<'_>) {
     out.pid(std::process::id() as i32);
-    if let Some(name) = command_line().first() {
-        out.process_name(name);
+    match command_line().first() {
+        _ if !name.is_empty() => drop(out.process_name(name)),
+        Some(program) => drop(out.process_name(program)),
+        None => {}
     }
     for argument in command_line() {
         out.cmdline(argument);
@@ -58,19 +62,25 @@ impl Thread {
     }
 
     fn named_by(tid: u32, path: &str) -> Self {
-        let comm = std::fs::read(path).unwrap_or_default();
-        let comm = comm.strip_suffix(b"\n").unwrap_or(&comm);
-        let name_len = comm.len().min(NAME_SIZE);
         let mut name = [0; NAME_SIZE];
-        name[..name_len].copy_from_slice(&comm[..name_len]);
+        // The name and the end of its line come at once.
+        let read = File::open(path).and_then(|mut comm| comm.read(&mut name)).unwrap_or(0);
+        let name_len = name[..read].iter().position(|&byte| byte == b'\n').unwrap_or(read);
         Self { tid, name, name_len }
     }
 
-    /// Writes the descriptor of this thread.
-    pub(crate) fn describe(&self, out: &mut ThreadDescriptorWriter<'_>) {
+    /// The same thread if its name has changed. Three system calls, no allocation.
+    pub(crate) fn renamed(&self) -> Option<Self> {
+        let now = Self::named_by(self.tid, "/proc/thread-self/comm");
+        (now.name[..now.name_len] != self.name[..self.name_len]).then_some(now)
+    }
+
+    /// Writes the descriptor of this thread, with another name than the system's unless it is empty.
+    pub(crate) fn describe(&self, name: &str, out: &mut ThreadDescriptorWriter<'_>) {
         out.pid(std::process::id() as i32).tid(i64::from(self.tid));
-        if self.name_len > 0 {
-            out.thread_name(&self.name[..self.name_len]);
+        let name = if name.is_empty() { &self.name[..self.name_len] } else { name.as_bytes() };
+        if !name.is_empty() {
+            out.thread_name(name);
         }
     }
 }
