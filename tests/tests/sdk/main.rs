@@ -2,6 +2,7 @@
 //! `docs/spec/client-library.md` §20. How to write one: `esatto_tests::sdk`.
 
 mod a_scenario_is_a_program_of_its_own;
+mod a_service_may_lie;
 mod a_slow_reader_gets_the_whole_trace;
 mod case_01_before_initialisation;
 mod case_02_several_backends;
@@ -15,6 +16,8 @@ mod case_26_flush_then_read;
 mod case_27_stats_and_state;
 mod case_28_clones;
 mod custom_data_sources_record_what_they_like;
+mod producers_can_be_driven_by_the_program;
+mod producers_have_their_wishes;
 mod sessions_can_be_awaited;
 mod the_start_of_a_program_is_in_the_trace;
 

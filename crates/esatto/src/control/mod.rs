@@ -5,6 +5,7 @@
 mod answers;
 mod call;
 mod consumer;
+mod delivery;
 mod endpoint;
 #[cfg(feature = "in-process")]
 mod files;
@@ -20,7 +21,7 @@ mod startup;
 mod waker;
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
@@ -34,6 +35,8 @@ use rustix::time::Timespec;
 use answers::Answer;
 pub(crate) use answers::answers;
 pub(crate) use consumer::{Command as SessionCommand, SetUp, Sink as ReadSink};
+pub(crate) use delivery::SocketFactory;
+pub use delivery::SocketRequest;
 pub(crate) use endpoint::Identity;
 pub(crate) use pace::COLLECTION_INTERVAL;
 use pace::Pace;
@@ -62,6 +65,8 @@ const THREAD_NAME: &str = "esatto";
 pub(crate) enum Place {
     /// Behind a socket.
     Socket(esatto_ipc::Address),
+    /// Behind sockets that somebody else connects.
+    Delivered(SocketFactory),
     /// In this process. Started by a pointer, so that programs which never ask for it do not contain it.
     #[cfg(feature = "in-process")]
     Here(StartService),
@@ -75,6 +80,7 @@ impl Place {
     pub(crate) const fn address(&self) -> Option<&esatto_ipc::Address> {
         match self {
             Self::Socket(address) => Some(address),
+            Self::Delivered(_) => None,
             #[cfg(feature = "in-process")]
             Self::Here(_) => None,
         }
@@ -83,7 +89,7 @@ impl Place {
     /// What kind of service that is.
     pub(crate) const fn backend(&self) -> Backend {
         match self {
-            Self::Socket(_) => Backend::System,
+            Self::Socket(_) | Self::Delivered(_) => Backend::System,
             #[cfg(feature = "in-process")]
             Self::Here(_) => Backend::InProcess,
         }
@@ -97,7 +103,13 @@ impl Place {
 
     /// Whether both are the same service.
     fn is(&self, other: &Self) -> bool {
-        self.address() == other.address()
+        match (self, other) {
+            (Self::Socket(one), Self::Socket(other)) => one == other,
+            (Self::Delivered(one), Self::Delivered(other)) => one.is(other),
+            #[cfg(feature = "in-process")]
+            (Self::Here(_), Self::Here(_)) => true,
+            _ => false,
+        }
     }
 }
 
@@ -118,6 +130,8 @@ pub(crate) enum Command {
     CloseSession(SessionId),
     /// The list of categories has grown.
     CategoriesChanged,
+    /// A socket for who asked for one, or the news that there is none.
+    Deliver { number: u64, socket: Option<OwnedFd> },
     /// Data sources were registered, or their descriptors changed.
     SourcesChanged,
     /// A data source has answered.
@@ -273,6 +287,12 @@ impl Control {
             // The producers look for themselves.
             Command::CategoriesChanged | Command::SourcesChanged => {}
             Command::Run(function) => shielded(function),
+            Command::Deliver { number, socket } => {
+                let mut socket = socket;
+                for producer in &mut self.producers {
+                    producer.deliver(number, &mut socket, Instant::now());
+                }
+            }
             Command::Completed(completion) => self.completed(completion),
             Command::Startup(request) => self.start_up(*request),
             Command::AbortStartup { id, done } => {

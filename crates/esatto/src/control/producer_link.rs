@@ -4,7 +4,7 @@ use core::mem;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use esatto_ipc::Address;
+use esatto_ipc::{Address, Stream};
 use esatto_schema::producer_port;
 use esatto_shm::FlushCallback;
 use rustix::event::PollFlags;
@@ -38,6 +38,8 @@ pub(crate) struct ProducerLink {
     /// When to try to connect; meaningful without link.
     retry_at: Instant,
     delay: Duration,
+    /// A socket has been asked for, and not been delivered.
+    awaited: Option<u64>,
     /// Connections that stood and were lost.
     lost: u32,
     /// The service does not take memory of ours.
@@ -56,6 +58,7 @@ impl ProducerLink {
             connected_at: Instant::now(),
             retry_at: Instant::now(),
             delay: Duration::ZERO,
+            awaited: None,
             lost: 0,
             refuses_memory: false,
             watch: None,
@@ -86,8 +89,27 @@ impl ProducerLink {
 
     /// When to pump again, if nothing happens before.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        let retry = (self.link.is_none() && !self.is_given_up()).then_some(self.retry_at);
+        let retry = self.wants_link().then_some(self.retry_at);
         [retry, self.producer.deadline()].into_iter().flatten().min()
+    }
+
+    /// Somebody has an answer to a request for a socket, perhaps to that of this link.
+    pub(crate) fn deliver(&mut self, number: u64, socket: &mut Option<OwnedFd>, now: Instant) {
+        if self.awaited.take_if(|awaited| *awaited == number).is_none() {
+            return;
+        }
+        let stream = socket.take().and_then(|socket| Stream::from_fd(socket).ok());
+        match stream.and_then(|stream| SocketLink::over(stream, producer_port::SERVICE).ok()) {
+            Some(link) => {
+                self.connected_at = now;
+                self.link = Some(Link::Socket(Box::new(link)));
+            }
+            None => self.retry_later(now),
+        }
+    }
+
+    fn wants_link(&self) -> bool {
+        self.link.is_none() && self.awaited.is_none() && !self.is_given_up()
     }
 
     const fn is_given_up(&self) -> bool {
@@ -97,7 +119,7 @@ impl ProducerLink {
     /// Does what can be done now. Returns whether there may be more.
     pub(crate) fn pump(&mut self, now: Instant, around: &mut Surroundings<'_>) -> bool {
         self.drain_watch(now);
-        if self.link.is_none() && now >= self.retry_at && !self.is_given_up() {
+        if self.wants_link() && now >= self.retry_at {
             self.connect(now, around);
         }
         self.producer.expire(now);
@@ -141,6 +163,7 @@ impl ProducerLink {
                     Err(_) => self.retry_later(now),
                 }
             }
+            Place::Delivered(factory) => self.awaited = Some(factory.ask()),
             #[cfg(feature = "in-process")]
             Place::Here(start) => {
                 let service = _around.local.get_or_insert_with(start);
