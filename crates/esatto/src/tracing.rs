@@ -1,7 +1,6 @@
 //! Connecting this process to tracing services.
 
 use core::fmt;
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use esatto_ipc::Address;
@@ -13,10 +12,7 @@ use crate::data_source::{self, BufferExhausted};
 use crate::error::Error;
 use crate::session::{self, Backend};
 use crate::track::announcement;
-use crate::{ids, process, registry, thread};
-
-/// How long dropping a [`Tracing`] may wait for the service.
-const FLUSH_ON_DROP: Duration = Duration::from_secs(1);
+use crate::{end, ids, process, registry};
 
 /// What to connect to and what to say there; made by [`Tracing::builder`].
 #[derive(Default)]
@@ -230,20 +226,7 @@ impl Tracing {
     ///
     /// Must not be called from inside of a trace point.
     pub fn flush(&self, timeout: Duration) -> bool {
-        let deadline = Instant::now() + timeout;
-        thread::flush_all();
-        let Some(control) = control::handle() else { return false };
-        let (done, waiting) = mpsc::channel();
-        control.send(Command::Flush(done));
-        // One answer per service; the channel ends when all have answered or given up.
-        let mut answered = false;
-        loop {
-            match waiting.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(()) => answered = true,
-                Err(mpsc::RecvTimeoutError::Disconnected) => return answered,
-                Err(mpsc::RecvTimeoutError::Timeout) => return false,
-            }
-        }
+        end::flush(timeout)
     }
 
     /// Tells the services of triggers: names of something that happened, which sessions may wait for to start, to stop or to be cloned.
@@ -264,6 +247,6 @@ impl Tracing {
 
 impl Drop for Tracing {
     fn drop(&mut self) {
-        self.flush(FLUSH_ON_DROP);
+        self.flush(end::PATIENCE);
     }
 }

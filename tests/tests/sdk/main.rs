@@ -1,6 +1,7 @@
 //! Promises of the SDK, with each backend, before Perfetto's trace processor; `case_NN_…` are the rows of
 //! `docs/spec/client-library.md` §20. How to write one: `esatto_tests::sdk`.
 
+mod a_fork_disturbs_neither_side;
 mod a_scenario_is_a_program_of_its_own;
 mod a_slow_reader_gets_the_whole_trace;
 mod case_01_before_initialisation;
