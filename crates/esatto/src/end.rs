@@ -1,6 +1,6 @@
 //! The end of tracing: handing over what was recorded, disconnecting, and what happens when the process exits.
 
-use std::sync::{Once, mpsc};
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use crate::control::{self, Command};
@@ -33,17 +33,10 @@ pub(crate) fn flush(timeout: Duration) -> bool {
     let deadline = Instant::now() + timeout;
     thread::flush_all();
     let Some(control) = control::handle() else { return false };
-    let (done, waiting) = mpsc::channel();
-    control.send(Command::Flush(done));
-    // One answer per service; the channel ends when all have answered or given up.
-    let mut answered = false;
-    loop {
-        match waiting.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(()) => answered = true,
-            Err(mpsc::RecvTimeoutError::Disconnected) => return answered,
-            Err(mpsc::RecvTimeoutError::Timeout) => return false,
-        }
-    }
+    // One answer per service.
+    let (answer, answers) = control::answers();
+    control.send(Command::Flush(answer));
+    answers.wait(deadline.saturating_duration_since(Instant::now())).unwrap_or(false)
 }
 
 /// From now on the services get what was recorded when the process exits in good order: by the end of `main`, or

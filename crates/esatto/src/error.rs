@@ -102,6 +102,11 @@ impl Error {
         Self::new(ErrorKind::DataSource, format!("the data source `{name}` {why}"))
     }
 
+    pub(crate) fn interceptor(name: &str) -> Self {
+        let names = crate::interceptor::NAMES.join("`, `");
+        Self::new(ErrorKind::State, format!("no interceptor can be called `{name}`: `{names}` can"))
+    }
+
     pub(crate) fn startup(why: &str) -> Self {
         Self::new(ErrorKind::State, format!("startup tracing {why}"))
     }

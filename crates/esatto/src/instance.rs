@@ -7,8 +7,10 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use esatto_schema::TrackEventConfig;
+use esatto_schema::{DataSourceConfigReader, TrackEventConfig};
 use esatto_shm::{Arbiter, ExhaustedPolicy, TraceWriter};
+
+use crate::interceptor::Interception;
 
 /// Instances of one type that can record at the same time (`docs/spec/client-library.md` §2).
 pub(crate) const MAX_INSTANCES: usize = 8;
@@ -23,6 +25,8 @@ enum Route {
     Buffer { arbiter: Arc<Arbiter>, buffer: u16, policy: ExhaustedPolicy },
     /// Kept in shared memory until a session adopts the instance (`docs/spec/shared-memory.md` §14).
     Reservation { arbiter: Arc<Arbiter>, number: u16 },
+    /// To a function of this process, and nowhere else.
+    Interceptor(Interception),
 }
 
 impl Destination {
@@ -34,17 +38,49 @@ impl Destination {
         Self(Mutex::new(Route::Reservation { arbiter, number }))
     }
 
+    /// Whatever a config says that is better than `otherwise`: an interceptor that it names.
+    pub(crate) fn of_config(config: &[u8], otherwise: impl FnOnce() -> Self) -> Self {
+        let reader = DataSourceConfigReader::new(config).interceptor_config();
+        let name = reader.and_then(|reader| reader.name());
+        match name.and_then(|name| Interception::new(name, config)) {
+            Some(interception) => Self(Mutex::new(Route::Interceptor(interception))),
+            None => otherwise(),
+        }
+    }
+
     /// A writer for the calling thread. Takes a lock, allocates.
     pub(crate) fn create_writer(&self) -> TraceWriter {
         match &*self.lock() {
             Route::Buffer { arbiter, buffer, policy } => arbiter.create_writer(*buffer, *policy),
             Route::Reservation { arbiter, number } => arbiter.create_startup_writer(*number),
+            Route::Interceptor(interception) => interception.create_writer(),
+        }
+    }
+
+    /// The instance is about to start.
+    pub(crate) fn begin(&self) {
+        if let Some(interception) = self.interception() {
+            interception.start();
+        }
+    }
+
+    /// The instance is about to stop.
+    pub(crate) fn end(&self) {
+        if let Some(interception) = self.interception() {
+            interception.stop();
+        }
+    }
+
+    fn interception(&self) -> Option<Interception> {
+        match &*self.lock() {
+            Route::Interceptor(interception) => Some(interception.clone()),
+            _ => None,
         }
     }
 
     /// Packets have to be handed over at the end of each trace point.
     pub(crate) fn is_intercepted(&self) -> bool {
-        false
+        matches!(&*self.lock(), Route::Interceptor(_))
     }
 
     /// The session of a reservation has come: writers made from now on are ordinary ones.
@@ -80,6 +116,8 @@ pub(crate) struct Options {
     pub(crate) filter_annotations: bool,
     /// Replace names made at run time.
     pub(crate) filter_dynamic_names: bool,
+    /// Each event is handed over at its end.
+    pub(crate) intercepted: bool,
     /// Tell with each event of a thread how long the thread has run.
     pub(crate) thread_time: bool,
     /// Time between two readings of that; 0: at each event.
@@ -93,6 +131,7 @@ impl Options {
             && self.unit_ns == 1
             && !self.filter_annotations
             && !self.filter_dynamic_names
+            && !self.intercepted
             && !self.thread_time
     }
 
@@ -102,6 +141,7 @@ impl Options {
             unit_ns: config.timestamp_unit_multiplier.unwrap_or(1).max(1),
             filter_annotations: config.filter_debug_annotations.unwrap_or(false),
             filter_dynamic_names: config.filter_dynamic_event_names.unwrap_or(false),
+            intercepted: false,
             thread_time: config.enable_thread_time_sampling.unwrap_or(false),
             thread_time_subsampling_ns: config.thread_time_subsampling_ns.unwrap_or(0),
         }

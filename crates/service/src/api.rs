@@ -610,6 +610,7 @@ impl Outputs {
         self.buffers = Vec::new();
     }
 
+    #[inline(never)]
     pub(crate) fn push(&mut self, output: Output) {
         self.queue.push_back(output);
     }

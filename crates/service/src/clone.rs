@@ -9,7 +9,7 @@
 
 use esatto_protozero::Owned;
 use esatto_schema::trace_stats::FinalFlushOutcome;
-use esatto_schema::{CloneSessionRequestReader, CloneSessionResponse};
+use esatto_schema::{CloneSessionRequestReader, CloneSessionResponse, TraceConfig};
 use esatto_shm::planted;
 
 use crate::api::{CallId, ClientId, FileId, Output};
@@ -327,7 +327,8 @@ impl Service {
             consumer: Some(pending.call.client),
             consumer_uid: pending.uid,
             detach_key: None,
-            config: source.config.clone(),
+            // As good as a clone, which nothing else needs: code is what it would cost.
+            config: TraceConfig::decode(&source.config.encode()).unwrap_or_default(),
             config_bytes: source.config_bytes.clone(),
             source_configs: Vec::new(),
             patterns: Vec::new(),

@@ -125,10 +125,7 @@ impl Lates {
 
     /// The chunk is given away: makes patches of those in it, by ascending offset.
     pub(crate) fn part(&mut self, mut patch: impl FnMut(u16) -> u32) {
-        self.open.sort_unstable_by_key(|(_, place)| match place {
-            Place::Patch(_) => (0, 0),
-            Place::Chunk(offset) => (1, *offset),
-        });
+        sort_by_place(&mut self.open);
         for (_, place) in &mut self.open {
             if let Place::Chunk(offset) = *place {
                 *place = Place::Patch(patch(offset));
@@ -162,5 +159,21 @@ impl Lates {
             !remove
         });
         self.in_place = self.open.iter().filter(|(_, place)| matches!(place, Place::Chunk(_))).count();
+    }
+}
+
+/// Those in patches first, then those in the chunk, by their offsets. There are few, and mostly they are in order.
+fn sort_by_place(open: &mut [(u64, Place)]) {
+    let rank = |place: &Place| match place {
+        Place::Patch(_) => (0, 0),
+        Place::Chunk(offset) => (1, *offset),
+    };
+    for end in 1..open.len() {
+        for at in (0..end).rev() {
+            if rank(&open[at].1) <= rank(&open[at + 1].1) {
+                break;
+            }
+            open.swap(at, at + 1);
+        }
     }
 }

@@ -17,7 +17,9 @@ mod case_27_stats_and_state;
 mod case_28_clones;
 mod custom_data_sources_record_what_they_like;
 mod sessions_can_be_awaited;
+mod shutdown_leaves_nothing_behind;
 mod the_start_of_a_program_is_in_the_trace;
+mod track_events;
 
 use esatto::schema::TracePacketReader;
 use esatto_tests::sdk::Trace;

@@ -48,21 +48,47 @@ pub(crate) enum Tag {
     Sync(FlushCallback),
 }
 
-/// What the service wants.
-#[derive(Debug)]
-pub(crate) enum Event {
+/// What a service wants of a producer (`docs/spec/wire-protocol.md` §9).
+///
+/// Nothing here is to be trusted: buffers are numbers that a service has made up, configs are bytes, ids may be unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
     /// The service knows this producer: data sources can be registered.
     Connected,
-    /// Prepare an instance.
-    Setup { id: u64, config: Vec<u8> },
-    /// Let it record. Services of 2018 do not set up before.
-    Start { id: u64, config: Vec<u8> },
-    /// Let it end.
-    Stop { id: u64 },
+    /// Prepare an instance. There is shared memory from now on.
+    Setup {
+        /// Names the instance.
+        id: u64,
+        /// Encoded `DataSourceConfig`.
+        config: Vec<u8>,
+    },
+    /// Let an instance record. Services of 2018 do not set up before.
+    Start {
+        /// Names the instance.
+        id: u64,
+        /// Encoded `DataSourceConfig`.
+        config: Vec<u8>,
+    },
+    /// Let an instance end.
+    Stop {
+        /// Names the instance.
+        id: u64,
+    },
     /// Write what was kept back, then acknowledge.
-    Flush { ids: Vec<u64>, request: u64, flags: u64 },
+    Flush {
+        /// The instances.
+        ids: Vec<u64>,
+        /// To be acknowledged.
+        request: u64,
+        /// Why, and by whom.
+        flags: u64,
+    },
     /// Begin incremental state anew.
-    ClearIncrementalState { ids: Vec<u64> },
+    ClearIncrementalState {
+        /// The instances.
+        ids: Vec<u64>,
+    },
 }
 
 pub(crate) struct Endpoint {

@@ -16,14 +16,18 @@ const PAUSE_PATIENCE: Duration = Duration::from_millis(200);
 
 /// The other threads' end of the control thread. Never freed: whoever got hold of one may keep it.
 pub(crate) struct Handle {
-    pub(super) waker: Waker,
     commands: Arc<Commands>,
     thread: ThreadId,
     join: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Where commands wait; `None` when nobody will take them any more.
-pub(super) struct Commands(Mutex<Option<Vec<Command>>>);
+/// Where commands wait, and how to wake who takes them; `None` when nobody will any more.
+pub(super) struct Commands(Mutex<Option<Open>>);
+
+struct Open {
+    commands: Vec<Command>,
+    waker: Waker,
+}
 
 /// The control thread that runs.
 static HANDLE: Leaked<Handle> = Leaked::none();
@@ -34,18 +38,24 @@ static STARTING: Mutex<()> = Mutex::new(());
 impl Handle {
     /// Leaves a command. If the control thread has ended the command is dropped, and with it whatever somebody waits for.
     pub(crate) fn send(&self, command: Command) {
-        match &mut *self.commands.lock() {
-            Some(commands) => commands.push(command),
-            None => return,
+        if let Some(open) = &mut *self.commands.lock() {
+            open.commands.push(command);
+            open.waker.wake();
         }
-        self.waker.wake();
+    }
+
+    /// Lets the control thread look for work.
+    pub(super) fn wake(&self) {
+        if let Some(open) = &*self.commands.lock() {
+            open.waker.wake();
+        }
     }
 }
 
 impl Commands {
     /// Those that have come since the last call.
     pub(super) fn take(&self) -> Vec<Command> {
-        self.lock().as_mut().map(core::mem::take).unwrap_or_default()
+        self.lock().as_mut().map(|open| core::mem::take(&mut open.commands)).unwrap_or_default()
     }
 
     /// No more are taken.
@@ -55,7 +65,7 @@ impl Commands {
         drop(rest);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Vec<Command>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Open>> {
         lock(&self.0)
     }
 }
@@ -74,11 +84,12 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
     crate::fork::watch();
     crate::end::watch();
     let waker = Waker::new()?;
-    let commands = Arc::new(Commands(Mutex::new(Some(Vec::new()))));
-    let mut control = Control::new(waker.clone(), Arc::clone(&commands));
+    let open = Open { commands: Vec::new(), waker: waker.clone() };
+    let commands = Arc::new(Commands(Mutex::new(Some(open))));
+    let mut control = Control::new(waker, Arc::clone(&commands));
     let join = thread::Builder::new().name(THREAD_NAME.into()).spawn(move || control.run())?;
     let thread = join.thread().id();
-    let handle: &'static Handle = Box::leak(Box::new(Handle { waker, commands, thread, join: Mutex::new(Some(join)) }));
+    let handle: &'static Handle = Box::leak(Box::new(Handle { commands, thread, join: Mutex::new(Some(join)) }));
     HANDLE.set(Some(handle));
     Ok(handle)
 }
@@ -140,7 +151,7 @@ pub(crate) fn pause() -> Pause {
     };
     let mut rest = lock(&REST);
     *rest = Rest::Wanted;
-    handle.waker.wake();
+    handle.wake();
     let (rest, _) = RESTED
         .wait_timeout_while(rest, PAUSE_PATIENCE, |rest| *rest == Rest::Wanted)
         .unwrap_or_else(PoisonError::into_inner);

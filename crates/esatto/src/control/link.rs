@@ -61,7 +61,11 @@ pub(crate) struct SocketLink<T> {
 impl<T> SocketLink<T> {
     /// Connects and asks for a service.
     pub(crate) fn connect(address: &Address, service: &str) -> Result<Self, esatto_ipc::Error> {
-        let stream = Stream::connect(address, CONNECT_TIMEOUT)?;
+        Self::over(Stream::connect(address, CONNECT_TIMEOUT)?, service)
+    }
+
+    /// Asks for a service over a connection that stands.
+    pub(crate) fn over(stream: Stream, service: &str) -> Result<Self, esatto_ipc::Error> {
         let mut link = Self {
             _not_inherited: OwnedByParent::new(stream.as_fd()),
             connection: Connection::new(stream, Limits::CLIENT),
@@ -129,7 +133,7 @@ impl<T> SocketLink<T> {
         Ok(!self.connection.is_closed())
     }
 
-    fn poll_interest(&self) -> (BorrowedFd<'_>, PollFlags) {
+    pub(crate) fn poll_interest(&self) -> (BorrowedFd<'_>, PollFlags) {
         let mut flags = PollFlags::IN;
         if self.connection.wants_write() {
             flags |= PollFlags::OUT;

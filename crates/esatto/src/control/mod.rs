@@ -2,9 +2,9 @@
 //!
 //! Threads that trace never wait for it. They leave finished chunks with the arbiter, which wakes it.
 
+mod answers;
 mod call;
 mod consumer;
-#[allow(dead_code, reason = "some of it is for low-level endpoints, which come next")]
 mod endpoint;
 #[cfg(feature = "in-process")]
 mod files;
@@ -23,7 +23,6 @@ mod waker;
 use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use esatto_map::Map;
@@ -31,6 +30,8 @@ use esatto_shm::FlushCallback;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
+use answers::Answer;
+pub(crate) use answers::answers;
 pub(crate) use consumer::{Command as SessionCommand, SetUp, Sink as ReadSink};
 pub(crate) use endpoint::Identity;
 use handle::Commands;
@@ -41,6 +42,14 @@ use producer_link::ProducerLink;
 pub(crate) use session_link::{LiveSession, SessionLink};
 pub(crate) use startup::{StartupId, StartupRequest};
 use waker::Waker;
+
+/// For producers that the program drives itself.
+pub(crate) mod low_level {
+    pub use super::endpoint::Event;
+    pub(crate) use super::endpoint::{Endpoint, Identity, Tag};
+    pub(crate) use super::link::{LinkEvent, SocketLink};
+    pub(crate) use super::waker::Waker;
+}
 
 use crate::data_source::Completion;
 use crate::error::Error;
@@ -98,7 +107,7 @@ pub(crate) enum Command {
     /// Serve a producer backend, unless there is one for this place already.
     Produce { place: Place, identity: Identity },
     /// Commit everything and tell each service's answer.
-    Flush(Sender<()>),
+    Flush(Answer),
     /// Connect a consumer. By a function, so that what consumers are made of is only in programs that have some.
     OpenSession { id: SessionId, open: OpenSession },
     /// Do something with a session.
@@ -129,7 +138,7 @@ pub(crate) type OpenSession = Box<dyn FnOnce(&mut Surroundings<'_>) -> Box<dyn L
 /// Lets the control thread look for work.
 pub(crate) fn wake() {
     if let Some(handle) = handle() {
-        handle.waker.wake();
+        handle.wake();
     }
 }
 
@@ -228,10 +237,7 @@ impl Control {
             Command::Flush(done) => {
                 for producer in &mut self.producers {
                     let done = done.clone();
-                    let callback: FlushCallback = Box::new(move || {
-                        // Nobody may be waiting any more.
-                        let _ = done.send(());
-                    });
+                    let callback: FlushCallback = Box::new(move || done.give());
                     producer.flush(callback);
                 }
             }

@@ -269,7 +269,8 @@ impl Producer {
         let source = self.source_for(reader.name()?, config)?;
         let buffer = buffer_of(config)?;
         let arbiter = self.endpoint.arbiter()?;
-        let destination = Destination::buffer(Arc::clone(arbiter), buffer, source.policy(config));
+        let in_service = || Destination::buffer(Arc::clone(arbiter), buffer, source.policy(config));
+        let destination = Destination::of_config(config, in_service);
         let assignment =
             Assignment { config: Arc::clone(config), destination, backend: self.backend.clone(), startup: false };
         Some((source, source.setup(assignment)?))

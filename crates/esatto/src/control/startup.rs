@@ -94,7 +94,8 @@ impl Startups {
             let name = DataSourceConfigReader::new(&config).name().unwrap_or_default();
             for &source in sources.iter().filter(|source| source.name().as_bytes() == name) {
                 let Some(reservation) = self.reservation.checked_add(1) else { continue };
-                let destination = Destination::reservation(Arc::clone(arbiter), reservation);
+                let in_memory = || Destination::reservation(Arc::clone(arbiter), reservation);
+                let destination = Destination::of_config(&config, in_memory);
                 let assignment =
                     Assignment { config: Arc::clone(&config), destination, backend: backend.clone(), startup: true };
                 if let Some(ticket) = source.setup(assignment) {

@@ -440,12 +440,18 @@ impl<T: DataSource> AnySource for Source<T> {
     }
 
     fn start(&self, ticket: Ticket) {
+        if let Some(instance) = self.slots.redeem(ticket) {
+            instance.destination.begin();
+        }
         // Release: who sees the bit sees the instance in its slot.
         self.enabled.fetch_or(1 << ticket.slot, Ordering::Release);
         self.with(ticket, T::start);
     }
 
     fn stop(&self, ticket: Ticket, done: Done) {
+        if let Some(instance) = self.slots.redeem(ticket) {
+            instance.destination.end();
+        }
         self.with(ticket, |object| object.stop(Stop::new(ticket.slot, done)));
     }
 

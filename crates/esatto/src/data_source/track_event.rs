@@ -78,18 +78,23 @@ impl AnySource for TrackEvents {
     fn setup(&'static self, assignment: Assignment) -> Option<Ticket> {
         let slot = TRACK_EVENTS.free_slot()?;
         let config = track_event_config(&assignment.config);
-        let options = Options::new(&config);
+        let intercepted = assignment.destination.is_intercepted();
+        let options = Options { intercepted, ..Options::new(&config) };
         let instance = Instance { destination: assignment.destination, config: Arc::new(config), options };
         Some(TRACK_EVENTS.occupy(slot, Arc::new(instance)))
     }
 
     fn start(&self, ticket: Ticket) {
         if let Some(instance) = TRACK_EVENTS.redeem(ticket) {
+            instance.destination.begin();
             registry::enable(ticket.slot, Arc::clone(&instance.config));
         }
     }
 
-    fn stop(&self, _: Ticket, done: Done) {
+    fn stop(&self, ticket: Ticket, done: Done) {
+        if let Some(instance) = TRACK_EVENTS.redeem(ticket) {
+            instance.destination.end();
+        }
         drop(done);
     }
 

@@ -107,6 +107,11 @@ impl Sequence {
         if self.options.is_plain() && site.is_plain() {
             self.sites.check_and_set(number);
         }
+        if self.options.intercepted {
+            drop(message);
+            drop(packet);
+            self.flush();
+        }
     }
 
     /// The time of an event that is not now. If its clock is the program's, the sequence gets to know the clock first.

@@ -1,6 +1,6 @@
 //! Sequences: what the buffer knows of each writer.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use esatto_shm::planted;
 
@@ -195,13 +195,14 @@ impl Sequences {
 
     #[cold]
     fn forget_oldest(&mut self) {
-        let mut empty: Vec<(u64, u32)> = Vec::with_capacity(self.empty);
+        // A heap sorts in little code, and this is rare.
+        let mut empty: BinaryHeap<(u64, u32)> = BinaryHeap::with_capacity(self.empty);
         for (slot, sequence) in (0u32..).zip(&self.slots) {
             if let Some(sequence) = sequence.as_ref().filter(|sequence| sequence.chunks.is_empty()) {
                 empty.push((sequence.last_used, slot));
             }
         }
-        empty.sort_unstable();
+        let empty = empty.into_sorted_vec();
         self.last_found = None;
         let surplus = empty.len().saturating_sub(KEPT_EMPTY_SEQUENCES);
         for &(_, slot) in &empty[..surplus] {

@@ -1,0 +1,99 @@
+//! Waiting for as many answers as are expected: as much of a channel as is needed here, in little code.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// May give an answer, and may be cloned to give several; dropped without, it gives none.
+pub(crate) struct Answer(Arc<Shared>);
+
+/// The waiting end.
+pub(crate) struct Answers(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// [`Answer`]s that there are.
+    open: usize,
+    answered: bool,
+}
+
+/// One to answer and one to wait.
+pub(crate) fn answers() -> (Answer, Answers) {
+    let shared = Arc::<Shared>::default();
+    (Answer::of(&shared), Answers(shared))
+}
+
+impl Answer {
+    fn of(shared: &Arc<Shared>) -> Self {
+        shared.lock().open += 1;
+        Self(Arc::clone(shared))
+    }
+
+    /// Answers.
+    pub(crate) fn give(self) {
+        self.0.lock().answered = true;
+    }
+}
+
+impl Clone for Answer {
+    fn clone(&self) -> Self {
+        Self::of(&self.0)
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.open -= 1;
+        if state.open == 0 {
+            self.0.changed.notify_all();
+        }
+    }
+}
+
+impl Answers {
+    /// Waits until all have answered or given up, and returns whether one has answered; `None`: not in time.
+    pub(crate) fn wait(self, timeout: Duration) -> Option<bool> {
+        let waited = self.0.changed.wait_timeout_while(self.0.lock(), timeout, |state| state.open > 0);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        (state.open == 0).then_some(state.answered)
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::ZERO;
+
+    #[test]
+    fn the_waiting_ends_with_the_last_answer() {
+        let (answer, answers) = answers();
+        let other = answer.clone();
+        let waiting = std::thread::spawn(move || answers.wait(Duration::MAX));
+        answer.give();
+        drop(other);
+        assert_eq!(waiting.join().ok(), Some(Some(true)));
+    }
+
+    #[test]
+    fn none_is_no_answer_and_an_open_one_is_late() {
+        let (answer, answers) = answers();
+        drop(answer);
+        assert_eq!(answers.wait(NOW), Some(false));
+        let (answer, answers) = super::answers();
+        assert_eq!(answers.wait(NOW), None);
+        answer.give();
+    }
+}

@@ -1,0 +1,148 @@
+//! The way of a packet to an interceptor: through chunks of memory of its own, so that writers need not know.
+//!
+//! Each writer has an arbiter for itself, whose sink puts packets together again. Everything happens on the writer's thread.
+
+use core::any::Any;
+use core::panic::AssertUnwindSafe;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::collections::VecDeque;
+use std::panic::catch_unwind;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use esatto_protozero::HeapBuffer;
+use esatto_shm::abi::{CHUNK_HEADER_SIZE, ChunkFlags, ChunkHeader, PageSize};
+use esatto_shm::{
+    Arbiter, ChunkToPatch, CommitRequest, CommitSink, ExhaustedPolicy, Fragment, Fragments, Options, PrivateRegion,
+    TraceWriter,
+};
+
+use super::Erased;
+
+/// A chunk that is written, one that was, and some to spare.
+const MEMORY_BYTES: usize = 4 * 4096;
+/// `TracePacket.trusted_packet_sequence_id`.
+const SEQUENCE_ID: u32 = 10;
+
+pub(super) fn create_writer(interceptor: Arc<dyn Erased>) -> TraceWriter {
+    static SEQUENCES: AtomicU64 = AtomicU64::new(1);
+    let mut prefix = HeapBuffer::new();
+    prefix.message().varint(SEQUENCE_ID, SEQUENCES.fetch_add(1, Ordering::Relaxed));
+    let assembly = Assembly {
+        state: interceptor.new_state(),
+        interceptor,
+        prefix: prefix.to_vec(),
+        chunks: VecDeque::new(),
+        partial: None,
+    };
+    let sink = Arc::new(Sink { arbiter: OnceLock::new(), assembly: Mutex::new(assembly) });
+    let mut options = Options::default();
+    // Chunks come as copies, and are free at once.
+    options.emulation = true;
+    let region = Arc::new(PrivateRegion::new(MEMORY_BYTES));
+    let Ok(arbiter) = Arbiter::with_options(region, PageSize::DEFAULT, sink.clone(), options) else {
+        return TraceWriter::null();
+    };
+    let _ = sink.arbiter.set(Arc::downgrade(&arbiter));
+    // The writer keeps its arbiter; the number of the buffer does not matter.
+    arbiter.create_writer(1, ExhaustedPolicy::Drop)
+}
+
+struct Sink {
+    arbiter: OnceLock<Weak<Arbiter>>,
+    assembly: Mutex<Assembly>,
+}
+
+/// Puts packets together.
+struct Assembly {
+    interceptor: Arc<dyn Erased>,
+    state: Box<dyn Any + Send>,
+    /// What each packet begins with.
+    prefix: Vec<u8>,
+    /// Those that wait for lengths, and those behind them.
+    chunks: VecDeque<Chunk>,
+    /// A packet that goes on in the next chunk.
+    partial: Option<Vec<u8>>,
+}
+
+struct Chunk {
+    header: ChunkHeader,
+    payload: Vec<u8>,
+    needs_patches: bool,
+}
+
+impl CommitSink for Sink {
+    fn commit(&self, request: CommitRequest) {
+        let mut assembly = self.assembly.lock().unwrap_or_else(PoisonError::into_inner);
+        for entry in request.moves {
+            assembly.add(entry.data.unwrap_or_default());
+        }
+        for entry in &request.patches {
+            assembly.patch(entry);
+        }
+        assembly.deliver();
+    }
+
+    fn register_writer(&self, _: u16, _: u16) {}
+
+    fn unregister_writer(&self, _: u16) {}
+
+    fn wake(&self) {
+        if let Some(arbiter) = self.arbiter.get().and_then(Weak::upgrade) {
+            arbiter.send_pending();
+        }
+    }
+}
+
+impl Assembly {
+    fn add(&mut self, mut data: Vec<u8>) {
+        let Some(header) = data.first_chunk::<CHUNK_HEADER_SIZE>() else { return };
+        let header = ChunkHeader::from_bytes(*header);
+        let needs_patches = header.packets.flags().contains(ChunkFlags::NEEDS_PATCHING);
+        self.chunks.push_back(Chunk { header, payload: data.split_off(CHUNK_HEADER_SIZE), needs_patches });
+    }
+
+    fn patch(&mut self, entry: &ChunkToPatch) {
+        let Some(chunk) = self.chunks.iter_mut().find(|chunk| chunk.header.chunk_id == entry.chunk_id) else { return };
+        for patch in &entry.patches {
+            let at = usize::from(patch.offset);
+            if let Some(bytes) = chunk.payload.get_mut(at..at + patch.data.len()) {
+                bytes.copy_from_slice(&patch.data);
+            }
+        }
+        chunk.needs_patches &= entry.has_more_patches;
+    }
+
+    fn deliver(&mut self) {
+        while self.chunks.front().is_some_and(|chunk| !chunk.needs_patches) {
+            let Some(chunk) = self.chunks.pop_front() else { break };
+            let packets = chunk.header.packets;
+            let (first_continues, last_continues) = (
+                packets.flags().contains(ChunkFlags::FIRST_CONTINUES),
+                packets.flags().contains(ChunkFlags::LAST_CONTINUES),
+            );
+            if !first_continues {
+                self.partial = None;
+            }
+            let last = packets.count().wrapping_sub(1);
+            for (number, fragment) in (0..).zip(Fragments::new(&chunk.payload, packets.count())) {
+                let Fragment::Data(data) = fragment else {
+                    self.partial = None;
+                    break;
+                };
+                let mut packet = match self.partial.take() {
+                    Some(begun) if number == 0 => begun,
+                    // The rest of something whose begin was lost.
+                    _ if number == 0 && first_continues => continue,
+                    _ => self.prefix.clone(),
+                };
+                packet.extend_from_slice(data);
+                if last_continues && number == last {
+                    self.partial = Some(packet);
+                } else if packet.len() > self.prefix.len() {
+                    let (interceptor, state) = (&self.interceptor, &mut self.state);
+                    let _ = catch_unwind(AssertUnwindSafe(|| interceptor.packet(&mut **state, &packet)));
+                }
+            }
+        }
+    }
+}

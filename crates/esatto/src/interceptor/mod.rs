@@ -1,0 +1,162 @@
+//! Interceptors: packets go to a function of this program instead of to the service.
+//!
+//! Useful for looking at events while they happen ([`console`]), and for tests. An interceptor is registered under a name, and gets the packets of
+//! those data sources whose config names it (`DataSourceConfig.interceptor_config.name`); the session in the service runs as usual, and gets nothing of them.
+//!
+//! ```
+//! use std::sync::Mutex;
+//!
+//! use esatto::{Backend, Interceptor, Session, Tracing};
+//!
+//! esatto::categories! { static APP = "app"; }
+//!
+//! static PACKETS: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+//!
+//! struct Collector;
+//!
+//! impl Interceptor for Collector {
+//!     type ThreadState = ();
+//!
+//!     fn setup(_config: &[u8]) -> Self {
+//!         Self
+//!     }
+//!
+//!     fn packet(&self, _: &mut (), packet: &[u8]) {
+//!         PACKETS.lock().unwrap().push(packet.to_vec());
+//!     }
+//! }
+//!
+//! esatto::interceptor::register::<Collector>("test_interceptor")?;
+//! let _tracing = Tracing::builder().in_process().start()?;
+//! let mut config = esatto::track_events(64);
+//! let source = config.data_sources[0].config.as_mut().expect("is there");
+//! source.interceptor_config.get_or_insert_default().name = Some("test_interceptor".into());
+//! let session = Session::start(Backend::InProcess, config)?;
+//! esatto::instant!(APP, "hello");
+//! assert!(PACKETS.lock().unwrap().iter().any(|packet| packet.windows(5).any(|bytes| bytes == b"hello")));
+//! # session.stop()?;
+//! # Ok::<(), esatto::Error>(())
+//! ```
+//!
+//! The contract is `docs/spec/client-library.md` §15.
+
+pub mod console;
+mod delivery;
+
+use core::any::Any;
+use core::fmt;
+use core::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use esatto_shm::TraceWriter;
+
+use crate::error::Error;
+
+/// The names that interceptors can have: configs come from whoever may record, and must not choose among a program's functions at will.
+pub const NAMES: [&str; 3] = ["console", "test_interceptor", "etwexport"];
+
+/// Gets the packets of a data source instance; the value is the state for one instance.
+pub trait Interceptor: Send + Sync + Sized + 'static {
+    /// State for each sequence of packets, that is, for each thread.
+    type ThreadState: Default + Send + 'static;
+
+    /// Makes one for an instance, before the data source is set up; `config` is the encoded `DataSourceConfig`.
+    fn setup(config: &[u8]) -> Self;
+
+    /// The instance is about to start.
+    fn start(&self) {}
+
+    /// The instance is about to stop.
+    fn stop(&self) {}
+
+    /// A packet, as the service would have stored it: with `trusted_packet_sequence_id` in front, a number of this process that stands for the
+    /// sequence. Called at the end of the trace point, on its thread, where trace points do nothing. A panic is caught.
+    fn packet(&self, state: &mut Self::ThreadState, packet: &[u8]);
+}
+
+/// Registers an interceptor. Nothing happens if there is one of this name already.
+///
+/// # Errors
+///
+/// If the name is not one of [`NAMES`].
+pub fn register<I: Interceptor>(name: &str) -> Result<(), Error> {
+    let Some(&name) = NAMES.iter().find(|&&known| known == name) else {
+        return Err(Error::interceptor(name));
+    };
+    let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !registered.iter().any(|&(known, _)| known == name) {
+        registered.push((name, |config| Arc::new(Held(I::setup(config)))));
+    }
+    Ok(())
+}
+
+type Make = fn(&[u8]) -> Arc<dyn Erased>;
+
+static REGISTERED: Mutex<Vec<(&str, Make)>> = Mutex::new(Vec::new());
+
+/// An interceptor for one instance.
+#[derive(Clone)]
+pub(crate) struct Interception(Arc<dyn Erased>);
+
+impl Interception {
+    /// The interceptor of this name, for an instance with this config. `None` if there is none, or it panics.
+    pub(crate) fn new(name: &[u8], config: &[u8]) -> Option<Self> {
+        let registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = registered.iter().find(|(known, _)| known.as_bytes() == name)?.1;
+        drop(registered);
+        catch_unwind(|| make(config)).ok().map(Self)
+    }
+
+    pub(crate) fn start(&self) {
+        let _ = catch_unwind(AssertUnwindSafe(|| self.0.start()));
+    }
+
+    pub(crate) fn stop(&self) {
+        let _ = catch_unwind(AssertUnwindSafe(|| self.0.stop()));
+    }
+
+    /// A writer whose packets go to the interceptor whenever it is flushed.
+    pub(crate) fn create_writer(&self) -> TraceWriter {
+        delivery::create_writer(Arc::clone(&self.0))
+    }
+}
+
+/// An [`Interceptor`] of whatever type.
+trait Erased: Send + Sync {
+    fn start(&self);
+
+    fn stop(&self);
+
+    fn new_state(&self) -> Box<dyn Any + Send>;
+
+    fn packet(&self, state: &mut (dyn Any + Send), packet: &[u8]);
+}
+
+struct Held<I>(I);
+
+impl<I: Interceptor> Erased for Held<I> {
+    fn start(&self) {
+        self.0.start();
+    }
+
+    fn stop(&self) {
+        self.0.stop();
+    }
+
+    fn new_state(&self) -> Box<dyn Any + Send> {
+        Box::new(I::ThreadState::default())
+    }
+
+    fn packet(&self, state: &mut (dyn Any + Send), packet: &[u8]) {
+        if let Some(state) = state.downcast_mut() {
+            self.0.packet(state, packet);
+        }
+    }
+}
+
+impl fmt::Debug for Interception {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Interception").finish_non_exhaustive()
+    }
+}
