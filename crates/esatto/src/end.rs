@@ -1,6 +1,5 @@
 //! The end of tracing: handing over what was recorded, disconnecting, and what happens when the process exits.
 
-use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use crate::control::{self, Command};
@@ -42,10 +41,7 @@ pub(crate) fn flush(timeout: Duration) -> bool {
 /// From now on the services get what was recorded when the process exits in good order: by the end of `main`, or
 /// [`exit`](std::process::exit) from anywhere. When it ends in another way services that share memory with it look there.
 pub(crate) fn watch() {
-    static WATCH: Once = Once::new();
-    WATCH.call_once(|| {
-        sys::fork::at_exit(|| {
-            flush(PATIENCE);
-        });
+    sys::exit::at_exit(|| {
+        flush(PATIENCE);
     });
 }

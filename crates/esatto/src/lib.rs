@@ -43,6 +43,7 @@
 
 #![deny(unsafe_code)]
 
+mod access;
 mod arg;
 mod async_slice;
 mod begun;
@@ -65,6 +66,7 @@ mod lane;
 mod location;
 mod macros;
 mod name;
+mod notice;
 mod process;
 pub mod producer;
 mod registry;
@@ -76,6 +78,8 @@ mod sys;
 mod tables;
 mod thread;
 mod timestamp;
+#[cfg(feature = "in-process")]
+mod to_file;
 mod tracing;
 mod track;
 mod value;
@@ -104,6 +108,8 @@ pub use site::Site;
 pub use startup::{Startup, StartupTracing};
 pub use thread::{SliceGuard, empty_event, record, record_only};
 pub use timestamp::{CustomClock, Timestamp};
+#[cfg(feature = "in-process")]
+pub use to_file::{FileTrace, trace_from_env, trace_to_file};
 pub use tracing::{Builder, Tracing};
 pub use track::{ChildOrdering, CounterTrack, Merge, StateTrack, Track, Unit};
 pub use value::{

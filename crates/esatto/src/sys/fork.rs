@@ -1,4 +1,4 @@
-//! Forks and the end of the process, as the C library tells of them, and descriptors that a child must not keep.
+//! Forks, as the C library tells of them, and descriptors that a child must not keep.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
@@ -11,12 +11,10 @@ unsafe extern "C" {
         parent: Option<extern "C" fn()>,
         child: Option<extern "C" fn()>,
     ) -> c_int;
-
-    fn atexit(at_exit: extern "C" fn()) -> c_int;
 }
 
-/// The functions to call, as addresses: before, after in the parent, after in the child, at exit.
-static HOOKS: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+/// The functions to call, as addresses: before, after in the parent, after in the child.
+static HOOKS: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
 
 /// Calls `before` when the process is about to fork, and one of the others on each side afterwards, on the thread that forks. To be called once.
 pub(crate) fn watch(before: fn(), in_parent: fn(), in_child: fn()) {
@@ -29,13 +27,6 @@ pub(crate) fn watch(before: fn(), in_parent: fn(), in_child: fn()) {
     let _ = unsafe { pthread_atfork(Some(prepare), Some(parent), Some(child)) };
 }
 
-/// Calls `function` when the process exits in good order. To be called once.
-pub(crate) fn at_exit(function: fn()) {
-    HOOKS[3].store(function as usize, Ordering::Relaxed);
-    // SAFETY: as in `watch`.
-    let _ = unsafe { atexit(exit) };
-}
-
 extern "C" fn prepare() {
     call(0);
 }
@@ -46,10 +37,6 @@ extern "C" fn parent() {
 
 extern "C" fn child() {
     call(2);
-}
-
-extern "C" fn exit() {
-    call(3);
 }
 
 fn call(hook: usize) {

@@ -6,6 +6,7 @@
 
 pub(crate) mod biased;
 pub(crate) mod counter;
+pub(crate) mod exit;
 pub(crate) mod fork;
 mod sync;
 pub(crate) mod threads;
