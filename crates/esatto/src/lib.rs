@@ -43,6 +43,7 @@
 
 #![deny(unsafe_code)]
 
+mod access;
 mod arg;
 mod async_slice;
 mod begun;
@@ -51,10 +52,13 @@ mod category;
 mod clock;
 mod control;
 pub mod data_source;
+mod end;
 mod error;
 mod event;
 mod filter;
 mod flow;
+#[cfg(unix)]
+mod fork;
 mod ids;
 mod instance;
 pub mod interceptor;
@@ -62,6 +66,8 @@ mod lane;
 mod location;
 mod macros;
 mod name;
+mod notice;
+mod observer;
 mod process;
 pub mod producer;
 mod registry;
@@ -73,6 +79,8 @@ mod sys;
 mod tables;
 mod thread;
 mod timestamp;
+#[cfg(feature = "in-process")]
+mod to_file;
 mod tracing;
 mod track;
 mod value;
@@ -85,6 +93,7 @@ pub use category::Category;
 pub use clock::Clock;
 pub use control::SocketRequest;
 pub use data_source::{BufferExhausted, Context, DataSource, Field, Flush, Setup, Source, SourceConfig, Stop};
+pub use end::shutdown;
 pub use error::{Error, ErrorKind};
 #[cfg(feature = "macros")]
 pub use esatto_macros::{TraceArgs, trace};
@@ -96,11 +105,14 @@ pub use interceptor::Interceptor;
 pub use lane::{Lane, Lanes};
 pub use location::Location;
 pub use name::Name;
+pub use observer::{Observation, SessionObserver, Started, observe_sessions, session_count};
 pub use session::{Backend, Chunks, CloneOf, Cloned, Pending, Session, SessionConfig, track_events};
 pub use site::Site;
 pub use startup::{Startup, StartupTracing};
 pub use thread::{SliceGuard, empty_event, record, record_only};
 pub use timestamp::{CustomClock, Timestamp};
+#[cfg(feature = "in-process")]
+pub use to_file::{FileTrace, trace_from_env, trace_to_file};
 pub use tracing::{Builder, Tracing};
 pub use track::{ChildOrdering, CounterTrack, Merge, StateTrack, Track, Unit};
 pub use value::{

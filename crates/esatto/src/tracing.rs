@@ -10,12 +10,10 @@ use crate::clock::Clock;
 use crate::control::{self, Command, Identity, Place, SocketFactory, SocketRequest};
 use crate::data_source::{self, BufferExhausted};
 use crate::error::Error;
+use crate::notice;
 use crate::session::{self, Backend};
 use crate::track::announcement;
-use crate::{ids, process, registry, thread};
-
-/// How long dropping a [`Tracing`] may wait for the service.
-const FLUSH_ON_DROP: Duration = Duration::from_secs(1);
+use crate::{end, ids, process, registry};
 
 /// What to connect to and what to say there; made by [`Tracing::builder`].
 #[derive(Default)]
@@ -36,6 +34,7 @@ pub struct Builder {
     exhausted: Option<BufferExhausted>,
     no_system_sessions: bool,
     policy: Option<session::Policy>,
+    listener: Option<notice::Listener>,
     clock: Option<Clock>,
 }
 
@@ -145,6 +144,14 @@ impl Builder {
         self
     }
 
+    /// Gives `listener` the lines that the library has to say and that no [`Error`] can carry: that the service's socket is not for this user, for
+    /// instance. Each line is said once in a process; without a listener, on stderr. The first listener of a process stays. It is called on the
+    /// thread that has something to say and must not trace.
+    pub fn notices(mut self, listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.listener = Some(Box::new(listener));
+        self
+    }
+
     /// Keeps [`Backend::Any`] from being the service of the system; a session that asks for it by name still gets it.
     pub fn without_system_sessions(mut self) -> Self {
         self.no_system_sessions = true;
@@ -173,6 +180,9 @@ impl Builder {
             direct_patching: self.direct_patching,
         };
         let mut places = Vec::new();
+        if let Some(listener) = self.listener {
+            notice::listen(listener);
+        }
         if let Some(policy) = self.policy {
             session::set_policy(policy);
         }
@@ -255,13 +265,7 @@ impl Tracing {
     ///
     /// Must not be called from inside of a trace point.
     pub fn flush(&self, timeout: Duration) -> bool {
-        let deadline = Instant::now() + timeout;
-        thread::flush_all();
-        let Some(control) = control::handle() else { return false };
-        // One answer per service.
-        let (answer, answers) = control::answers();
-        control.send(Command::Flush(answer));
-        answers.wait(deadline.saturating_duration_since(Instant::now())).unwrap_or(false)
+        end::flush(timeout)
     }
 
     /// Tells the services of triggers: names of something that happened, which sessions may wait for to start, to stop or to be cloned.
@@ -282,6 +286,6 @@ impl Tracing {
 
 impl Drop for Tracing {
     fn drop(&mut self) {
-        self.flush(FLUSH_ON_DROP);
+        self.flush(end::PATIENCE);
     }
 }

@@ -10,6 +10,7 @@ use rustix::event::PollFlags;
 use super::call::{Call, Reply, SharedMemory};
 #[cfg(feature = "in-process")]
 use super::local::LocalLink;
+use crate::sys::fork::OwnedByParent;
 
 /// Time that a TCP connection may take; unix sockets connect at once.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -48,6 +49,8 @@ impl<T> Link<T> {
 /// A connection over a socket.
 #[derive(Debug)]
 pub(crate) struct SocketLink<T> {
+    /// Before the connection, so that it is dropped before.
+    _not_inherited: OwnedByParent,
     connection: Connection,
     client: Client,
     pending: Map<RequestId, T>,
@@ -64,6 +67,7 @@ impl<T> SocketLink<T> {
     /// Asks for a service over a connection that stands.
     pub(crate) fn over(stream: Stream, service: &str) -> Result<Self, esatto_ipc::Error> {
         let mut link = Self {
+            _not_inherited: OwnedByParent::new(stream.as_fd()),
             connection: Connection::new(stream, Limits::CLIENT),
             client: Client::new(),
             pending: Map::new(),

@@ -160,7 +160,10 @@ impl ProducerLink {
                         self.link = Some(Link::Socket(Box::new(link)));
                         self.watch = None;
                     }
-                    Err(_) => self.retry_later(now),
+                    Err(error) => {
+                        crate::access::producer_failed(&error);
+                        self.retry_later(now);
+                    }
                 }
             }
             Place::Delivered(factory) => self.awaited = Some(factory.ask()),
@@ -241,6 +244,11 @@ impl ProducerLink {
     }
 
     /// Ends the connection, if there is one. Returns whether it stood.
+    /// For good.
+    pub(crate) fn shut_down(&mut self, around: &mut Surroundings<'_>) {
+        self.hang_up(around);
+    }
+
     fn hang_up(&mut self, _around: &mut Surroundings<'_>) -> bool {
         #[cfg(feature = "in-process")]
         if let (Some(Link::Local(link)), Some(service)) = (&self.link, _around.local.as_mut()) {

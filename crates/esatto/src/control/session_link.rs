@@ -9,6 +9,7 @@ use rustix::event::PollFlags;
 use super::consumer::{Command, Consumer, Tag};
 use super::link::{Link, LinkEvent, SocketLink};
 use super::{Place, Surroundings};
+use crate::access;
 use crate::error::Error;
 
 /// What the control thread does with a session.
@@ -41,7 +42,7 @@ impl SessionLink {
             Place::Socket(address) => match SocketLink::connect(address, consumer_port::SERVICE) {
                 Ok(link) => (Some(Link::Socket(Box::new(link))), false),
                 Err(error) => {
-                    consumer.disconnected(Error::disconnected(&error.to_string()));
+                    consumer.disconnected(access::consumer_error(&error));
                     (None, false)
                 }
             },
