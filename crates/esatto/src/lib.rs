@@ -42,6 +42,10 @@
 //! dies, even by `SIGKILL`, is fetched by the service from shared memory, but for the event being written.
 
 #![deny(unsafe_code)]
+#![cfg_attr(
+    any(not(any(target_os = "linux", target_os = "android")), esatto_portable),
+    allow(dead_code, unreachable_pub, unused_imports, reason = "what only a connection to another process needs")
+)]
 
 mod arg;
 mod async_slice;
@@ -62,7 +66,9 @@ mod lane;
 mod location;
 mod macros;
 mod name;
+mod platform;
 mod process;
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
 pub mod producer;
 mod registry;
 mod sequence;

@@ -3,13 +3,12 @@
 use core::fmt;
 use std::time::{Duration, Instant};
 
-use esatto_ipc::Address;
-
 use crate::category::Category;
 use crate::clock::Clock;
 use crate::control::{self, Command, Identity, Place};
 use crate::data_source::{self, BufferExhausted};
 use crate::error::Error;
+use crate::platform::Address;
 use crate::session::{self, Backend};
 use crate::track::announcement;
 use crate::{ids, process, registry, thread};
