@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::cargo;
-use crate::row::Row;
+use crate::row::{Of, Row};
 
 const GROUP: &str = "build";
 const PEER: &str = "perfetto-sdk 1.2.1";
@@ -18,29 +18,68 @@ struct Cost {
     crates: f64,
 }
 
+/// How it is built.
+#[derive(Clone, Copy, Debug)]
+struct Profile {
+    name: &'static str,
+    environment: &'static [(&'static str, &'static str)],
+}
+
+/// Symbols are stripped in both, so that sizes are those of what runs.
+const PROFILES: [Profile; 2] = [
+    // This workspace's profile: thin LTO, one codegen unit, no unwinding.
+    Profile { name: "as shipped", environment: &[("CARGO_PROFILE_RELEASE_STRIP", "symbols")] },
+    Profile {
+        name: "cargo's default",
+        environment: &[
+            ("CARGO_PROFILE_RELEASE_STRIP", "symbols"),
+            ("CARGO_PROFILE_RELEASE_LTO", "false"),
+            ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
+            ("CARGO_PROFILE_RELEASE_PANIC", "unwind"),
+        ],
+    },
+];
+
+/// Ours: a program that the system's service records, and one that records itself, too. Both with default features.
+const OURS: [(&str, &str); 2] = [("system", "bench-user-esatto"), ("system and in-process", "bench-user-esatto-both")];
+
+/// What issue 5 asks for.
+const MAX_CPU_S: f64 = 15.0;
+const MAX_ADDED_KB: f64 = 200.0;
+const MAX_CRATES: f64 = 15.0;
+
 pub(crate) fn run() -> Result<Vec<Row>, String> {
-    let none = measure("bench-user-none", "bench-user-none")?;
-    let ours = measure("bench-user-esatto", "esatto")?;
-    let theirs = measure("bench-user-perfetto", "perfetto-sdk")
-        .inspect_err(|error| eprintln!("bench: without {PEER}: {error}"))
-        .ok();
-    let row = |case, unit, value: &dyn Fn(Cost) -> f64| {
-        Row::new(GROUP, case, unit, value(ours)).beside(PEER, theirs.map(value))
-    };
-    Ok(vec![
-        row("clean release build, CPU time", "s", &|cost| cost.cpu_s),
-        row("clean release build, wall time", "s", &|cost| cost.wall_s),
-        row("crates in the dependency tree", "crates", &|cost| cost.crates),
-        row("stripped program", "KB", &|cost| cost.stripped_kb),
-        row("added to a stripped program", "KB", &|cost| cost.stripped_kb - none.stripped_kb),
-        Row::new(GROUP, "floor: clean release build of an empty program, CPU time", "s", none.cpu_s),
-        Row::new(GROUP, "floor: stripped empty program", "KB", none.stripped_kb),
-    ])
+    let mut rows = Vec::new();
+    for profile in PROFILES {
+        let none = measure("bench-user-none", "bench-user-none", profile)?;
+        let theirs = measure("bench-user-perfetto", "perfetto-sdk", profile)
+            .inspect_err(|error| eprintln!("bench: without {PEER}: {error}"))
+            .ok();
+        for (what, package) in OURS {
+            let ours = measure(package, "esatto", profile)?;
+            let row = |case: &str, unit, value: &dyn Fn(Cost) -> f64| {
+                let case = format!("{}, {what}: {case}", profile.name);
+                Row::new(GROUP, case, unit, value(ours)).beside(PEER, theirs.map(value))
+            };
+            rows.extend([
+                row("clean release build, CPU time", "s", &|cost| cost.cpu_s).reach(Of::Value, MAX_CPU_S),
+                row("clean release build, wall time", "s", &|cost| cost.wall_s),
+                row("crates in the dependency tree", "crates", &|cost| cost.crates).reach(Of::Value, MAX_CRATES),
+                row("stripped program", "KB", &|cost| cost.stripped_kb),
+                row("added to a stripped program", "KB", &|cost| cost.stripped_kb - none.stripped_kb)
+                    .reach(Of::Value, MAX_ADDED_KB),
+            ]);
+        }
+        let floor = |case: &str, unit, value| Row::new(GROUP, format!("floor: {}, {case}", profile.name), unit, value);
+        rows.push(floor("clean release build of an empty program, CPU time", "s", none.cpu_s));
+        rows.push(floor("stripped empty program", "KB", none.stripped_kb));
+    }
+    Ok(rows)
 }
 
 /// Builds `package` from nothing and counts the crates that `sdk` needs, itself included.
-fn measure(package: &str, sdk: &str) -> Result<Cost, String> {
-    eprintln!("bench: build: {package}");
+fn measure(package: &str, sdk: &str, profile: Profile) -> Result<Cost, String> {
+    eprintln!("bench: build: {package}, {}", profile.name);
     // Downloads are not what is measured.
     run_cargo(cargo::command().args(["fetch", "--quiet"]))?;
     let target = tempfile::tempdir().map_err(|error| format!("temporary folder: {error}"))?;
@@ -50,7 +89,7 @@ fn measure(package: &str, sdk: &str) -> Result<Cost, String> {
         cargo::command()
             .args(["build", "--quiet", "--release", "--offline", "-p", package, "--target-dir"])
             .arg(target.path())
-            .env("CARGO_PROFILE_RELEASE_STRIP", "symbols"),
+            .envs(profile.environment.iter().copied()),
     )?;
     let wall_s = wall.elapsed().as_secs_f64();
     let cpu_s = children_cpu_s()? - cpu;

@@ -26,6 +26,19 @@ pub(crate) fn build(package: &str) -> Result<PathBuf, String> {
     build_bin(package, package, &[])
 }
 
+/// As [`build`], with features of the package, in a place of its own: several variants of one program are there at the same time.
+pub(crate) fn build_variant(package: &str, features: &[&str]) -> Result<PathBuf, String> {
+    eprintln!("bench: building {package} {}", features.join(" "));
+    let program = build_bin(package, package, features)?;
+    let folder = program.ancestors().nth(2).ok_or("own path: no target folder")?.join("measured");
+    let name: Vec<&str> = std::iter::once(package).chain(features.iter().copied()).collect();
+    let place = folder.join(name.join("+"));
+    std::fs::create_dir_all(&folder)
+        .and_then(|()| std::fs::copy(&program, &place))
+        .map_err(|error| format!("{}: {error}", place.display()))?;
+    Ok(place)
+}
+
 /// Builds a program of a package, with features of that package.
 pub(crate) fn build_bin(package: &str, bin: &str, features: &[&str]) -> Result<PathBuf, String> {
     let this = std::env::current_exe().map_err(|error| format!("own path: {error}"))?;

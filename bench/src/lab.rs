@@ -72,32 +72,40 @@ impl Lab {
         session.arg("--txt").arg("-c").arg(&config).arg("-o").arg(&trace);
         let mut session = Running::start(&mut session, self.folder.path().join("perfetto.log"))?;
 
-        let mut child = program
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| format!("{}: {error}", Path::new(program.get_program()).display()))?;
-        let mut stdout = child.stdout.take().expect("asked for");
-        let mut results = String::new();
-        // The last line ends with the number of events; stdout stays open as long as the process waits for us.
-        let mut buffer = [0; 65536];
-        while !results.ends_with("}\n") || !results.contains("\"events\"") {
-            match stdout.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(n) => results.push_str(&String::from_utf8_lossy(&buffer[..n])),
-                Err(error) => return Err(format!("results: {error}")),
-            }
-        }
-        session.interrupt();
-        session.finish()?;
-        drop(child.stdin.take());
-        let status = child.wait().map_err(|error| format!("wait: {error}"))?;
-        if !status.success() {
-            return Err(format!("{}: {status}", Path::new(program.get_program()).display()));
-        }
+        let results = run(program, || {
+            session.interrupt();
+            session.finish()
+        })?;
         let trace = std::fs::read(&trace).map_err(|error| format!("{}: {error}", trace.display()))?;
         Ok((results, trace))
     }
+}
+
+/// Runs a measured program and returns what it wrote to stdout. When it is done, but for ending, `then` is called.
+pub(crate) fn run(program: &mut Command, then: impl FnOnce() -> Result<(), String>) -> Result<String, String> {
+    let mut child = program
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("{}: {error}", Path::new(program.get_program()).display()))?;
+    let mut stdout = child.stdout.take().expect("asked for");
+    let mut results = String::new();
+    // The last line ends with the number of events; stdout stays open as long as the process waits for us.
+    let mut buffer = [0; 65536];
+    while !results.ends_with("}\n") || !results.contains("\"events\"") {
+        match stdout.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n) => results.push_str(&String::from_utf8_lossy(&buffer[..n])),
+            Err(error) => return Err(format!("results: {error}")),
+        }
+    }
+    let then = then();
+    drop(child.stdin.take());
+    let status = child.wait().map_err(|error| format!("wait: {error}"))?;
+    if !status.success() {
+        return Err(format!("{}: {status}", Path::new(program.get_program()).display()));
+    }
+    then.map(|()| results)
 }
 
 impl Running {

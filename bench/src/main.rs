@@ -11,6 +11,7 @@ mod row;
 mod sdk;
 mod service;
 mod stats;
+mod symbols;
 mod trace;
 
 use std::process::ExitCode;

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 const USAGE: &str = "\
 esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM] [--part NAME]...
 
-  sdk         trace points and bytes per event, beside perfetto-sdk, on Perfetto's traced
+  sdk         trace points beside perfetto-sdk, perfetto-recorder, fastrace, puffin, tracy-client and
+              tracing-perfetto, spans of tracing beside tracing-perfetto-sdk, and above a mock writer; bytes, losses,
+              machine code; its parts are points, tracing, system, losses and code
   protozero   encoding into bytes and chunks, decoding traces, machine code, beside prost, quick-protobuf,
               micropb, buffa and rust-protobuf, and above the speed of light
   service     the tracing service, beside Perfetto's traced; its parts are write, read, latency and idle
@@ -17,7 +19,7 @@ esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM] [--part NA
   --json FILE       write the rows there, too
   --rounds N        rounds in which both sides are measured alternately (7)
   --traced PROGRAM  another tracing service, for sdk
-  --part NAME       of service; may be given several times (all)";
+  --part NAME       of sdk or service; may be given several times (all)";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
@@ -46,11 +48,15 @@ pub(crate) struct Options {
     pub(crate) json: Option<PathBuf>,
     pub(crate) rounds: usize,
     pub(crate) traced: Option<PathBuf>,
-    /// Of the group `service`; none: all.
+    /// Of the groups `sdk` and `service`; none: all.
     pub(crate) parts: Vec<String>,
 }
 
 impl Options {
+    pub(crate) fn wants(&self, part: &str) -> bool {
+        self.parts.is_empty() || self.parts.iter().any(|wanted| wanted == part)
+    }
+
     pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut this = Self { groups: Vec::new(), json: None, rounds: 7, traced: None, parts: Vec::new() };
         while let Some(arg) = args.next() {

@@ -1,5 +1,11 @@
 //! Minimum and median.
 
+/// What the tables show of samples: the median, and the minimum, which other load on the machine disturbs least.
+pub(crate) const BOTH: [(&str, Statistic); 2] = [("median", median), ("min", min)];
+
+/// A number that stands for many.
+pub(crate) type Statistic = fn(&[f64]) -> f64;
+
 /// The smallest number; 0 of none.
 pub(crate) fn min(samples: &[f64]) -> f64 {
     samples.iter().copied().reduce(f64::min).unwrap_or(0.0)

@@ -1,7 +1,7 @@
 //! What a trace says about its track events.
 
 use esatto_protozero::{Fields, wire};
-use esatto_schema::{trace, trace_packet};
+use esatto_schema::{TracePacketReader, trace, trace_packet};
 
 /// Sums over the packets with a track event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,6 +11,10 @@ pub(crate) struct TrackEvents {
     pub(crate) bytes: u64,
     /// The same without what the service added.
     pub(crate) bytes_of_producer: u64,
+    /// Packets, of any kind, that say that some before them on their sequence were lost.
+    pub(crate) marks: u64,
+    /// Losses that the service has counted: sequences' losses, and chunks that it overwrote or discarded.
+    pub(crate) counted: u64,
 }
 
 /// Fields that a tracing service stamps on every packet.
@@ -42,6 +46,19 @@ impl TrackEvents {
                 if STAMPED.contains(&field.id) {
                     stamped += size;
                 }
+            }
+            let packet = TracePacketReader::new(content);
+            sums.marks += u64::from(packet.previous_packet_dropped().unwrap_or(0) != 0);
+            if let Some(stats) = packet.trace_stats() {
+                // The last ones are those of the end.
+                sums.counted = stats
+                    .buffer_stats()
+                    .map(|buffer| {
+                        buffer.trace_writer_packet_loss().unwrap_or(0)
+                            + buffer.chunks_overwritten().unwrap_or(0)
+                            + buffer.chunks_discarded().unwrap_or(0)
+                    })
+                    .sum();
             }
             if is_event {
                 let own = content.len() - stamped;

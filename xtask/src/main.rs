@@ -27,8 +27,8 @@ cargo xtask COMMAND
                         install the real Perfetto to test against (default: all)
   tp ARGS...            the real trace processor: SQL on a trace
   ui-check ARGS...      open a trace in the real Perfetto UI, take a screenshot
-  bench [GROUP...] [--json FILE]
-                        measure against the peers";
+  bench [GROUP...] [--rounds N] [--json FILE]
+                        measure against the peers; --help tells more";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);

@@ -1,10 +1,13 @@
 //! Timing in batches.
 
-use std::sync::Barrier;
+use core::hint::spin_loop;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
+
+use crate::operation::Operation;
 
 /// Something to measure.
 #[derive(Clone, Copy, Debug)]
@@ -15,8 +18,16 @@ pub struct Case {
     pub ops: u64,
     /// Trace events that one operation records.
     pub events: u64,
-    /// Does so many operations. A loop in the measured program, so that the operation is inlined as it would be in a program.
-    pub run: fn(u64),
+    /// Prepares, calls [`Batch::time`] once, and tidies up.
+    pub run: fn(&mut Batch),
+}
+
+impl Case {
+    /// A library's way of doing an operation.
+    #[must_use]
+    pub const fn new(operation: Operation, run: fn(&mut Batch)) -> Self {
+        Self { name: operation.name(), ops: operation.per_batch(), events: operation.events(), run }
+    }
 }
 
 /// How often and how densely to measure.
@@ -31,6 +42,34 @@ pub struct Plan {
 /// Batches before the timed ones.
 const WARM_UP: usize = 5;
 
+/// One batch: so many operations in a row.
+#[derive(Debug)]
+pub struct Batch {
+    ops: u64,
+    wall: Duration,
+    cpu: Duration,
+}
+
+impl Batch {
+    /// A batch of so many operations.
+    #[must_use]
+    pub const fn of(ops: u64) -> Self {
+        Self { ops, wall: Duration::ZERO, cpu: Duration::ZERO }
+    }
+
+    /// Does the operations and takes the time. What a case does before and after is not in it.
+    #[inline(always)]
+    pub fn time(&mut self, mut operation: impl FnMut(u64)) {
+        let cpu = thread_cpu_time();
+        let wall = Instant::now();
+        for i in 0..self.ops {
+            operation(i);
+        }
+        self.wall = wall.elapsed();
+        self.cpu = thread_cpu_time().saturating_sub(cpu);
+    }
+}
+
 /// ns per operation of each batch.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
@@ -41,62 +80,97 @@ pub struct Samples {
 }
 
 impl Samples {
-    fn batch(&mut self, case: &Case) {
-        let cpu = thread_cpu_time();
-        let wall = Instant::now();
-        (case.run)(case.ops);
-        let wall = wall.elapsed();
-        let cpu = thread_cpu_time().saturating_sub(cpu);
-        self.wall.push(wall.as_nanos() as f64 / case.ops as f64);
-        self.cpu.push(cpu.as_nanos() as f64 / case.ops as f64);
+    pub(crate) fn add(&mut self, batch: &Batch) {
+        let per_operation = |time: Duration| time.as_nanos() as f64 / batch.ops as f64;
+        self.wall.push(per_operation(batch.wall));
+        self.cpu.push(per_operation(batch.cpu));
     }
 
-    /// The batches that count.
-    fn without_warm_up(mut self) -> Self {
-        self.wall.drain(..WARM_UP);
-        self.cpu.drain(..WARM_UP);
-        self
-    }
-
-    /// How many operations `plan` asks for, warm-up included.
+    /// How many operations `plan` asks for on each thread, warm-up included.
     #[must_use]
     pub fn operations(case: &Case, plan: Plan) -> u64 {
         case.ops * (plan.batches + WARM_UP) as u64
     }
 }
 
-/// Measures a case on a thread of its own, on the last CPU.
+/// Measures a case on so many threads at the same time, each on a CPU of its own as far as there are some, from the last one; the batches of all threads in
+/// one list.
 #[must_use]
-pub fn sample(case: &Case, plan: Plan) -> Samples {
-    on_thread(case, plan, 0, &Barrier::new(1))
+pub fn sample(case: &Case, plan: Plan, threads: usize) -> Samples {
+    let start = Start::of(threads);
+    let measure = |index| {
+        pin(index);
+        let mut samples = Samples::default();
+        for number in 0..plan.batches + WARM_UP {
+            start.wait();
+            let mut batch = Batch::of(case.ops);
+            (case.run)(&mut batch);
+            if number >= WARM_UP {
+                samples.add(&batch);
+            }
+            std::thread::sleep(plan.pause);
+        }
+        samples
+    };
+    on_threads(threads, measure)
 }
 
-/// Measures a case on two threads at the same time, on the last two CPUs; both threads' batches in one list.
+/// Measures so many operations of a case in a row on each thread: one long batch.
 #[must_use]
-pub fn sample_pair(case: &Case, plan: Plan) -> Samples {
-    let barrier = Barrier::new(2);
+pub fn sample_flood(case: &Case, ops: u64, threads: usize) -> Samples {
+    let start = Start::of(threads);
+    on_threads(threads, |index| {
+        pin(index);
+        let mut samples = Samples::default();
+        start.wait();
+        let mut batch = Batch::of(ops);
+        (case.run)(&mut batch);
+        samples.add(&batch);
+        samples
+    })
+}
+
+fn on_threads(threads: usize, measure: impl Fn(usize) -> Samples + Sync) -> Samples {
+    let measure = &measure;
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| on_thread(case, plan, 1, &barrier));
-        let mut all = on_thread(case, plan, 0, &barrier);
-        let other = other.join().expect("the other thread does not panic");
-        all.wall.extend(other.wall);
-        all.cpu.extend(other.cpu);
+        let threads: Vec<_> = (0..threads).map(|index| scope.spawn(move || measure(index))).collect();
+        let mut all = Samples::default();
+        for thread in threads {
+            let samples = thread.join().expect("a case does not panic");
+            all.wall.extend(samples.wall);
+            all.cpu.extend(samples.cpu);
+        }
         all
     })
 }
 
-fn on_thread(case: &Case, plan: Plan, index: usize, barrier: &Barrier) -> Samples {
-    let measure = || {
-        pin(index);
-        let mut samples = Samples::default();
-        for _ in 0..plan.batches + WARM_UP {
-            barrier.wait();
-            samples.batch(case);
-            std::thread::sleep(plan.pause);
+/// Lets threads begin at the same time: a batch is shorter than it takes to wake a thread, so that they spin.
+#[derive(Debug)]
+struct Start {
+    threads: usize,
+    arrived: AtomicUsize,
+}
+
+impl Start {
+    /// Rounds until a thread gives way to others, which may be the one that it waits for.
+    const SPINS: u32 = 2000;
+
+    const fn of(threads: usize) -> Self {
+        Self { threads, arrived: AtomicUsize::new(0) }
+    }
+
+    fn wait(&self) {
+        let before = self.arrived.fetch_add(1, Ordering::AcqRel);
+        let all = (before / self.threads + 1) * self.threads;
+        let mut spins = 0;
+        while self.arrived.load(Ordering::Acquire) < all {
+            spins += 1;
+            if spins % Self::SPINS == 0 {
+                std::thread::yield_now();
+            }
+            spin_loop();
         }
-        samples.without_warm_up()
-    };
-    std::thread::scope(|scope| scope.spawn(measure).join().expect("a case does not panic"))
+    }
 }
 
 /// Keeps this thread on one CPU, counted from the last. Without effect where that is not allowed.

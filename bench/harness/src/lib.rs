@@ -2,12 +2,16 @@
 //!
 //! A measured program is a list of [`Case`]s. [`run`] times them in *batches*: so many operations that what they write fits into
 //! the shared memory buffer, then a pause in which the service fetches it, outside the timed part. The results go to stdout, one JSON
-//! object per line (`{"case": …, "ns": [ns per operation, one number per batch]}`), for the runner.
+//! object per line ([`run`] says which), for the runner.
 
 mod batch;
 mod floors;
+mod mock;
+mod operation;
 mod program;
 
-pub use batch::{Case, Plan, Samples, pin, sample, sample_pair, thread_cpu_time};
-pub use floors::{FLOORS, MOCK};
-pub use program::{Program, run};
+pub use batch::{Batch, Case, Plan, Samples, pin, sample, sample_flood, thread_cpu_time};
+pub use floors::FLOORS;
+pub use mock::MOCKS;
+pub use operation::{Operation, TEXT};
+pub use program::{Finished, Options, Program, run};

@@ -1,13 +1,14 @@
-//! The cases of the group `sdk`, with Esatto.
+//! The cases of the group `sdk`, with Esatto: `--clock counter|boot-time`, `--place system|in-process`, `--shm-kb N`.
 
 #![forbid(unsafe_code)]
 
 use std::hint::black_box;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use bench_harness::{Case, Program};
-use esatto::{CounterTrack, Tracing};
+use bench_harness::{Batch, Case, Finished, Operation, Options, Program, TEXT};
+use esatto::schema::{DataSourceConfig, TraceConfig, TrackEventConfig, trace_config};
+use esatto::{Backend, Clock, CounterTrack, Flow, Session, Tracing};
 
 esatto::categories! {
     static BENCH = "bench";
@@ -16,69 +17,107 @@ esatto::categories! {
 
 static DEPTH: CounterTrack = CounterTrack::new("depth");
 static TRACING: OnceLock<Tracing> = OnceLock::new();
+/// In-process: the program's own.
+static SESSION: Mutex<Option<Session>> = Mutex::new(None);
 
 const CASES: &[Case] = &[
-    Case { name: "slice pair", ops: 400, events: 2, run: pair },
-    Case { name: "slice pair with u64 and 15-byte string", ops: 400, events: 2, run: pair_with_arguments },
-    Case { name: "counter", ops: 800, events: 1, run: counter },
-    Case { name: "instant", ops: 800, events: 1, run: instant },
-    Case { name: "disabled slice pair", ops: 20_000, events: 0, run: disabled },
-    Case { name: "disabled instant with two arguments", ops: 20_000, events: 0, run: disabled_with_arguments },
+    Case::new(Operation::Disabled, disabled),
+    Case::new(Operation::DisabledArguments, disabled_with_arguments),
+    Case::new(Operation::Pair, pair),
+    Case::new(Operation::Arguments, pair_with_arguments),
+    Case::new(Operation::Counter, counter),
+    Case::new(Operation::Instant, instant),
+    Case::new(Operation::Flow, flow),
 ];
 
-fn pair(n: u64) {
-    for _ in 0..n {
-        esatto::begin!(BENCH, "pair");
-        esatto::end!(BENCH);
-    }
-}
-
-fn pair_with_arguments(n: u64) {
-    let text = black_box("fifteen bytes !");
-    for i in 0..n {
-        esatto::begin!(BENCH, "arguments", number = i, text = text);
-        esatto::end!(BENCH);
-    }
-}
-
-fn counter(n: u64) {
-    for i in 0..n {
-        esatto::counter!(BENCH, &DEPTH, i);
-    }
-}
-
-fn instant(n: u64) {
-    for _ in 0..n {
-        esatto::instant!(BENCH, "instant");
-    }
-}
-
-fn disabled(n: u64) {
-    for i in 0..n {
-        esatto::begin!(OFF, "off");
+fn disabled(batch: &mut Batch) {
+    batch.time(|i| {
+        esatto::instant!(OFF, "off");
         black_box(i);
-        esatto::end!(OFF);
-    }
+    });
 }
 
-fn disabled_with_arguments(n: u64) {
-    let text = black_box("fifteen bytes !");
-    for i in 0..n {
+fn disabled_with_arguments(batch: &mut Batch) {
+    let text = black_box(TEXT);
+    batch.time(|i| {
         esatto::instant!(OFF, "off", number = i, text = text);
         black_box(i);
-    }
+    });
 }
 
-fn start() {
-    let tracing = Tracing::builder().system().categories(CATEGORIES).start().expect("tracing starts");
+fn pair(batch: &mut Batch) {
+    batch.time(|_| {
+        esatto::begin!(BENCH, "pair");
+        esatto::end!(BENCH);
+    });
+}
+
+fn pair_with_arguments(batch: &mut Batch) {
+    let text = black_box(TEXT);
+    batch.time(|i| {
+        esatto::begin!(BENCH, "arguments", number = i, text = text);
+        esatto::end!(BENCH);
+    });
+}
+
+fn counter(batch: &mut Batch) {
+    batch.time(|i| esatto::counter!(BENCH, &DEPTH, i));
+}
+
+fn instant(batch: &mut Batch) {
+    batch.time(|_| {
+        esatto::instant!(BENCH, "instant");
+    });
+}
+
+fn flow(batch: &mut Batch) {
+    batch.time(|i| {
+        esatto::instant!(BENCH, "flow", flow: Flow::process(i));
+    });
+}
+
+fn start(options: &Options) {
+    let clock = match options.get("clock") {
+        Some("boot-time") => Clock::BootTime,
+        _ => Clock::Counter,
+    };
+    let shm_kb = options.get("shm-kb").map_or(0, |kb| kb.parse().expect("KiB"));
+    let builder = Tracing::builder().categories(CATEGORIES).clock(clock).shared_memory(shm_kb, 0);
+    let in_process = options.get("place") == Some("in-process");
+    let builder = if in_process { builder.in_process() } else { builder.system() };
+    let tracing = builder.start().expect("tracing starts");
+    if in_process {
+        let session = Session::start(Backend::InProcess, config()).expect("the session starts");
+        *SESSION.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
+    }
     assert!(tracing.wait_until_enabled(&BENCH, Duration::from_secs(60)), "nobody records the category `bench`");
     TRACING.set(tracing).expect("only once");
 }
 
-fn finish() -> u64 {
+/// The same as the runner's for the service.
+fn config() -> TraceConfig {
+    let categories = TrackEventConfig {
+        enabled_categories: vec!["bench".into()],
+        disabled_categories: vec!["*".into()],
+        ..Default::default()
+    };
+    let source = DataSourceConfig {
+        name: Some("track_event".into()),
+        track_event_config: Some(Box::new(categories)),
+        ..Default::default()
+    };
+    TraceConfig {
+        buffers: vec![trace_config::BufferConfig { size_kb: Some(131_072), ..Default::default() }],
+        data_sources: vec![trace_config::DataSource { config: Some(Box::new(source)), ..Default::default() }],
+        ..Default::default()
+    }
+}
+
+fn finish() -> Finished {
     let tracing = TRACING.get().expect("started before");
     assert!(tracing.flush(Duration::from_secs(10)), "the service answers");
-    0
+    let session = SESSION.lock().unwrap_or_else(PoisonError::into_inner).take();
+    Finished { events: 0, trace: session.map(|session| session.stop().expect("the session stops")) }
 }
 
 fn main() {

@@ -1,10 +1,10 @@
-//! The cases of the group `sdk`, with Perfetto's official Rust SDK.
+//! The cases of the group `sdk`, with Perfetto's official Rust SDK: `--place system|in-process`, `--shm-kb N`.
 
 use std::hint::black_box;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use bench_harness::{Case, Program};
+use bench_harness::{Batch, Case, Finished, Operation, Options, Program, TEXT};
 use perfetto_sdk::{
     producer::*, track_event::*, track_event_begin, track_event_categories, track_event_category_enabled,
     track_event_counter, track_event_end, track_event_instant,
@@ -21,71 +21,88 @@ use categories as perfetto_te_ns;
 static DEPTH: OnceLock<TrackEventTrack> = OnceLock::new();
 
 const CASES: &[Case] = &[
-    Case { name: "slice pair", ops: 400, events: 2, run: pair },
-    Case { name: "slice pair with u64 and 15-byte string", ops: 400, events: 2, run: pair_with_arguments },
-    Case { name: "counter", ops: 800, events: 1, run: counter },
-    Case { name: "instant", ops: 800, events: 1, run: instant },
-    Case { name: "disabled slice pair", ops: 20_000, events: 0, run: disabled },
-    Case { name: "disabled instant with two arguments", ops: 20_000, events: 0, run: disabled_with_arguments },
+    Case::new(Operation::Disabled, disabled),
+    Case::new(Operation::DisabledArguments, disabled_with_arguments),
+    Case::new(Operation::Pair, pair),
+    Case::new(Operation::Arguments, pair_with_arguments),
+    Case::new(Operation::Counter, counter),
+    Case::new(Operation::Instant, instant),
+    Case::new(Operation::Flow, flow),
 ];
 
-fn pair(n: u64) {
-    for _ in 0..n {
-        track_event_begin!("bench", "pair");
-        track_event_end!("bench");
-    }
-}
-
-fn pair_with_arguments(n: u64) {
-    let text = black_box("fifteen bytes !");
-    for i in 0..n {
-        track_event_begin!("bench", "arguments", |ctx: &mut EventContext| {
-            ctx.add_debug_arg("number", TrackEventDebugArg::Uint64(i));
-            ctx.add_debug_arg("text", TrackEventDebugArg::String(text));
-        });
-        track_event_end!("bench");
-    }
-}
-
-fn counter(n: u64) {
-    let depth = DEPTH.get().expect("made at the start");
-    for i in 0..n {
-        track_event_counter!("bench", |ctx: &mut EventContext| {
-            ctx.set_track(depth);
-            ctx.set_counter(TrackEventCounter::Int64(i as i64));
-        });
-    }
-}
-
-fn instant(n: u64) {
-    for _ in 0..n {
-        track_event_instant!("bench", "instant");
-    }
-}
-
-fn disabled(n: u64) {
-    for i in 0..n {
-        track_event_begin!("off", "off");
+fn disabled(batch: &mut Batch) {
+    batch.time(|i| {
+        track_event_instant!("off", "off");
         black_box(i);
-        track_event_end!("off");
-    }
+    });
 }
 
-fn disabled_with_arguments(n: u64) {
-    let text = black_box("fifteen bytes !");
-    for i in 0..n {
+fn disabled_with_arguments(batch: &mut Batch) {
+    let text = black_box(TEXT);
+    batch.time(|i| {
         track_event_instant!("off", "off", |ctx: &mut EventContext| {
             ctx.add_debug_arg("number", TrackEventDebugArg::Uint64(i));
             ctx.add_debug_arg("text", TrackEventDebugArg::String(text));
         });
         black_box(i);
-    }
+    });
 }
 
-fn start() {
-    Producer::init(ProducerInitArgsBuilder::new().backends(Backends::SYSTEM).build());
+fn pair(batch: &mut Batch) {
+    batch.time(|_| {
+        track_event_begin!("bench", "pair");
+        track_event_end!("bench");
+    });
+}
+
+fn pair_with_arguments(batch: &mut Batch) {
+    let text = black_box(TEXT);
+    batch.time(|i| {
+        track_event_begin!("bench", "arguments", |ctx: &mut EventContext| {
+            ctx.add_debug_arg("number", TrackEventDebugArg::Uint64(i));
+            ctx.add_debug_arg("text", TrackEventDebugArg::String(text));
+        });
+        track_event_end!("bench");
+    });
+}
+
+fn counter(batch: &mut Batch) {
+    let depth = DEPTH.get().expect("made at the start");
+    batch.time(|i| {
+        track_event_counter!("bench", |ctx: &mut EventContext| {
+            ctx.set_track(depth);
+            ctx.set_counter(TrackEventCounter::Int64(i as i64));
+        });
+    });
+}
+
+fn instant(batch: &mut Batch) {
+    batch.time(|_| {
+        track_event_instant!("bench", "instant");
+    });
+}
+
+fn flow(batch: &mut Batch) {
+    batch.time(|i| {
+        track_event_instant!("bench", "flow", |ctx: &mut EventContext| {
+            ctx.set_flow(&TrackEventFlow::process_scoped_flow(i));
+        });
+    });
+}
+
+fn start(options: &Options) {
+    let in_process = options.get("place") == Some("in-process");
+    let backend = if in_process { Backends::IN_PROCESS } else { Backends::SYSTEM };
+    let mut args = ProducerInitArgsBuilder::new().backends(backend);
+    if let Some(kb) = options.get("shm-kb") {
+        args = args.shmem_size_hint_kb(kb.parse().expect("KiB"));
+    }
+    Producer::init(args.build());
     TrackEvent::init();
     categories::register().expect("first registration");
+    if in_process {
+        bench_sdk_perfetto::record("bench");
+    }
     let start = Instant::now();
     while !track_event_category_enabled!("bench") {
         assert!(start.elapsed() < Duration::from_secs(60), "nobody records the category `bench`");
@@ -97,12 +114,12 @@ fn start() {
 }
 
 /// Events are handed over by a thread of the library's own; the flag makes this thread's last ones go now.
-fn finish() -> u64 {
+fn finish() -> Finished {
     track_event_instant!("bench", "last", |ctx: &mut EventContext| {
         ctx.set_flush();
     });
     std::thread::sleep(Duration::from_millis(200));
-    1
+    Finished { events: 1, trace: bench_sdk_perfetto::stop() }
 }
 
 fn main() {

@@ -1,12 +1,9 @@
 //! Machine code: of call sites, of what they share, and of what is not used.
 
-use std::path::Path;
-
-use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolKind};
-
 use crate::cargo;
 use crate::protozero::GROUP;
 use crate::row::{Of, Row};
+use crate::symbols::Program;
 
 const PACKAGE: &str = "bench-protozero-size";
 const PEER: &str = "prost";
@@ -46,52 +43,4 @@ pub(crate) fn rows() -> Result<Vec<Row>, String> {
     let row = Row::new(GROUP, "code: messages that are not used", "bytes", unused.text - used.text);
     rows.push(row.reach(Of::Value, 0.0));
     Ok(rows)
-}
-
-/// What is looked at of a program.
-#[derive(Debug)]
-struct Program {
-    /// Functions and their sizes in bytes.
-    functions: Vec<(String, f64)>,
-    /// Size of all code.
-    text: f64,
-}
-
-impl Program {
-    fn read(file: &Path) -> Result<Self, String> {
-        let bytes = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
-        let object = object::File::parse(&*bytes).map_err(|error| format!("{}: {error}", file.display()))?;
-        let functions = object
-            .symbols()
-            .filter(|symbol| symbol.kind() == SymbolKind::Text)
-            .filter_map(|symbol| {
-                Some((format!("{:#}", rustc_demangle::demangle(symbol.name().ok()?)), symbol.size() as f64))
-            })
-            .collect();
-        let text = object.sections().filter(|section| section.kind() == SectionKind::Text);
-        Ok(Self { functions, text: text.map(|section| section.size() as f64).sum() })
-    }
-
-    /// The mean size of the functions of a kind.
-    fn site(&self, name: &str) -> Result<f64, String> {
-        let in_module = format!("::{name}");
-        let found: Vec<f64> = self
-            .functions
-            .iter()
-            .filter(|(function, _)| {
-                function.split('<').next().is_some_and(|path| path.trim_end_matches("::").ends_with(&in_module))
-            })
-            .map(|&(_, size)| size)
-            .collect();
-        if found.is_empty() {
-            return Err(format!("{PACKAGE} has no {name}"));
-        }
-        Ok(found.iter().sum::<f64>() / found.len() as f64)
-    }
-
-    /// The size of all functions with one of `parts` in their names, but call sites.
-    fn shared(&self, parts: &[&str]) -> f64 {
-        let counts = |name: &str| parts.iter().any(|part| name.contains(part)) && !name.contains("::site_");
-        self.functions.iter().filter(|(name, _)| counts(name)).map(|(_, size)| size).sum()
-    }
 }

@@ -24,6 +24,8 @@ pub enum ErrorKind {
     Thread,
     /// The service cannot be reached, went away, or the program's own policy forbids its use.
     Disconnected,
+    /// This user may not use the service's socket: the text says whose it is and what helps.
+    Denied,
     /// The service refused the configuration or ended the session, for the reason that the text tells.
     Session,
     /// The service did not answer in time.
@@ -34,6 +36,8 @@ pub enum ErrorKind {
     WouldDeadlock,
     /// A file could not be opened or written.
     File,
+    /// An environment variable makes no sense.
+    Variable,
     /// The service is too old for it.
     Unsupported,
     /// A data source cannot be registered or described like this.
@@ -71,6 +75,10 @@ impl Error {
         Self::new(ErrorKind::Disconnected, format!("no connection to the tracing service: {why}"))
     }
 
+    pub(crate) fn denied(why: &str) -> Self {
+        Self::new(ErrorKind::Denied, why.to_owned())
+    }
+
     pub(crate) fn timed_out(what: &str) -> Self {
         Self::new(ErrorKind::TimedOut, format!("the tracing service did not {what} in time"))
     }
@@ -86,6 +94,11 @@ impl Error {
 
     pub(crate) fn unsupported(what: &str) -> Self {
         Self::new(ErrorKind::Unsupported, format!("the tracing service cannot {what}: it is too old"))
+    }
+
+    #[cfg(feature = "in-process")]
+    pub(crate) fn variable(name: &str, value: &str, wanted: &str) -> Self {
+        Self::new(ErrorKind::Variable, format!("{name} is '{value}', which is not {wanted}"))
     }
 
     pub(crate) fn file(what: &str, error: io::Error) -> Self {
@@ -114,7 +127,7 @@ impl Error {
     /// True if the service could not be reached or went away.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
-        self.kind() == ErrorKind::Disconnected
+        matches!(self.kind(), ErrorKind::Disconnected | ErrorKind::Denied)
     }
 
     /// True if the service did not answer in time.

@@ -47,6 +47,11 @@
     allow(dead_code, unreachable_pub, unused_imports, reason = "what only a connection to another process needs")
 )]
 
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
+mod access;
+#[cfg(any(not(any(target_os = "linux", target_os = "android")), esatto_portable))]
+#[path = "platform/portable/access.rs"]
+mod access;
 mod arg;
 mod async_slice;
 mod begun;
@@ -66,6 +71,7 @@ mod lane;
 mod location;
 mod macros;
 mod name;
+mod notice;
 mod platform;
 mod process;
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
@@ -79,6 +85,8 @@ mod sys;
 mod tables;
 mod thread;
 mod timestamp;
+#[cfg(feature = "in-process")]
+mod to_file;
 mod tracing;
 mod track;
 mod value;
@@ -106,6 +114,8 @@ pub use site::Site;
 pub use startup::{Startup, StartupTracing};
 pub use thread::{SliceGuard, empty_event, record, record_only};
 pub use timestamp::{CustomClock, Timestamp};
+#[cfg(feature = "in-process")]
+pub use to_file::{FileTrace, trace_from_env, trace_to_file};
 pub use tracing::{Builder, Tracing};
 pub use track::{ChildOrdering, CounterTrack, Merge, StateTrack, Track, Unit};
 pub use value::{

@@ -22,11 +22,13 @@ pub(crate) fn name() -> String {
     command_line().first().map(|name| String::from_utf8_lossy(name).into_owned()).unwrap_or_default()
 }
 
-/// Writes the descriptor of this process.
-pub(crate) fn describe(out: &mut ProcessDescriptorWriter<'_>) {
+/// Writes the descriptor of this process, with another name than that of its program unless it is empty.
+pub(crate) fn describe(name: &str, out: &mut ProcessDescriptorWriter<'_>) {
     out.pid(std::process::id() as i32);
-    if let Some(name) = command_line().first() {
-        out.process_name(name);
+    match command_line().first() {
+        _ if !name.is_empty() => drop(out.process_name(name)),
+        Some(program) => drop(out.process_name(program)),
+        None => {}
     }
     for argument in command_line() {
         out.cmdline(argument);
@@ -63,11 +65,12 @@ impl Thread {
         Self { tid, name, name_len }
     }
 
-    /// Writes the descriptor of this thread.
-    pub(crate) fn describe(&self, out: &mut ThreadDescriptorWriter<'_>) {
+    /// Writes the descriptor of this thread, with another name than the system's unless it is empty.
+    pub(crate) fn describe(&self, name: &str, out: &mut ThreadDescriptorWriter<'_>) {
         out.pid(std::process::id() as i32).tid(i64::from(self.tid));
-        if self.name_len > 0 {
-            out.thread_name(&self.name[..self.name_len]);
+        let name = if name.is_empty() { &self.name[..self.name_len] } else { name.as_bytes() };
+        if !name.is_empty() {
+            out.thread_name(name);
         }
     }
 }

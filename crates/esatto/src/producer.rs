@@ -194,7 +194,7 @@ impl EndpointBuilder {
     }
 
     fn finish(self, link: SocketLink<Tag>) -> Result<Endpoint, Error> {
-        let waker = Waker::new().map_err(|error| Error::thread(error.into()))?;
+        let waker = Waker::new().map_err(Error::thread)?;
         let mut protocol = Protocol::new(self.identity, waker.clone());
         if self.offers_memory {
             protocol.provide_memory().map_err(|why| Error::disconnected(&why))?;

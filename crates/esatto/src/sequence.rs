@@ -205,7 +205,7 @@ impl Sequence {
             (false, 1) => trace_clock,
             (false, _) => SCALED_CLOCK,
         };
-        self.last_ns = if unit_ns == 1 { now } else { now / unit_ns * unit_ns };
+        self.last_ns = now;
         {
             let mut packet = self.writer.new_packet();
             let mut packet: TracePacketWriter<'_> = packet.typed();
@@ -237,7 +237,7 @@ impl Sequence {
             None => {
                 descriptor.uuid(thread_uuid);
                 descriptor.parent_uuid(process_uuid);
-                thread.describe(&mut descriptor.thread());
+                thread.describe("", &mut descriptor.thread());
                 if announcement::are_apart_from_system_tracks() {
                     descriptor.disallow_merging_with_system_tracks(true);
                 }
@@ -248,7 +248,7 @@ impl Sequence {
             Some(track) => track.describe(descriptor),
             None => {
                 descriptor.uuid(process_uuid);
-                process::describe(&mut descriptor.process());
+                process::describe("", &mut descriptor.process());
             }
         });
         if self.options.thread_time {

@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::control::{self, Command, Identity, Place};
 use crate::data_source::{self, BufferExhausted};
 use crate::error::Error;
+use crate::notice;
 use crate::platform::Address;
 use crate::session::{self, Backend};
 use crate::track::announcement;
@@ -34,6 +35,7 @@ pub struct Builder {
     exhausted: Option<BufferExhausted>,
     no_system_sessions: bool,
     policy: Option<session::Policy>,
+    listener: Option<notice::Listener>,
     clock: Option<Clock>,
 }
 
@@ -122,6 +124,14 @@ impl Builder {
         self
     }
 
+    /// Gives `listener` the lines that the library has to say and that no [`Error`] can carry: that the service's socket is not for this user, for
+    /// instance. Each line is said once in a process; without a listener, on stderr. The first listener of a process stays. It is called on the
+    /// thread that has something to say and must not trace.
+    pub fn notices(mut self, listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.listener = Some(Box::new(listener));
+        self
+    }
+
     /// Keeps [`Backend::Any`] from being the service of the system; a session that asks for it by name still gets it.
     pub fn without_system_sessions(mut self) -> Self {
         self.no_system_sessions = true;
@@ -150,6 +160,9 @@ impl Builder {
             direct_patching: self.direct_patching,
         };
         let mut places = Vec::new();
+        if let Some(listener) = self.listener {
+            notice::listen(listener);
+        }
         if let Some(policy) = self.policy {
             session::set_policy(policy);
         }

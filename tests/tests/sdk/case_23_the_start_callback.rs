@@ -46,6 +46,8 @@ fn record(stage: &Stage) {
     let late = said.clone();
     session.on_start(move |result| late.send(format!("late: {result:?}")).expect("heard"));
     assert_eq!(hear(), "late: Ok(())");
+    let late = session.flush(None).wait_timeout(Duration::ZERO);
+    assert!(late.is_ok() || late.is_err_and(|error| error.is_timeout()));
     // A panic of the program's own function is its own.
     session.flush(None).then(|_| panic!("in a callback, on purpose"));
 

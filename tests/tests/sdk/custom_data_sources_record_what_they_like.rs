@@ -170,10 +170,10 @@ fn flush(stage: &Stage) {
     stage.save("trace", session.read().wait().expect("reads"));
     assert!(calls().contains(&"flush 5 Explicit".to_owned()), "{:?}", calls());
     std::thread::spawn(|| {
-        wait_until("the stop", || {
+        drop(wait_until("the stop", || {
             FLUSHES.lock().unwrap().clear();
             STOPS.lock().unwrap().pop()
-        });
+        }));
     });
     session.stop().expect("stops");
 }

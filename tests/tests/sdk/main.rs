@@ -3,6 +3,7 @@
 
 mod a_scenario_is_a_program_of_its_own;
 mod a_slow_reader_gets_the_whole_trace;
+mod a_whole_program_is_traced_into_a_file;
 mod case_01_before_initialisation;
 mod case_02_several_backends;
 mod case_03_the_systems_consumer_is_left_out;
@@ -17,6 +18,8 @@ mod case_28_clones;
 mod custom_data_sources_record_what_they_like;
 mod sessions_can_be_awaited;
 mod the_start_of_a_program_is_in_the_trace;
+mod track_events;
+mod wrong_permissions_are_explained;
 
 use esatto::schema::TracePacketReader;
 use esatto_tests::sdk::Trace;

@@ -135,7 +135,10 @@ impl ProducerLink {
                         self.link = Some(Link::Socket(Box::new(link)));
                         self.watch = None;
                     }
-                    Err(_) => self.retry_later(now),
+                    Err(error) => {
+                        crate::access::producer_failed(&error);
+                        self.retry_later(now);
+                    }
                 }
             }
             #[cfg(feature = "in-process")]

@@ -7,6 +7,7 @@ use esatto_schema::consumer_port;
 use super::consumer::{Command, Consumer, Tag};
 use super::link::{Link, LinkEvent};
 use super::{Place, Surroundings};
+use crate::access;
 use crate::error::Error;
 use crate::platform::{Interest, LinkError, SocketLink};
 
@@ -40,7 +41,7 @@ impl SessionLink {
             Place::Socket(address) => match SocketLink::connect(address, consumer_port::SERVICE) {
                 Ok(link) => (Some(Link::Socket(Box::new(link))), false),
                 Err(error) => {
-                    consumer.disconnected(Error::disconnected(&error.to_string()));
+                    consumer.disconnected(access::consumer_error(&error));
                     (None, false)
                 }
             },

@@ -7,7 +7,7 @@ use std::time::Duration;
 use esatto_protozero::ProtoString;
 use esatto_schema::data_source_config::BufferExhaustedPolicy;
 use esatto_schema::trace_config::buffer_config::FillPolicy;
-use esatto_schema::trace_config::{BufferConfig, DataSource, trigger_config};
+use esatto_schema::trace_config::{BufferConfig, DataSource, WriteFlushMode, trigger_config};
 use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
 
 use crate::error::Error;
@@ -210,6 +210,8 @@ impl SessionConfig {
             config.write_into_file = Some(true);
             config.output_path = None;
             config.flush_period_ms.get_or_insert_with(|| millis(FILE_FLUSH_PERIOD));
+            // Newer services would flush every 5 s, whatever the period, if they were left to choose (`docs/spec/service.md` §18).
+            config.write_flush_mode.get_or_insert(WriteFlushMode::WRITE_FLUSH_DISABLED);
             config.file_write_period_ms.get_or_insert_with(|| millis(FILE_WRITE_PERIOD));
         }
         Ok((config, file))

@@ -6,6 +6,7 @@ use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::control;
 use crate::error::Error;
@@ -44,6 +45,19 @@ impl<T> Pending<T> {
     ///
     /// Why it failed; or [`WouldDeadlock`](crate::ErrorKind::WouldDeadlock) in a callback, whose thread does the work.
     pub fn wait(self) -> Result<T, Error> {
+        self.wait_until(None)
+    }
+
+    /// As [`wait`](Self::wait), no longer than `timeout`. The operation goes on after that.
+    ///
+    /// # Errors
+    ///
+    /// Why it failed; [`TimedOut`](crate::ErrorKind::TimedOut); or [`WouldDeadlock`](crate::ErrorKind::WouldDeadlock) in a callback.
+    pub fn wait_timeout(self, timeout: Duration) -> Result<T, Error> {
+        self.wait_until(Instant::now().checked_add(timeout))
+    }
+
+    fn wait_until(self, deadline: Option<Instant>) -> Result<T, Error> {
         let mut state = self.slot.lock();
         loop {
             if let Some(answer) = state.take() {
@@ -53,7 +67,12 @@ impl<T> Pending<T> {
             if control::is_current_thread() {
                 return Err(Error::would_deadlock());
             }
-            state = self.slot.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let changed = &self.slot.changed;
+            state = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                None => changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(Duration::ZERO) => return Err(Error::timed_out("answer")),
+                Some(left) => changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+            };
         }
     }
 

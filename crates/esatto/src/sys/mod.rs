@@ -6,5 +6,7 @@
 
 pub(crate) mod biased;
 pub(crate) mod counter;
+#[cfg(feature = "in-process")]
+pub(crate) mod exit;
 mod sync;
 pub(crate) mod threads;

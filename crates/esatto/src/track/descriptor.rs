@@ -26,14 +26,18 @@ impl Track {
         }
         match &self.name {
             name if name.is_empty() => {}
+            // They have a name of their own.
+            _ if matches!(self.kind, Kind::Process | Kind::Thread(_)) => {}
             Cow::Borrowed(name) => drop(out.static_name(name)),
             Cow::Owned(name) => drop(out.name(name)),
         }
         match &self.kind {
             Kind::Events => {}
-            Kind::Process => process::describe(&mut out.process()),
-            Kind::Thread(None) => process::Thread::current().describe(&mut out.thread()),
-            Kind::Thread(Some(tid)) => process::Thread::of_tid(*tid).describe(&mut out.thread()),
+            Kind::Process => process::describe(&self.name, &mut out.process()),
+            Kind::Thread(tid) => {
+                let thread = tid.map_or_else(process::Thread::current, process::Thread::of_tid);
+                thread.describe(&self.name, &mut out.thread());
+            }
             Kind::Counter(counter) => counter.write(&mut out.counter()),
             Kind::State => drop(out.state()),
         }

@@ -1,0 +1,48 @@
+//! Group `sdk`: what trace points cost, beside other libraries and the least that is possible; what they leave in a trace; what is lost.
+
+mod code;
+mod losses;
+mod points;
+mod side;
+mod spans;
+mod system;
+
+use crate::options::Options;
+use crate::row::{Of, Row};
+
+const GROUP: &str = "sdk";
+
+/// Measures something, and has rows of it.
+type Part = fn(&Options) -> Result<Vec<Row>, String>;
+
+/// The parts, in the order of the tables.
+const PARTS: [(&str, Part); 5] = [
+    ("points", points::rows),
+    ("tracing", spans::rows),
+    ("system", system::rows),
+    ("losses", losses::rows),
+    ("code", code::rows),
+];
+
+pub(crate) fn run(options: &Options) -> Result<Vec<Row>, String> {
+    if let Some(unknown) = options.parts.iter().find(|part| !PARTS.iter().any(|(name, _)| name == part)) {
+        return Err(format!("sdk has no part '{unknown}'"));
+    }
+    let mut rows = Vec::new();
+    for (name, part) in PARTS {
+        if options.wants(name) {
+            rows.extend(part(options)?);
+        }
+    }
+    Ok(rows)
+}
+
+/// A row that is a ratio, for what an issue asks for as one. None if one of the two could not be measured.
+fn ratio(case: impl Into<String>, ours: Option<f64>, theirs: Option<f64>, reach: Option<f64>) -> Option<Row> {
+    let theirs = theirs.filter(|&theirs| theirs > 0.0)?;
+    let row = Row::new(GROUP, case, "ratio", ours? / theirs);
+    Some(match reach {
+        Some(reach) => row.reach(Of::Value, reach),
+        None => row,
+    })
+}

@@ -1,0 +1,189 @@
+//! A program that is measured, and what it has come up with.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+
+use bench_harness::Operation;
+use serde::Deserialize;
+
+use crate::cargo;
+use crate::lab::{self, Lab};
+use crate::stats::Statistic;
+use crate::trace::TrackEvents;
+
+/// Timed batches of a case per round.
+const BATCHES: &str = "60";
+/// Between batches: the service fetches some 30 KiB.
+const PAUSE_US: &str = "1000";
+/// Operations from which bytes per operation are counted.
+pub(crate) const COUNTED: u64 = 4000;
+
+/// How to get a program, and how to run it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spec {
+    pub(crate) name: &'static str,
+    pub(crate) package: &'static str,
+    pub(crate) features: &'static [&'static str],
+    pub(crate) args: &'static [&'static str],
+}
+
+/// Which clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Time {
+    Wall,
+    /// The threads' own.
+    Cpu,
+}
+
+/// A line that a measured program prints.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Samples { case: String, threads: usize, wall: Vec<f64>, cpu: Vec<f64> },
+    Events { events: u64 },
+}
+
+#[derive(Debug, Default)]
+struct Samples {
+    wall: Vec<f64>,
+    cpu: Vec<f64>,
+}
+
+/// A program.
+#[derive(Debug)]
+pub(crate) struct Side {
+    pub(crate) name: &'static str,
+    program: PathBuf,
+    args: &'static [&'static str],
+    /// By case and number of threads.
+    samples: BTreeMap<(String, usize), Samples>,
+    folder: tempfile::TempDir,
+}
+
+/// What one run recorded, and what of it is in the trace; nothing if the program has none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Recorded {
+    pub(crate) emitted: u64,
+    pub(crate) found: TrackEvents,
+}
+
+impl Recorded {
+    pub(crate) fn lost(&self) -> u64 {
+        self.emitted.saturating_sub(self.found.count)
+    }
+
+    pub(crate) fn lost_ppm(&self) -> f64 {
+        self.lost() as f64 * 1e6 / self.emitted.max(1) as f64
+    }
+}
+
+impl Spec {
+    /// A program that has no options.
+    pub(crate) const fn new(name: &'static str, package: &'static str) -> Self {
+        Self { name, package, features: &[], args: &[] }
+    }
+
+    pub(crate) const fn args(mut self, args: &'static [&'static str]) -> Self {
+        self.args = args;
+        self
+    }
+
+    pub(crate) const fn features(mut self, features: &'static [&'static str]) -> Self {
+        self.features = features;
+        self
+    }
+
+    pub(crate) fn build(&self) -> Result<Side, String> {
+        let program = cargo::build_variant(self.package, self.features)?;
+        let folder = tempfile::tempdir().map_err(|error| format!("temporary folder: {error}"))?;
+        Ok(Side { name: self.name, program, args: self.args, samples: BTreeMap::new(), folder })
+    }
+}
+
+/// Builds peers; one that does not build is left out.
+pub(crate) fn build_peers(specs: &[Spec]) -> Vec<Side> {
+    let build = |spec: &Spec| spec.build().inspect_err(|error| eprintln!("bench: without {}: {error}", spec.name)).ok();
+    specs.iter().filter_map(build).collect()
+}
+
+/// A round of each peer; one that fails is left out from then on.
+pub(crate) fn time_peers(peers: &mut Vec<Side>, lab: Option<&Lab>) {
+    peers.retain_mut(|peer| {
+        let done = peer.time(lab);
+        done.inspect_err(|error| eprintln!("bench: from here on without {}: {error}", peer.name)).is_ok()
+    });
+}
+
+/// The first of the sides with that name that has such samples.
+pub(crate) fn find(
+    sides: &[Side],
+    name: &str,
+    operation: Operation,
+    threads: usize,
+    time: Time,
+    of: Statistic,
+) -> Option<f64> {
+    sides.iter().filter(|side| side.name == name).find_map(|side| side.value(operation, threads, time, of))
+}
+
+impl Side {
+    /// One round of all cases: in the lab's service, or all by itself.
+    pub(crate) fn time(&mut self, lab: Option<&Lab>) -> Result<Recorded, String> {
+        self.run(lab, &["time", BATCHES, PAUSE_US])
+    }
+
+    /// So many operations of one case.
+    pub(crate) fn count(&mut self, lab: Option<&Lab>, operation: Operation) -> Result<TrackEvents, String> {
+        let recorded = self.run(lab, &["count", operation.name(), &COUNTED.to_string(), PAUSE_US])?;
+        let Recorded { emitted, found } = recorded;
+        if found.count != emitted {
+            let case = operation.name();
+            return Err(format!("{}, {case}: {emitted} events were recorded, {} arrived", self.name, found.count));
+        }
+        Ok(found)
+    }
+
+    /// Slice pairs without a pause, so many on each of so many threads.
+    pub(crate) fn flood(&mut self, lab: Option<&Lab>, threads: usize, operations: u64) -> Result<Recorded, String> {
+        self.run(lab, &["flood", &threads.to_string(), &operations.to_string()])
+    }
+
+    /// ns per operation of all rounds, if the side has the case.
+    pub(crate) fn value(&self, operation: Operation, threads: usize, time: Time, of: Statistic) -> Option<f64> {
+        let samples = self.samples.get(&(operation.name().to_owned(), threads))?;
+        Some(of(match time {
+            Time::Wall => &samples.wall,
+            Time::Cpu => &samples.cpu,
+        }))
+    }
+
+    fn run(&mut self, lab: Option<&Lab>, mode: &[&str]) -> Result<Recorded, String> {
+        let (results, trace) = match lab {
+            Some(lab) => {
+                let mut command = lab.command(&self.program);
+                lab.record(command.args(self.args).args(mode))?
+            }
+            None => {
+                let file = self.folder.path().join("trace.pftrace");
+                let _ = std::fs::remove_file(&file);
+                let mut command = Command::new(&self.program);
+                let results = lab::run(command.args(self.args).arg("--trace").arg(&file).args(mode), || Ok(()))?;
+                (results, std::fs::read(&file).unwrap_or_default())
+            }
+        };
+        let mut recorded = Recorded { emitted: 0, found: TrackEvents::of(&trace)? };
+        for line in results.lines() {
+            let line = serde_json::from_str(line);
+            match line.map_err(|error| format!("{} printed '{results}': {error}", self.name))? {
+                Line::Samples { case, threads, wall, cpu } => {
+                    let samples = self.samples.entry((case, threads)).or_default();
+                    samples.wall.extend(wall);
+                    samples.cpu.extend(cpu);
+                }
+                Line::Events { events } => recorded.emitted += events,
+            }
+        }
+        Ok(recorded)
+    }
+}

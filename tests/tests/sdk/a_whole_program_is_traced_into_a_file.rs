@@ -1,0 +1,95 @@
+//! One line in `main`, or a variable in the environment, and the whole program is in a file that is complete however the program ends.
+
+use std::path::Path;
+use std::process::Command;
+
+use esatto_tests::{Lab, Peer, beside_this_test, skip, tp};
+
+fn program(lab: &Lab, args: &[&str]) -> Command {
+    let mut command = lab.command(beside_this_test("esatto-whole"));
+    command.args(args);
+    command
+}
+
+/// Events by name, of a trace without a flaw.
+fn names(trace: &Path) -> Vec<String> {
+    let results = tp::query(trace, &format!("{};\nselect name from slice order by name", tp::COMPLAINTS));
+    assert!(results[0].is_empty(), "{:#?}", results[0]);
+    results[1].iter().map(|row| row.text("name").to_owned()).collect()
+}
+
+const ALL: [&str; 4] = ["first", "in another thread", "last", "main"];
+
+fn ends_by(ending: &str, is_success: bool) {
+    skip(|| {
+        Peer::TraceProcessor.require()?;
+        let lab = Lab::new();
+        let status = lab.start("whole", &mut program(&lab, &[ending, "trace"])).wait();
+        assert_eq!(status.success(), is_success, "{status}");
+        assert_eq!(names(&lab.path("trace")), ALL);
+        Ok(())
+    });
+}
+
+#[test]
+fn at_the_end_of_main() {
+    ends_by("return", true);
+}
+
+#[test]
+fn when_it_is_finished_by_hand() {
+    ends_by("finish", true);
+}
+
+#[test]
+fn at_exit() {
+    ends_by("exit", true);
+}
+
+#[test]
+fn at_exit_of_another_thread() {
+    ends_by("exit-elsewhere", true);
+}
+
+#[test]
+fn at_a_panic() {
+    ends_by("panic", false);
+}
+
+#[test]
+fn a_second_before_it_is_killed() {
+    ends_by("killed", false);
+}
+
+#[test]
+fn where_the_environment_wants_it() {
+    skip(|| {
+        Peer::TraceProcessor.require()?;
+        let lab = Lab::new();
+        // Not asked for, it does nothing.
+        lab.start("none", &mut program(&lab, &["return"])).wait_ok();
+        lab.start("off", program(&lab, &["return", "unwanted"]).env("ESATTO_TRACE", "off")).wait_ok();
+        let mut run = program(&lab, &["return", "unwanted"]);
+        run.env("ESATTO_TRACE", "trace-%p").env("ESATTO_TRACE_CATEGORIES", "app*,-app.detail");
+        let mut run = lab.start("run", run.env("ESATTO_TRACE_BUFFER_KB", "4096"));
+        let trace = lab.path(format!("trace-{}", run.pid()));
+        run.wait_ok();
+        assert!(!lab.path("unwanted").exists());
+        assert_eq!(names(&trace), ["first", "last", "main"]);
+        Ok(())
+    });
+}
+
+#[test]
+fn what_is_wrong_is_said_in_a_line() {
+    let lab = Lab::new();
+    let failing = |name: &str, command: &mut Command| {
+        let mut program = lab.start(name, command);
+        assert!(!program.wait().success());
+        program.log()
+    };
+    let log = failing("folder", &mut program(&lab, &["return", "no/folder/trace"]));
+    assert_eq!(log, "esatto-whole: cannot create no/folder/trace: No such file or directory (os error 2)\n");
+    let log = failing("buffer", program(&lab, &["return", "trace"]).env("ESATTO_TRACE_BUFFER_KB", "-1"));
+    assert_eq!(log, "esatto-whole: ESATTO_TRACE_BUFFER_KB is '-1', which is not a number of KiB\n");
+}
