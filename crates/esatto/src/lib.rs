@@ -72,6 +72,7 @@ mod location;
 mod macros;
 mod name;
 mod notice;
+mod observer;
 mod platform;
 mod process;
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
@@ -109,6 +110,7 @@ pub use interceptor::Interceptor;
 pub use lane::{Lane, Lanes};
 pub use location::Location;
 pub use name::Name;
+pub use observer::{Observation, SessionObserver, Started, observe_sessions, session_count};
 pub use session::{Backend, Chunks, CloneOf, Cloned, Pending, Session, SessionConfig, track_events};
 pub use site::Site;
 pub use startup::{Startup, StartupTracing};
