@@ -60,10 +60,13 @@ mod category;
 mod clock;
 mod control;
 pub mod data_source;
+mod end;
 mod error;
 mod event;
 mod filter;
 mod flow;
+#[cfg(unix)]
+mod fork;
 mod ids;
 mod instance;
 pub mod interceptor;
@@ -99,6 +102,7 @@ pub use callstack::Frame;
 pub use category::Category;
 pub use clock::Clock;
 pub use data_source::{BufferExhausted, Context, DataSource, Field, Flush, Setup, Source, SourceConfig, Stop};
+pub use end::shutdown;
 pub use error::{Error, ErrorKind};
 #[cfg(feature = "macros")]
 pub use esatto_macros::{TraceArgs, trace};

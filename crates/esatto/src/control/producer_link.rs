@@ -213,6 +213,11 @@ impl ProducerLink {
     }
 
     /// Ends the connection, if there is one. Returns whether it stood.
+    /// For good.
+    pub(crate) fn shut_down(&mut self, around: &mut Surroundings<'_>) {
+        self.hang_up(around);
+    }
+
     fn hang_up(&mut self, _around: &mut Surroundings<'_>) -> bool {
         #[cfg(feature = "in-process")]
         if let (Some(Link::Local(link)), Some(service)) = (&self.link, _around.local.as_mut()) {

@@ -9,6 +9,7 @@ use rustix::event::PollFlags;
 
 use super::Interest;
 use crate::control::{Call, LinkEvent, Reply, SharedMemory};
+use crate::sys::fork::OwnedByParent;
 
 /// Time that a TCP connection may take; unix sockets connect at once.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -19,6 +20,8 @@ const CONGESTED: usize = 1 << 20;
 /// A connection over a socket.
 #[derive(Debug)]
 pub(crate) struct SocketLink<T> {
+    /// Before the connection, so that it is dropped before.
+    _not_inherited: OwnedByParent,
     connection: Connection,
     client: Client,
     pending: Map<RequestId, T>,
@@ -35,6 +38,7 @@ impl<T> SocketLink<T> {
     /// Asks for a service over a connection that stands.
     pub(crate) fn over(stream: Stream, service: &str) -> Result<Self, esatto_ipc::Error> {
         let mut link = Self {
+            _not_inherited: OwnedByParent::new(stream.as_fd()),
             connection: Connection::new(stream, Limits::CLIENT),
             client: Client::new(),
             pending: Map::new(),
