@@ -3,10 +3,10 @@
 use core::fmt;
 use core::mem;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::{Command, handle, shielded};
+use crate::platform::OwnedFd;
 
 /// A request for a socket that is connected to the producer port of a service.
 ///
