@@ -42,7 +42,15 @@
 //! dies, even by `SIGKILL`, is fetched by the service from shared memory, but for the event being written.
 
 #![deny(unsafe_code)]
+#![cfg_attr(
+    any(not(any(target_os = "linux", target_os = "android")), esatto_portable),
+    allow(dead_code, unreachable_pub, unused_imports, reason = "what only a connection to another process needs")
+)]
 
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
+mod access;
+#[cfg(any(not(any(target_os = "linux", target_os = "android")), esatto_portable))]
+#[path = "platform/portable/access.rs"]
 mod access;
 mod arg;
 mod async_slice;
@@ -68,7 +76,9 @@ mod macros;
 mod name;
 mod notice;
 mod observer;
+mod platform;
 mod process;
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
 pub mod producer;
 mod registry;
 mod sequence;

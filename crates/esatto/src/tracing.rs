@@ -3,14 +3,13 @@
 use core::fmt;
 use std::time::{Duration, Instant};
 
-use esatto_ipc::Address;
-
 use crate::category::Category;
 use crate::clock::Clock;
 use crate::control::{self, Command, Identity, Place};
 use crate::data_source::{self, BufferExhausted};
 use crate::error::Error;
 use crate::notice;
+use crate::platform::Address;
 use crate::session::{self, Backend};
 use crate::track::announcement;
 use crate::{end, ids, process, registry};

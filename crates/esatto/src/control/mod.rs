@@ -18,17 +18,13 @@ mod producer_link;
 mod session_link;
 mod sink;
 mod startup;
-mod waker;
 
-use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use esatto_map::Map;
 use esatto_shm::FlushCallback;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::time::Timespec;
 
 use answers::Answer;
 pub(crate) use answers::answers;
@@ -41,25 +37,32 @@ use pace::Pace;
 use producer_link::ProducerLink;
 pub(crate) use session_link::{LiveSession, SessionLink};
 pub(crate) use startup::{StartupId, StartupRequest};
-use waker::Waker;
+
+/// For links of all kinds.
+pub(crate) use {
+    call::{Call, Reply, SharedMemory},
+    link::LinkEvent,
+};
 
 /// For producers that the program drives itself.
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
 pub(crate) mod low_level {
     pub use super::endpoint::Event;
     pub(crate) use super::endpoint::{Endpoint, Identity, Tag};
-    pub(crate) use super::link::{LinkEvent, SocketLink};
-    pub(crate) use super::waker::Waker;
+    pub(crate) use super::link::LinkEvent;
+    pub(crate) use crate::platform::{SocketLink, Waker};
 }
 
 use crate::data_source::Completion;
 use crate::error::Error;
+use crate::platform::{self, Address, Waker};
 use crate::session::{Backend, Completer};
 
 /// Where a service is.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     /// Behind a socket.
-    Socket(esatto_ipc::Address),
+    Socket(Address),
     /// In this process. Started by a pointer, so that programs which never ask for it do not contain it.
     #[cfg(feature = "in-process")]
     Here(StartService),
@@ -70,7 +73,7 @@ pub(crate) type StartService = fn() -> Box<dyn local::InProcess>;
 
 impl Place {
     /// The address of the socket, if it is one.
-    pub(crate) const fn address(&self) -> Option<&esatto_ipc::Address> {
+    pub(crate) const fn address(&self) -> Option<&Address> {
         match self {
             Self::Socket(address) => Some(address),
             #[cfg(feature = "in-process")]
@@ -347,13 +350,9 @@ impl Control {
 
     /// Sleeps until a socket, another thread or a timer wants something.
     fn wait(&self) {
-        let mut fds: Vec<(BorrowedFd<'_>, PollFlags)> = vec![(self.waker.fd(), PollFlags::IN)];
-        fds.extend(self.producers.iter().filter_map(ProducerLink::poll_interest));
-        fds.extend(self.sessions.values().filter_map(|session| session.poll_interest()));
-        let mut fds: Vec<PollFd<'_>> = fds.iter().map(|(fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
-        let timeout = self.timeout().and_then(|t| Timespec::try_from(t).ok());
-        // An interrupted or failed wait only means another round.
-        let _ = poll(&mut fds, timeout.as_ref());
+        let producers = self.producers.iter().filter_map(ProducerLink::interest);
+        let sessions = self.sessions.values().filter_map(|session| session.interest());
+        platform::wait(&self.waker, producers.chain(sessions), self.timeout());
         self.waker.clear();
     }
 
