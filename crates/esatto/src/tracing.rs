@@ -3,20 +3,16 @@
 use core::fmt;
 use std::time::{Duration, Instant};
 
-use esatto_ipc::Address;
-
 use crate::category::Category;
 use crate::clock::Clock;
-use crate::control::{self, Command, Identity, Place};
+use crate::control::{self, Command, Identity, Place, SocketFactory, SocketRequest};
 use crate::data_source::{self, BufferExhausted};
 use crate::error::Error;
 use crate::notice;
+use crate::platform::Address;
 use crate::session::{self, Backend};
 use crate::track::announcement;
-use crate::{ids, process, registry, thread};
-
-/// How long dropping a [`Tracing`] may wait for the service.
-const FLUSH_ON_DROP: Duration = Duration::from_secs(1);
+use crate::{end, ids, process, registry};
 
 /// What to connect to and what to say there; made by [`Tracing::builder`].
 #[derive(Default)]
@@ -27,6 +23,7 @@ pub struct Builder {
     #[cfg(feature = "in-process")]
     in_process: Option<Place>,
     socket: Option<String>,
+    socket_factory: Option<SocketFactory>,
     name: Option<String>,
     shm_size_hint_kb: u32,
     shm_page_size_hint_kb: u32,
@@ -67,6 +64,27 @@ impl Builder {
     pub fn socket(mut self, address: impl Into<String>) -> Self {
         self.socket = Some(address.into());
         self.system()
+    }
+
+    /// Connects to the system's service by sockets that somebody else connects, for processes that may not: `ask` is called for each, on the
+    /// control thread, and answers when it likes.
+    ///
+    /// ```no_run
+    /// use std::os::unix::net::UnixStream;
+    ///
+    /// let tracing = esatto::Tracing::builder()
+    ///     .socket_factory(|request| {
+    ///         std::thread::spawn(move || match UnixStream::connect("/run/perfetto/traced-producer.sock") {
+    ///             Ok(socket) => request.deliver(socket),
+    ///             Err(_) => drop(request), // asks again later
+    ///         });
+    ///     })
+    ///     .start()?;
+    /// # Ok::<(), esatto::Error>(())
+    /// ```
+    pub fn socket_factory(mut self, ask: impl Fn(SocketRequest) + Send + Sync + 'static) -> Self {
+        self.socket_factory = Some(SocketFactory::new(ask));
+        self
     }
 
     /// Sets the name under which this process appears at the service; the program's name if it is not set.
@@ -170,6 +188,10 @@ impl Builder {
         if self.no_system_sessions {
             session::connected(session::NO_SYSTEM_SESSIONS);
         }
+        if let Some(factory) = self.socket_factory {
+            session::connected(session::SYSTEM);
+            places.push(Place::Delivered(factory));
+        }
         if self.system {
             session::connected(session::SYSTEM);
             places.push(Place::Socket(producer_address(self.socket.as_deref())?));
@@ -242,13 +264,7 @@ impl Tracing {
     ///
     /// Must not be called from inside of a trace point.
     pub fn flush(&self, timeout: Duration) -> bool {
-        let deadline = Instant::now() + timeout;
-        thread::flush_all();
-        let Some(control) = control::handle() else { return false };
-        // One answer per service.
-        let (answer, answers) = control::answers();
-        control.send(Command::Flush(answer));
-        answers.wait(deadline.saturating_duration_since(Instant::now())).unwrap_or(false)
+        end::flush(timeout)
     }
 
     /// Tells the services of triggers: names of something that happened, which sessions may wait for to start, to stop or to be cloned.
@@ -269,6 +285,6 @@ impl Tracing {
 
 impl Drop for Tracing {
     fn drop(&mut self) {
-        self.flush(FLUSH_ON_DROP);
+        self.flush(end::PATIENCE);
     }
 }

@@ -15,6 +15,7 @@ mod server;
 mod store;
 
 use std::error::Error;
+use std::path::PathBuf;
 
 use esatto::{Backend, Session, Tracing};
 use tokio::net::TcpListener;
@@ -28,7 +29,7 @@ const CLIENTS: u64 = 20;
 const REQUESTS: u64 = 25;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let file = std::env::args_os().nth(1);
+    let file = std::env::args_os().nth(1).map(PathBuf::from);
     let builder = Tracing::builder().categories(store::CATEGORIES);
     // In both cases the trace points are the same.
     let _tracing = if file.is_some() { builder.in_process() } else { builder.system() }.start()?;

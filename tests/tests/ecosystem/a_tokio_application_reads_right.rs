@@ -58,7 +58,7 @@ async fn request(id: u64) {
     compute(left + right);
     // One wins, the other one is cancelled.
     tokio::select! {
-        () = race(id, 1) => {}
+        () = race(id, 20) => {}
         () = race(id, 500) => {}
     }
     // A task of its own, which may outlive its parent.
