@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::mem;
+use std::sync::Arc;
 
 use super::AnySource;
 use crate::control::{self, Command};
@@ -18,11 +19,16 @@ use crate::instance::Ticket;
 #[must_use = "the instance ends when it is dropped"]
 pub struct Stop {
     instance: usize,
-    done: Done,
+    done: Arc<Done>,
 }
 
 impl Stop {
-    pub(crate) const fn new(instance: usize, done: Done) -> Self {
+    pub(crate) fn new(instance: usize, done: Done) -> Self {
+        Self::shared(instance, Arc::new(done))
+    }
+
+    /// One of several that all have to be dropped.
+    pub(crate) const fn shared(instance: usize, done: Arc<Done>) -> Self {
         Self { instance, done }
     }
 

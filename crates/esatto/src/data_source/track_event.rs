@@ -12,7 +12,7 @@ use esatto_shm::ExhaustedPolicy;
 
 use super::{AnySource, Assignment, BufferExhausted, Done, Flush};
 use crate::instance::{Instance, Options, TRACK_EVENTS, Ticket};
-use crate::{ids, registry};
+use crate::{ids, observer, registry};
 
 /// Name of the data source of track events.
 const NAME: &str = "track_event";
@@ -81,13 +81,17 @@ impl AnySource for TrackEvents {
         let intercepted = assignment.destination.is_intercepted();
         let options = Options { intercepted, ..Options::new(&config) };
         let instance = Instance { destination: assignment.destination, config: Arc::new(config), options };
-        Some(TRACK_EVENTS.occupy(slot, Arc::new(instance)))
+        let config = Arc::clone(&instance.config);
+        let ticket = TRACK_EVENTS.occupy(slot, Arc::new(instance));
+        observer::set_up(ticket.slot, &config);
+        Some(ticket)
     }
 
     fn start(&self, ticket: Ticket) {
         if let Some(instance) = TRACK_EVENTS.redeem(ticket) {
             instance.destination.begin();
             registry::enable(ticket.slot, Arc::clone(&instance.config));
+            observer::started(ticket.slot, &instance.config);
         }
     }
 
@@ -95,7 +99,7 @@ impl AnySource for TrackEvents {
         if let Some(instance) = TRACK_EVENTS.redeem(ticket) {
             instance.destination.end();
         }
-        drop(done);
+        observer::stopping(ticket.slot, done);
     }
 
     fn end(&self, ticket: Ticket) {
@@ -111,6 +115,7 @@ impl AnySource for TrackEvents {
     }
 
     fn clear_incremental_state(&self, ticket: Ticket) {
+        observer::clearing(ticket.slot);
         TRACK_EVENTS.clear_incremental_state(ticket.slot);
     }
 

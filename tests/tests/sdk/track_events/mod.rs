@@ -23,8 +23,10 @@ mod case_13_times_of_other_clocks;
 mod case_14_states;
 mod case_15_operations_places_and_messages;
 mod case_16_legacy_events;
+mod case_17_observers_are_told_of_sessions;
 mod case_18_a_live_thread_is_scraped;
 mod case_19_an_empty_event;
+mod typed_arguments;
 
 /// A config with one data source of track events.
 fn config(events: TrackEventConfig) -> TraceConfig {
