@@ -12,7 +12,6 @@ mod reading;
 mod tests;
 
 use core::mem;
-use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use esatto_protozero::Owned;
@@ -23,6 +22,7 @@ use esatto_schema::{
 
 use super::call::{Call, Reply};
 use crate::error::Error;
+use crate::platform::OwnedFd;
 use crate::session::{Completer, Listener};
 use operations::{Kind, OperationId, Operations, PATIENCE};
 use reading::Reading;
