@@ -111,6 +111,7 @@ pub use begun::Begun;
 pub use callstack::Frame;
 pub use category::Category;
 pub use clock::Clock;
+pub use control::SocketRequest;
 pub use data_source::{BufferExhausted, Context, DataSource, Field, Flush, Setup, Source, SourceConfig, Stop};
 pub use end::shutdown;
 pub use error::{Error, ErrorKind};
