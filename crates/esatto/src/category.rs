@@ -12,6 +12,8 @@ use crate::registry;
 
 mod dynamic;
 
+pub(crate) use dynamic::{ForkGuard, lock_for_fork};
+
 /// Set until the category is registered. Above the bits of instances.
 const UNREGISTERED: u32 = 1 << 31;
 

@@ -5,7 +5,8 @@ mod counter;
 use core::sync::atomic::{AtomicU8, Ordering};
 
 use esatto_schema::BuiltinClock;
-use rustix::time::{ClockId, clock_gettime};
+
+use crate::platform::ClockId;
 
 /// What the timestamps of events are read from; see [`Builder::clock`](crate::Builder::clock).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,8 +72,4 @@ fn ask() -> u64 {
 }
 
 /// Nanoseconds of a clock of the system.
-#[inline]
-pub(crate) fn read(clock: ClockId) -> u64 {
-    let t = clock_gettime(clock);
-    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
-}
+pub(crate) use crate::platform::read_clock as read;

@@ -4,7 +4,7 @@ use core::fmt;
 use std::io;
 use std::sync::Arc;
 
-use esatto_ipc::AddressError;
+use crate::platform::AddressError;
 
 /// Why something could not be set up, or how a session failed: a [kind](Error::kind) to act on and a line to show.
 ///

@@ -1,6 +1,6 @@
 //! Identifiers that several libraries of one process agree on (`docs/spec/track-event.md` §8).
 
-use std::sync::OnceLock;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) const COUNTER_MAGIC: u64 = 0xb1a4_a67d_7970_839e;
 pub(crate) const NAMED_TRACK_MAGIC: u64 = 0xcd57_1ec5_ead3_7024;
@@ -23,17 +23,36 @@ const fn fnv_from(mut hash: u64, bytes: &[u8]) -> u64 {
     hash
 }
 
-static PROCESS_UUID: OnceLock<u64> = OnceLock::new();
+/// 0: not known yet.
+static PROCESS_UUID: AtomicU64 = AtomicU64::new(0);
 
 /// Chooses the track of this process, if it is not in use yet.
 pub(crate) fn set_process_uuid(uuid: u64) {
-    let _ = PROCESS_UUID.set(uuid);
+    let _ = PROCESS_UUID.compare_exchange(0, uuid, Ordering::Relaxed, Ordering::Relaxed);
 }
 
 /// The track of this process.
 #[inline]
 pub(crate) fn process_uuid() -> u64 {
-    *PROCESS_UUID.get_or_init(|| uuid_of_process(process_start_ticks(), std::process::id()))
+    match PROCESS_UUID.load(Ordering::Relaxed) {
+        0 => find_process_uuid(),
+        uuid => uuid,
+    }
+}
+
+#[cold]
+fn find_process_uuid() -> u64 {
+    let uuid = uuid_of_process(process_start_ticks(), std::process::id()).max(1);
+    // Without a start time it is a random number: the first one counts.
+    match PROCESS_UUID.compare_exchange(0, uuid, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => uuid,
+        Err(first) => first,
+    }
+}
+
+/// In the child of a fork, which is another process.
+pub(crate) fn forget_process() {
+    PROCESS_UUID.store(0, Ordering::Relaxed);
 }
 
 /// The track of a thread of this process.

@@ -216,7 +216,8 @@ impl<I> Slots<I> {
 
     /// A slot that is free and stays so, as only the control thread occupies slots.
     pub(crate) fn free_slot(&self) -> Option<usize> {
-        (0..MAX_INSTANCES).find(|&slot| self.content(slot).is_none())
+        // Nobody keeps a slot locked, but who was lost in a fork.
+        (0..MAX_INSTANCES).find(|&slot| self.0[slot].instance.try_lock().is_ok_and(|content| content.is_none()))
     }
 
     /// True if there is no instance.
@@ -252,6 +253,27 @@ impl<I> Slots<I> {
         self.0[ticket.slot].stamp.store(0, Ordering::Release);
         GENERATION.fetch_add(1, Ordering::Relaxed);
         content.take()
+    }
+
+    /// The instances that there are.
+    pub(crate) fn tickets(&self) -> Vec<Ticket> {
+        let ticket = |slot: usize| {
+            let epoch = (self.stamp(slot).0 >> 32) as u32;
+            (epoch != 0).then_some(Ticket { slot, epoch })
+        };
+        (0..MAX_INSTANCES).filter_map(ticket).collect()
+    }
+
+    /// In the child of a fork: the instances are the parent's. What they are made of is left alone.
+    pub(crate) fn forget_all(&self) {
+        for slot in &self.0 {
+            slot.stamp.store(0, Ordering::Release);
+            // One that somebody has locked, who does not exist here, stays locked.
+            if let Ok(mut content) = slot.instance.try_lock() {
+                core::mem::forget(content.take());
+            }
+        }
+        GENERATION.fetch_add(1, Ordering::Relaxed);
     }
 
     fn holds(&self, ticket: Ticket) -> bool {

@@ -42,7 +42,15 @@
 //! dies, even by `SIGKILL`, is fetched by the service from shared memory, but for the event being written.
 
 #![deny(unsafe_code)]
+#![cfg_attr(
+    any(not(any(target_os = "linux", target_os = "android")), esatto_portable),
+    allow(dead_code, unreachable_pub, unused_imports, reason = "what only a connection to another process needs")
+)]
 
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
+mod access;
+#[cfg(any(not(any(target_os = "linux", target_os = "android")), esatto_portable))]
+#[path = "platform/portable/access.rs"]
 mod access;
 mod arg;
 mod async_slice;
@@ -52,10 +60,13 @@ mod category;
 mod clock;
 mod control;
 pub mod data_source;
+mod end;
 mod error;
 mod event;
 mod filter;
 mod flow;
+#[cfg(unix)]
+mod fork;
 mod ids;
 mod instance;
 pub mod interceptor;
@@ -65,7 +76,9 @@ mod macros;
 mod name;
 mod notice;
 mod observer;
+mod platform;
 mod process;
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
 pub mod producer;
 mod registry;
 mod sequence;
@@ -89,6 +102,7 @@ pub use callstack::Frame;
 pub use category::Category;
 pub use clock::Clock;
 pub use data_source::{BufferExhausted, Context, DataSource, Field, Flush, Setup, Source, SourceConfig, Stop};
+pub use end::shutdown;
 pub use error::{Error, ErrorKind};
 #[cfg(feature = "macros")]
 pub use esatto_macros::{TraceArgs, trace};

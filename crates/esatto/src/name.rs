@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// A text that trace points refer to by number.
 ///
@@ -45,10 +45,23 @@ impl Name {
     }
 }
 
+type Texts = HashMap<&'static str, u32>;
+
+fn lock() -> MutexGuard<'static, Texts> {
+    static TEXTS: LazyLock<Mutex<Texts>> = LazyLock::new(Mutex::default);
+    TEXTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The names, locked while the process forks.
+pub(crate) struct ForkGuard(#[expect(dead_code, reason = "held")] MutexGuard<'static, Texts>);
+
+pub(crate) fn lock_for_fork() -> ForkGuard {
+    ForkGuard(lock())
+}
+
 /// The number of `text`, the same for each call. Takes a lock and may allocate.
 fn intern(text: &'static str) -> u32 {
-    static TEXTS: LazyLock<Mutex<HashMap<&'static str, u32>>> = LazyLock::new(Mutex::default);
-    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut texts = lock();
     let next = u32::try_from(texts.len() + 1).unwrap_or(u32::MAX);
     *texts.entry(text).or_insert(next)
 }

@@ -35,10 +35,7 @@ pub(crate) fn describe(name: &str, out: &mut ProcessDescriptorWriter<'_>) {
     }
 }
 
-/// The number of the calling thread. Asks the kernel.
-pub(crate) fn tid() -> u32 {
-    rustix::thread::gettid().as_raw_nonzero().get() as u32
-}
+pub(crate) use crate::platform::tid;
 
 /// A thread of this process.
 #[derive(Clone, Copy, Debug)]

@@ -98,13 +98,12 @@ use esatto_ipc::{Address, Stream};
 use esatto_protozero::Owned;
 use esatto_schema::{DataSourceDescriptor, producer_port};
 use esatto_shm::Arbiter;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::time::Timespec;
 
 pub use crate::control::low_level::Event;
 use crate::control::low_level::{Endpoint as Protocol, Identity, LinkEvent, SocketLink, Tag, Waker};
 use crate::data_source::BufferExhausted;
 use crate::error::Error;
+use crate::platform;
 
 /// Shared memory, arbiters and sinks, for transports of one's own.
 pub use esatto_shm as shm;
@@ -195,7 +194,7 @@ impl EndpointBuilder {
     }
 
     fn finish(self, link: SocketLink<Tag>) -> Result<Endpoint, Error> {
-        let waker = Waker::new().map_err(|error| Error::thread(error.into()))?;
+        let waker = Waker::new().map_err(Error::thread)?;
         let mut protocol = Protocol::new(self.identity, waker.clone());
         if self.offers_memory {
             protocol.provide_memory().map_err(|why| Error::disconnected(&why))?;
@@ -242,19 +241,15 @@ impl Endpoint {
             return Ok(events);
         }
         let due = self.deadline().map(|at| at.saturating_duration_since(Instant::now()));
-        let timeout = [timeout, due].into_iter().flatten().min().and_then(|timeout| Timespec::try_from(timeout).ok());
-        let (socket, interest) = self.link.poll_interest();
-        let mut fds =
-            [PollFd::from_borrowed_fd(socket, interest), PollFd::from_borrowed_fd(self.waker.fd(), PollFlags::IN)];
-        // An interrupted or failed wait only means another round.
-        let _ = poll(&mut fds, timeout.as_ref());
+        let timeout = [timeout, due].into_iter().flatten().min();
+        platform::wait(&self.waker, core::iter::once(self.link.interest()), timeout);
         self.pump()
     }
 
     /// Whether something waits to be written to the socket.
     #[must_use]
     pub fn wants_write(&self) -> bool {
-        self.link.poll_interest().1.contains(PollFlags::OUT)
+        self.link.interest().wants_write()
     }
 
     /// Becomes readable when writers, on whatever thread, have something to be sent.
@@ -373,7 +368,7 @@ impl Endpoint {
 
 impl AsFd for Endpoint {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.link.poll_interest().0
+        self.link.interest().fd
     }
 }
 

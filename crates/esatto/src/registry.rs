@@ -64,6 +64,24 @@ impl Registry {
     }
 }
 
+/// The categories, locked while the process forks.
+pub(crate) struct ForkGuard(MutexGuard<'static, Registry>);
+
+pub(crate) fn lock_for_fork() -> ForkGuard {
+    ForkGuard(lock())
+}
+
+impl ForkGuard {
+    /// In the child: there are no instances.
+    pub(crate) fn forget_instances(&mut self) {
+        // Their configurations are shared with threads that do not exist.
+        core::mem::forget(core::mem::take(&mut self.0.configs));
+        for category in &self.0.categories {
+            category.set_instances(0);
+        }
+    }
+}
+
 /// Adds categories and evaluates them against the active configurations. Those that are known stay as they are.
 pub(crate) fn register(categories: &[&'static Category]) {
     let mut registry = lock();

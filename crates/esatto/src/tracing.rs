@@ -3,20 +3,16 @@
 use core::fmt;
 use std::time::{Duration, Instant};
 
-use esatto_ipc::Address;
-
 use crate::category::Category;
 use crate::clock::Clock;
 use crate::control::{self, Command, Identity, Place};
 use crate::data_source::{self, BufferExhausted};
 use crate::error::Error;
 use crate::notice;
+use crate::platform::Address;
 use crate::session::{self, Backend};
 use crate::track::announcement;
-use crate::{ids, process, registry, thread};
-
-/// How long dropping a [`Tracing`] may wait for the service.
-const FLUSH_ON_DROP: Duration = Duration::from_secs(1);
+use crate::{end, ids, process, registry};
 
 /// What to connect to and what to say there; made by [`Tracing::builder`].
 #[derive(Default)]
@@ -242,13 +238,7 @@ impl Tracing {
     ///
     /// Must not be called from inside of a trace point.
     pub fn flush(&self, timeout: Duration) -> bool {
-        let deadline = Instant::now() + timeout;
-        thread::flush_all();
-        let Some(control) = control::handle() else { return false };
-        // One answer per service.
-        let (answer, answers) = control::answers();
-        control.send(Command::Flush(answer));
-        answers.wait(deadline.saturating_duration_since(Instant::now())).unwrap_or(false)
+        end::flush(timeout)
     }
 
     /// Tells the services of triggers: names of something that happened, which sessions may wait for to start, to stop or to be cloned.
@@ -269,6 +259,6 @@ impl Tracing {
 
 impl Drop for Tracing {
     fn drop(&mut self) {
-        self.flush(FLUSH_ON_DROP);
+        self.flush(end::PATIENCE);
     }
 }

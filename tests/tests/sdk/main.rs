@@ -1,6 +1,7 @@
 //! Promises of the SDK, with each backend, before Perfetto's trace processor; `case_NN_…` are the rows of
 //! `docs/spec/client-library.md` §20. How to write one: `esatto_tests::sdk`.
 
+mod a_fork_disturbs_neither_side;
 mod a_scenario_is_a_program_of_its_own;
 mod a_slow_reader_gets_the_whole_trace;
 mod a_whole_program_is_traced_into_a_file;
@@ -17,6 +18,7 @@ mod case_27_stats_and_state;
 mod case_28_clones;
 mod custom_data_sources_record_what_they_like;
 mod sessions_can_be_awaited;
+mod shutdown_leaves_nothing_behind;
 mod the_start_of_a_program_is_in_the_trace;
 mod track_events;
 mod wrong_permissions_are_explained;

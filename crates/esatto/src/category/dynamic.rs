@@ -1,7 +1,7 @@
 //! Categories that are made at run time, and kept for the life of the process, so that trace points can hold on to them.
 
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use super::{Category, Form, MAX_GROUP};
 
@@ -13,8 +13,7 @@ static OTHER: Category = Category::with_form("esatto.other", Form::Dynamic);
 
 /// The category with this name and these tags, made if there is none.
 pub(super) fn find(name: &str, tags: &[&str]) -> &'static Category {
-    static CATEGORIES: LazyLock<Mutex<HashMap<Key, &'static Category>>> = LazyLock::new(Mutex::default);
-    let mut categories = CATEGORIES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut categories = lock();
     // Names with commas are made of others, which are made before.
     if !name.contains(',') {
         return one(&mut categories, name, tags);
@@ -29,6 +28,18 @@ pub(super) fn find(name: &str, tags: &[&str]) -> &'static Category {
 }
 
 type Categories = HashMap<Key, &'static Category>;
+
+fn lock() -> MutexGuard<'static, Categories> {
+    static CATEGORIES: LazyLock<Mutex<Categories>> = LazyLock::new(Mutex::default);
+    CATEGORIES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The categories, locked while the process forks.
+pub(crate) struct ForkGuard(#[expect(dead_code, reason = "held")] MutexGuard<'static, Categories>);
+
+pub(crate) fn lock_for_fork() -> ForkGuard {
+    ForkGuard(lock())
+}
 
 #[derive(PartialEq, Eq, Hash)]
 struct Key {

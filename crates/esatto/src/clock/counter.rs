@@ -17,7 +17,7 @@
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 use std::sync::{Mutex, TryLockError};
 
-use rustix::time::ClockId;
+use crate::platform::ClockId;
 
 use super::read;
 use crate::sys::counter;

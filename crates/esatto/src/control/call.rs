@@ -1,9 +1,10 @@
 //! Calls to the service and their answers, before they become frames or function calls.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use esatto_shm::Memory;
+
+use crate::platform::OwnedFd;
 
 /// A method to invoke. `tag` comes back with the replies.
 #[derive(Debug)]

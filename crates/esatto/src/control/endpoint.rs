@@ -15,11 +15,12 @@ use esatto_schema::{
 };
 use esatto_shm::abi::PageSize;
 use esatto_shm::size::Geometry;
-use esatto_shm::{Arbiter, FlushCallback, MappedRegion, Memory, PrivateRegion};
+use esatto_shm::{Arbiter, FlushCallback, Memory, PrivateRegion};
 
 use super::Waker;
 use super::call::{Call, Reply, SharedMemory};
 use super::sink::{Outgoing, Sink};
+use crate::platform::{self, Shared};
 
 /// Size of the memory in which chunks are made for a service that cannot share it (`docs/spec/shared-memory.md` §17).
 const EMULATED_MEMORY_BYTES: usize = 1 << 20;
@@ -116,7 +117,7 @@ struct Transport {
 
 #[derive(Debug)]
 struct Offer {
-    region: Arc<MappedRegion>,
+    region: Arc<Shared>,
     page_size: PageSize,
 }
 
@@ -167,7 +168,7 @@ impl Endpoint {
             Ok(geometry) => geometry,
             Err(_) => Geometry::negotiate(size as usize, page_size as usize),
         };
-        let region = Arc::new(MappedRegion::create(geometry.size).map_err(|e| e.to_string())?);
+        let region = platform::create_shared(geometry.size)?;
         let offer = Offer { region: Arc::clone(&region), page_size: geometry.page_size };
         self.share(region, geometry.page_size, Some(offer))
     }
@@ -190,7 +191,7 @@ impl Endpoint {
             ..Default::default()
         };
         // Without the descriptor the service refuses, as it would without memory.
-        let fd = offer.and_then(|offer| offer.region.fd().try_clone_to_owned().ok());
+        let fd = offer.and_then(|offer| platform::descriptor(&offer.region));
         let args = request.encode();
         self.calls.push(Call { method: Method::InitializeConnection.name(), args, tag: Some(Tag::Initialize), fd });
         self.push(Method::GetAsyncCommand, Vec::new(), Some(Tag::Commands));
@@ -386,10 +387,7 @@ impl Endpoint {
             .ok_or_else(|| format!("the service wants shared memory pages of {kib} KiB"))?;
         match memory.filter(|_| !self.emulated) {
             Some(SharedMemory::Region(region)) => Ok((region, page_size)),
-            Some(SharedMemory::Fd(fd)) => {
-                let region = MappedRegion::from_service(fd).map_err(|e| e.to_string())?;
-                Ok((Arc::new(region), page_size))
-            }
+            Some(SharedMemory::Fd(fd)) => Ok((platform::map_shared(fd)?, page_size)),
             None if self.emulated => Ok((Arc::new(PrivateRegion::new(EMULATED_MEMORY_BYTES)), page_size)),
             None => Err("the service sent no shared memory".into()),
         }

@@ -6,14 +6,14 @@
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
 use esatto_map::Map;
 use esatto_service::FileId;
+
+use crate::platform::{self, OwnedFd};
 
 const THREAD_NAME: &str = "esatto-file";
 
@@ -178,9 +178,7 @@ fn lend(file: &File) -> io::Result<(File, u64)> {
     if !metadata.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
-    // The descriptor may be for writing only.
-    let reopened = File::open(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    Ok((reopened.or_else(|_| file.try_clone())?, metadata.len()))
+    Ok((platform::reopen(file)?, metadata.len()))
 }
 
 fn copy(from: &File, bytes: u64, to: &mut File) -> io::Result<()> {
@@ -188,7 +186,7 @@ fn copy(from: &File, bytes: u64, to: &mut File) -> io::Result<()> {
     let mut at = 0;
     while at < bytes {
         let wanted = usize::try_from(bytes - at).map_or(PIECE_BYTES, |left| left.min(PIECE_BYTES));
-        match from.read_at(&mut piece[..wanted], at) {
+        match platform::read_at(from, &mut piece[..wanted], at) {
             Ok(0) => return Err(io::Error::other("it was truncated")),
             Ok(len) => {
                 to.write_all(&piece[..len])?;

@@ -2,9 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::ffi::OsString;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,12 +13,12 @@ use esatto_service::{
 };
 use esatto_shm::abi::PageSize;
 use esatto_shm::{Memory, PrivateRegion, ServiceRegion};
-use rustix::time::{ClockId, clock_gettime};
 
 use super::call::{Call, Reply, SharedMemory};
 use super::files::{Done, Files};
 use super::link::LinkEvent;
 use crate::ids;
+use crate::platform::{self, ClockId, OwnedFd, read_clock as read};
 
 /// Starts a service in this process.
 pub(crate) fn start() -> Box<dyn InProcess> {
@@ -105,7 +102,7 @@ impl LocalService {
             word.copy_from_slice(&ids::random().to_le_bytes());
         }
         let config = ServiceConfig {
-            uid: rustix::process::getuid().as_raw() as i32,
+            uid: platform::uid(),
             version: concat!("Esatto v", env!("CARGO_PKG_VERSION")).into(),
             system: SystemFacts::default(),
             seed,
@@ -170,7 +167,7 @@ impl LocalService {
                         self.files.adopt(file, fd);
                     }
                 }
-                Output::CreateFile { file, path } => self.files.create(file, OsString::from_vec(path).into()),
+                Output::CreateFile { file, path } => self.files.create(file, platform::to_path(path)),
                 Output::WriteFile { file, bytes } => self.files.write(file, bytes),
                 Output::CopyFile { from, to } => self.files.copy(from, to),
                 // It would be that of the program, which is not a consumer's to change.
@@ -203,11 +200,7 @@ impl InProcess for LocalService {
         let client = ClientId(self.next_client);
         self.next_client += 1;
         self.deliveries.insert(client, VecDeque::new());
-        let peer = Peer {
-            uid: rustix::process::getuid().as_raw() as i32,
-            pid: Some(std::process::id() as i32),
-            machine_id: 0,
-        };
+        let peer = Peer { uid: platform::uid(), pid: Some(std::process::id() as i32), machine_id: 0 };
         match port {
             Port::Producer => self.handle(Input::ProducerConnected { client, peer, memory: MemoryKind::Shared }),
             Port::Consumer => self.handle(Input::ConsumerConnected { client, peer }),
@@ -351,9 +344,4 @@ fn monotonic(clock: TimerClock, at_ns: u64) -> u64 {
             read(ClockId::Monotonic).saturating_add(left)
         }
     }
-}
-
-fn read(clock: ClockId) -> u64 {
-    let t = clock_gettime(clock);
-    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }

@@ -8,6 +8,7 @@ mod consumer;
 mod endpoint;
 #[cfg(feature = "in-process")]
 mod files;
+mod handle;
 mod link;
 #[cfg(feature = "in-process")]
 mod local;
@@ -17,51 +18,51 @@ mod producer_link;
 mod session_link;
 mod sink;
 mod startup;
-mod waker;
 
-use std::io;
-use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::{self, ThreadId};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use esatto_map::Map;
 use esatto_shm::FlushCallback;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::time::Timespec;
 
 use answers::Answer;
 pub(crate) use answers::answers;
 pub(crate) use consumer::{Command as SessionCommand, SetUp, Sink as ReadSink};
 pub(crate) use endpoint::Identity;
+use handle::Commands;
+pub(crate) use handle::{Pause, handle, is_current_thread, pause, start, stop};
 pub(crate) use pace::COLLECTION_INTERVAL;
 use pace::Pace;
 use producer_link::ProducerLink;
 pub(crate) use session_link::{LiveSession, SessionLink};
 pub(crate) use startup::{StartupId, StartupRequest};
-use waker::Waker;
+
+/// For links of all kinds.
+pub(crate) use {
+    call::{Call, Reply, SharedMemory},
+    link::LinkEvent,
+};
 
 /// For producers that the program drives itself.
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
 pub(crate) mod low_level {
     pub use super::endpoint::Event;
     pub(crate) use super::endpoint::{Endpoint, Identity, Tag};
-    pub(crate) use super::link::{LinkEvent, SocketLink};
-    pub(crate) use super::waker::Waker;
+    pub(crate) use super::link::LinkEvent;
+    pub(crate) use crate::platform::{SocketLink, Waker};
 }
 
 use crate::data_source::Completion;
 use crate::error::Error;
+use crate::platform::{self, Address, Waker};
 use crate::session::{Backend, Completer};
-
-/// Name of the control thread.
-const THREAD_NAME: &str = "esatto";
 
 /// Where a service is.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     /// Behind a socket.
-    Socket(esatto_ipc::Address),
+    Socket(Address),
     /// In this process. Started by a pointer, so that programs which never ask for it do not contain it.
     #[cfg(feature = "in-process")]
     Here(StartService),
@@ -72,7 +73,7 @@ pub(crate) type StartService = fn() -> Box<dyn local::InProcess>;
 
 impl Place {
     /// The address of the socket, if it is one.
-    pub(crate) const fn address(&self) -> Option<&esatto_ipc::Address> {
+    pub(crate) const fn address(&self) -> Option<&Address> {
         match self {
             Self::Socket(address) => Some(address),
             #[cfg(feature = "in-process")]
@@ -130,63 +131,17 @@ pub(crate) enum Command {
     AbortStartup { id: StartupId, done: Completer },
     /// Call a function.
     Run(Box<dyn FnOnce() + Send>),
+    /// Disconnect from everything and end.
+    Shutdown,
 }
 
 /// Makes a session, on the control thread.
 pub(crate) type OpenSession = Box<dyn FnOnce(&mut Surroundings<'_>) -> Box<dyn LiveSession> + Send>;
 
-/// The other threads' end of the control thread.
-pub(crate) struct Handle {
-    waker: Waker,
-    commands: Arc<Mutex<Vec<Command>>>,
-}
-
-impl Handle {
-    pub(crate) fn send(&self, command: Command) {
-        self.commands.lock().unwrap_or_else(PoisonError::into_inner).push(command);
-        self.waker.wake();
-    }
-}
-
-static HANDLE: OnceLock<Handle> = OnceLock::new();
-
-/// The control thread, if it was started.
-pub(crate) fn handle() -> Option<&'static Handle> {
-    HANDLE.get()
-}
-
-/// The control thread, started now if it was not.
-pub(crate) fn start() -> io::Result<&'static Handle> {
-    /// Keeps two callers from starting two threads.
-    static STARTING: Mutex<()> = Mutex::new(());
-    let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(handle) = HANDLE.get() {
-        return Ok(handle);
-    }
-    let waker = Waker::new()?;
-    let commands: Arc<Mutex<Vec<Command>>> = Arc::default();
-    let mut control = Control {
-        waker: waker.clone(),
-        commands: Arc::clone(&commands),
-        producers: Vec::new(),
-        sessions: Map::new(),
-        pace: Pace::new(),
-        #[cfg(feature = "in-process")]
-        local: None,
-    };
-    thread::Builder::new().name(THREAD_NAME.into()).spawn(move || control.run())?;
-    Ok(HANDLE.get_or_init(|| Handle { waker, commands }))
-}
-
-/// Whether this is the control thread, which must not wait for itself.
-pub(crate) fn is_current_thread() -> bool {
-    THREAD.get().is_some_and(|&id| id == thread::current().id())
-}
-
 /// Lets the control thread look for work.
 pub(crate) fn wake() {
     if let Some(handle) = handle() {
-        handle.waker.wake();
+        handle.wake();
     }
 }
 
@@ -203,14 +158,13 @@ pub(crate) fn shielded(function: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(function));
 }
 
-static THREAD: OnceLock<ThreadId> = OnceLock::new();
-
 struct Control {
     waker: Waker,
-    commands: Arc<Mutex<Vec<Command>>>,
+    commands: Arc<Commands>,
     producers: Vec<ProducerLink>,
     sessions: Map<SessionId, Box<dyn LiveSession>>,
     pace: Pace,
+    is_over: bool,
     #[cfg(feature = "in-process")]
     local: Option<Box<dyn local::InProcess>>,
 }
@@ -224,12 +178,24 @@ pub(crate) struct Surroundings<'c> {
 }
 
 impl Control {
+    fn new(waker: Waker, commands: Arc<Commands>) -> Self {
+        Self {
+            waker,
+            commands,
+            producers: Vec::new(),
+            sessions: Map::new(),
+            pace: Pace::new(),
+            is_over: false,
+            #[cfg(feature = "in-process")]
+            local: None,
+        }
+    }
+
     fn run(&mut self) {
-        THREAD.get_or_init(|| thread::current().id());
-        loop {
+        while !self.is_over {
             self.wait();
-            let commands = core::mem::take(&mut *self.commands.lock().unwrap_or_else(PoisonError::into_inner));
-            for command in commands {
+            handle::rest_if_wanted();
+            for command in self.commands.take() {
                 self.command(command);
             }
             self.pump();
@@ -239,6 +205,29 @@ impl Control {
                 self.pump();
             }
         }
+        self.shut_down();
+    }
+
+    /// Ends all sessions and connections. Whoever waits for an answer gets an error.
+    fn shut_down(&mut self) {
+        let sessions = core::mem::take(&mut self.sessions);
+        for (_, session) in sessions {
+            session.close(&mut self.split().0);
+        }
+        let mut producers = core::mem::take(&mut self.producers);
+        for producer in &mut producers {
+            producer.shut_down(&mut self.split().0);
+        }
+        // Instances that have stopped by now, in the way they are told to.
+        for command in self.commands.take() {
+            self.command(command);
+        }
+        self.commands.close();
+        // Those that take their time have had it.
+        for source in crate::data_source::registered() {
+            source.tickets().into_iter().for_each(|ticket| source.end(ticket));
+        }
+        crate::thread::flush_all();
     }
 
     fn command(&mut self, command: Command) {
@@ -272,6 +261,7 @@ impl Control {
             }
             // The producers look for themselves.
             Command::CategoriesChanged | Command::SourcesChanged => {}
+            Command::Shutdown => self.is_over = true,
             Command::Run(function) => shielded(function),
             Command::Completed(completion) => self.completed(completion),
             Command::Startup(request) => self.start_up(*request),
@@ -360,13 +350,9 @@ impl Control {
 
     /// Sleeps until a socket, another thread or a timer wants something.
     fn wait(&self) {
-        let mut fds: Vec<(BorrowedFd<'_>, PollFlags)> = vec![(self.waker.fd(), PollFlags::IN)];
-        fds.extend(self.producers.iter().filter_map(ProducerLink::poll_interest));
-        fds.extend(self.sessions.values().filter_map(|session| session.poll_interest()));
-        let mut fds: Vec<PollFd<'_>> = fds.iter().map(|(fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
-        let timeout = self.timeout().and_then(|t| Timespec::try_from(t).ok());
-        // An interrupted or failed wait only means another round.
-        let _ = poll(&mut fds, timeout.as_ref());
+        let producers = self.producers.iter().filter_map(ProducerLink::interest);
+        let sessions = self.sessions.values().filter_map(|session| session.interest());
+        platform::wait(&self.waker, producers.chain(sessions), self.timeout());
         self.waker.clear();
     }
 

@@ -1,20 +1,17 @@
 //! A producer and the connection it has, wants or has lost (`docs/spec/client-library.md` §4).
 
 use core::mem;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use esatto_ipc::Address;
 use esatto_schema::producer_port;
 use esatto_shm::FlushCallback;
-use rustix::event::PollFlags;
-use rustix::fs::inotify;
 
 use super::endpoint::{Identity, Tag};
-use super::link::{Link, LinkEvent, SocketLink};
+use super::link::{Link, LinkEvent};
 use super::producer::Producer;
 use super::startup::StartupRequest;
 use super::{Place, Surroundings, Waker};
+use crate::platform::{DirectoryWatch, Interest, LinkError, SocketLink};
 
 /// Each wait for a missing service is longer than the one before by this much …
 const RETRY_STEP: Duration = Duration::from_secs(1);
@@ -43,7 +40,7 @@ pub(crate) struct ProducerLink {
     /// The service does not take memory of ours.
     refuses_memory: bool,
     /// Watches the directory of the socket.
-    watch: Option<OwnedFd>,
+    watch: Option<DirectoryWatch>,
 }
 
 impl ProducerLink {
@@ -71,10 +68,10 @@ impl ProducerLink {
         self.producer.flush(done);
     }
 
-    pub(crate) fn poll_interest(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
+    pub(crate) fn interest(&self) -> Option<Interest<'_>> {
         match (&self.link, &self.watch) {
-            (Some(link), _) => link.poll_interest(),
-            (None, Some(watch)) => Some((watch.as_fd(), PollFlags::IN)),
+            (Some(link), _) => link.interest(),
+            (None, Some(watch)) => Some(watch.interest()),
             (None, None) => None,
         }
     }
@@ -131,7 +128,7 @@ impl ProducerLink {
             Place::Socket(address) => {
                 // Before the attempt: a service that starts between the two is noticed.
                 if self.watch.is_none() {
-                    self.watch = watch_directory(address);
+                    self.watch = DirectoryWatch::of(address);
                 }
                 match SocketLink::connect(address, producer_port::SERVICE) {
                     Ok(link) => {
@@ -163,18 +160,13 @@ impl ProducerLink {
     /// Something changed in the directory of the socket: it may be there now.
     fn drain_watch(&mut self, now: Instant) {
         let Some(watch) = &self.watch else { return };
-        let mut events = [0_u8; 4096];
-        let mut changed = false;
-        while matches!(rustix::io::read(watch, &mut events), Ok(n) if n > 0) {
-            changed = true;
-        }
-        if changed {
+        if watch.has_changed() {
             self.retry_at = self.retry_at.min(now + RETRY_AFTER_CHANGE);
         }
     }
 
     /// Moves calls out and replies in.
-    fn transfer(&mut self, now: Instant, around: &mut Surroundings<'_>) -> Result<bool, esatto_ipc::Error> {
+    fn transfer(&mut self, now: Instant, around: &mut Surroundings<'_>) -> Result<bool, LinkError> {
         let Self { producer, link, ready, .. } = self;
         let Some(link) = link else { return Ok(false) };
         let _ = &around;
@@ -188,7 +180,7 @@ impl ProducerLink {
                     LinkEvent::Reply(tag, reply) => producer.reply(tag, reply),
                 })?;
                 if !open {
-                    return Err(esatto_ipc::Error::Disconnected);
+                    return Err(LinkError::Disconnected);
                 }
                 if *ready {
                     producer.pump(link.is_congested(), now);
@@ -221,6 +213,11 @@ impl ProducerLink {
     }
 
     /// Ends the connection, if there is one. Returns whether it stood.
+    /// For good.
+    pub(crate) fn shut_down(&mut self, around: &mut Surroundings<'_>) {
+        self.hang_up(around);
+    }
+
     fn hang_up(&mut self, _around: &mut Surroundings<'_>) -> bool {
         #[cfg(feature = "in-process")]
         if let (Some(Link::Local(link)), Some(service)) = (&self.link, _around.local.as_mut()) {
@@ -243,7 +240,7 @@ impl ProducerLink {
             self.watch = None;
             return;
         }
-        self.watch = self.place.address().and_then(watch_directory);
+        self.watch = self.place.address().and_then(DirectoryWatch::of);
         if stood && now.saturating_duration_since(self.connected_at) >= WORKED {
             self.delay = Duration::ZERO;
             self.retry_at = now;
@@ -251,14 +248,4 @@ impl ProducerLink {
             self.retry_later(now);
         }
     }
-}
-
-/// Watches for a socket file that appears. `None` for sockets without a file, or where that cannot be had.
-fn watch_directory(address: &Address) -> Option<OwnedFd> {
-    let Address::Path(path) = address else { return None };
-    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or_else(|| std::path::Path::new("."));
-    let watch = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK).ok()?;
-    let changes = inotify::WatchFlags::CREATE | inotify::WatchFlags::MOVED_TO | inotify::WatchFlags::ATTRIB;
-    inotify::add_watch(&watch, directory, changes).ok()?;
-    Some(watch)
 }

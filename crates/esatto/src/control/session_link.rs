@@ -1,16 +1,15 @@
 //! A session of this program and its connection.
 
-use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
 use esatto_schema::consumer_port;
-use rustix::event::PollFlags;
 
 use super::consumer::{Command, Consumer, Tag};
-use super::link::{Link, LinkEvent, SocketLink};
+use super::link::{Link, LinkEvent};
 use super::{Place, Surroundings};
 use crate::access;
 use crate::error::Error;
+use crate::platform::{Interest, LinkError, SocketLink};
 
 /// What the control thread does with a session.
 pub(crate) trait LiveSession: Send {
@@ -18,7 +17,7 @@ pub(crate) trait LiveSession: Send {
 
     fn close(self: Box<Self>, around: &mut Surroundings<'_>);
 
-    fn poll_interest(&self) -> Option<(BorrowedFd<'_>, PollFlags)>;
+    fn interest(&self) -> Option<Interest<'_>>;
 
     /// When to pump, if nothing happens before.
     fn next_deadline(&self) -> Option<Instant>;
@@ -65,7 +64,7 @@ impl SessionLink {
         Self { consumer, link: None, ready: false }
     }
 
-    fn transfer(&mut self, around: &mut Surroundings<'_>) -> Result<bool, esatto_ipc::Error> {
+    fn transfer(&mut self, around: &mut Surroundings<'_>) -> Result<bool, LinkError> {
         let Self { consumer, link, ready } = self;
         let Some(link) = link else { return Ok(false) };
         let _ = &around;
@@ -78,7 +77,7 @@ impl SessionLink {
                         LinkEvent::Reply(tag, reply) => consumer.reply(*tag, &reply),
                     })?;
                     if !open {
-                        return Err(esatto_ipc::Error::Disconnected);
+                        return Err(LinkError::Disconnected);
                     }
                 }
                 // What is rejected here may lead to further calls.
@@ -125,11 +124,11 @@ impl LiveSession for SessionLink {
         }
     }
 
-    fn poll_interest(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
-        let (fd, flags) = self.link.as_ref().and_then(Link::poll_interest)?;
+    fn interest(&self) -> Option<Interest<'_>> {
+        let interest = self.link.as_ref().and_then(Link::interest)?;
         // A socket that is not to be read must not be waited for either: its end would be told again and again.
-        let is_of_interest = !self.consumer.is_paused() || flags.contains(PollFlags::OUT);
-        is_of_interest.then_some((fd, flags))
+        let is_of_interest = !self.consumer.is_paused() || interest.wants_write();
+        is_of_interest.then_some(interest)
     }
 
     fn next_deadline(&self) -> Option<Instant> {

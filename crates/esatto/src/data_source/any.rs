@@ -33,6 +33,12 @@ pub(crate) trait AnySource: Sync {
     /// The instance is over.
     fn end(&self, ticket: Ticket);
 
+    /// The instances that there are.
+    fn tickets(&self) -> Vec<Ticket>;
+
+    /// In the child of a fork: there are no instances.
+    fn forget_instances(&self);
+
     /// Asks for what an instance has not written yet.
     fn flush(&self, ticket: Ticket, flush: Flush);
 

@@ -34,6 +34,21 @@ pub(crate) fn track_events() -> &'static dyn AnySource {
     &TRACK_EVENTS
 }
 
+/// The list of data sources, locked while the process forks.
+pub(crate) struct ForkGuard(MutexGuard<'static, Vec<&'static dyn AnySource>>);
+
+pub(crate) fn lock_for_fork() -> ForkGuard {
+    ForkGuard(lock())
+}
+
+impl ForkGuard {
+    /// In the child: there are no instances.
+    pub(crate) fn forget_instances(&self) {
+        track_events().forget_instances();
+        self.0.iter().for_each(|source| source.forget_instances());
+    }
+}
+
 fn lock() -> MutexGuard<'static, Vec<&'static dyn AnySource>> {
     SOURCES.lock().unwrap_or_else(PoisonError::into_inner)
 }

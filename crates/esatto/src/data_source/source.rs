@@ -463,6 +463,15 @@ impl<T: DataSource> AnySource for Source<T> {
         }
     }
 
+    fn tickets(&self) -> Vec<Ticket> {
+        self.slots.tickets()
+    }
+
+    fn forget_instances(&self) {
+        self.enabled.store(0, Ordering::Release);
+        self.slots.forget_all();
+    }
+
     fn flush(&self, ticket: Ticket, flush: Flush) {
         if let Some(on_flush) = self.on_flush {
             self.with(ticket, |object| on_flush(object, flush));

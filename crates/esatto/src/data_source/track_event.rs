@@ -109,6 +109,14 @@ impl AnySource for TrackEvents {
         }
     }
 
+    fn tickets(&self) -> Vec<Ticket> {
+        TRACK_EVENTS.tickets()
+    }
+
+    fn forget_instances(&self) {
+        TRACK_EVENTS.forget_all();
+    }
+
     fn flush(&self, _: Ticket, flush: Flush) {
         // Threads write what they have at once; what is in unfinished chunks is scraped.
         flush.complete();

@@ -19,7 +19,6 @@ mod tracks;
 
 use std::fs::File;
 use std::io::{IsTerminal, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -29,6 +28,7 @@ use esatto_schema::{DataSourceConfigReader, console_config};
 use super::Interceptor;
 use crate::clock;
 use crate::error::Error;
+use crate::platform::OwnedFd;
 use line::Line;
 use tracks::{Sequence, Tracks};
 
@@ -44,10 +44,10 @@ pub fn register() -> Result<(), Error> {
 /// Prints to another file than the standard output, where the config does not choose; for tests and for programs whose terminal is taken.
 /// The first call counts, and later sessions.
 pub fn print_to(file: impl Into<OwnedFd>) {
-    let _ = OUTPUT.set(file.into());
+    let _ = OUTPUT.set(File::from(file.into()));
 }
 
-static OUTPUT: OnceLock<OwnedFd> = OnceLock::new();
+static OUTPUT: OnceLock<File> = OnceLock::new();
 
 /// The interceptor.
 struct Console {
@@ -60,7 +60,7 @@ struct Console {
 
 #[derive(Clone, Copy)]
 enum Output {
-    Chosen(&'static OwnedFd),
+    Chosen(&'static File),
     Stdout,
     Stderr,
 }
@@ -68,7 +68,7 @@ enum Output {
 impl Output {
     fn is_terminal(self) -> bool {
         match self {
-            Self::Chosen(fd) => fd.is_terminal(),
+            Self::Chosen(file) => file.is_terminal(),
             Self::Stdout => std::io::stdout().is_terminal(),
             Self::Stderr => std::io::stderr().is_terminal(),
         }
@@ -77,15 +77,11 @@ impl Output {
     /// Whole lines at a time, so that those of several threads do not mix. Nobody can be told of a failure.
     fn write(self, text: &[u8]) {
         let _ = match self {
-            Self::Chosen(fd) => write_all(fd.as_fd(), text),
+            Self::Chosen(mut file) => file.write_all(text),
             Self::Stdout => std::io::stdout().lock().write_all(text),
             Self::Stderr => std::io::stderr().lock().write_all(text),
         };
     }
-}
-
-fn write_all(fd: BorrowedFd<'_>, text: &[u8]) -> std::io::Result<()> {
-    File::from(fd.try_clone_to_owned()?).write_all(text)
 }
 
 /// What one sequence has announced.

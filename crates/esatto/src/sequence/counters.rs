@@ -3,7 +3,7 @@
 use core::hash::BuildHasherDefault;
 use std::collections::HashMap;
 
-use rustix::time::ClockId;
+use crate::platform::ClockId;
 
 use super::{IdentityHasher, Options};
 use crate::value::CounterValue;

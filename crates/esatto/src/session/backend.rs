@@ -3,10 +3,9 @@
 use core::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use esatto_ipc::Address;
-
 use crate::control::Place;
 use crate::error::Error;
+use crate::platform::Address;
 
 /// Which tracing service a session runs in.
 #[derive(Clone, Debug, PartialEq, Eq)]

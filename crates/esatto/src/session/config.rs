@@ -1,7 +1,6 @@
 //! What to record: the pleasant way to a `TraceConfig`.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use esatto_schema::trace_config::{BufferConfig, DataSource, WriteFlushMode, trig
 use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
 
 use crate::error::Error;
+use crate::platform::OwnedFd;
 
 /// How often the service writes into a file, if nothing else is said.
 const FILE_WRITE_PERIOD: Duration = Duration::from_millis(500);

@@ -7,7 +7,6 @@ mod pending;
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use esatto_schema::{
 
 use crate::control::{self, Command, LiveSession, ReadSink, SessionCommand, SessionId, SessionLink, SetUp};
 use crate::error::Error;
+use crate::platform::OwnedFd;
 pub use backend::Backend;
 #[cfg(feature = "in-process")]
 pub(crate) use backend::IN_PROCESS;

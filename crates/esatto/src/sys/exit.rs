@@ -2,25 +2,31 @@
 
 use core::ffi::c_int;
 use std::panic::catch_unwind;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
 unsafe extern "C" {
     fn atexit(function: extern "C" fn()) -> c_int;
 }
 
-static FUNCTION: OnceLock<fn()> = OnceLock::new();
+static FUNCTIONS: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
 
-/// Has `function` called on the thread that calls `exit`, whose thread-locals may be gone. The first in a process stays.
+/// Has `function` called, once, on the thread that calls `exit`, whose thread-locals may be gone. What came last is called first.
 pub(crate) fn at_exit(function: fn()) {
-    if FUNCTION.set(function).is_ok() {
+    let mut functions = FUNCTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    if functions.is_empty() {
         // SAFETY: `run` has the type that C expects, is there as long as the code of this crate is, and does not unwind. Fails only without
         // memory; then nothing is called.
         let _ = unsafe { atexit(run) };
     }
+    if !functions.iter().any(|&known| core::ptr::fn_addr_eq(known, function)) {
+        functions.push(function);
+    }
 }
 
 extern "C" fn run() {
-    if let Some(function) = FUNCTION.get() {
+    // Whoever exits may hold the lock.
+    let functions = FUNCTIONS.try_lock().map(|functions| functions.clone()).unwrap_or_default();
+    for function in functions.into_iter().rev() {
         let _ = catch_unwind(function);
     }
 }

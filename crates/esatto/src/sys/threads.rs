@@ -1,7 +1,7 @@
 //! The state of each thread that traces, found by the thread itself in a nanosecond, and by others in a list.
 
-use core::cell::{Cell, OnceCell};
-use core::ptr;
+use core::cell::{Cell, RefCell};
+use core::{mem, ptr};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::biased::Biased;
@@ -16,7 +16,7 @@ thread_local! {
     /// The state of this thread; null before its first trace point. Without destructor, so that it can be read at any time.
     static SLOT: Cell<*const Slot> = const { Cell::new(ptr::null()) };
     /// Keeps the state, and ends it with the thread.
-    static OWNER: OnceCell<Owner> = const { OnceCell::new() };
+    static OWNER: RefCell<Option<Owner>> = const { RefCell::new(None) };
 }
 
 struct Owner(Arc<Slot>);
@@ -56,8 +56,7 @@ fn begin() -> *const Slot {
     // Fails where the thread-locals of this thread are being destroyed.
     let address = OWNER.try_with(|owner| {
         threads().push(Arc::clone(&slot));
-        let owner = owner.get_or_init(|| Owner(slot));
-        Arc::as_ptr(&owner.0)
+        Arc::as_ptr(&owner.borrow_mut().insert(Owner(slot)).0)
     });
     let address = address.unwrap_or_else(|_| ended());
     SLOT.set(address);
@@ -68,6 +67,23 @@ fn begin() -> *const Slot {
 fn ended() -> *const Slot {
     static ENDED: OnceLock<Slot> = OnceLock::new();
     ENDED.get_or_init(|| Slot::busy_for_ever(Thread::new()))
+}
+
+/// The list of threads, locked while the process forks.
+pub(crate) struct ForkGuard(MutexGuard<'static, Vec<Arc<Slot>>>);
+
+pub(crate) fn lock_for_fork() -> ForkGuard {
+    ForkGuard(threads())
+}
+
+impl ForkGuard {
+    /// In the child: all threads are gone, and this one, whose writers write into memory of the parent, starts anew. Nothing is dropped: that
+    /// would hand over the parent's chunks.
+    pub(crate) fn abandon(&mut self) {
+        mem::forget(mem::take(&mut *self.0));
+        let _ = OWNER.try_with(|owner| mem::forget(owner.take()));
+        SLOT.set(ptr::null());
+    }
 }
 
 fn threads() -> MutexGuard<'static, Vec<Arc<Slot>>> {

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Kind, Track};
 use crate::thread;
@@ -15,6 +15,17 @@ static ANY: AtomicBool = AtomicBool::new(false);
 
 /// Whether the threads of this process stay apart from those that the operating system tells of.
 static APART: AtomicBool = AtomicBool::new(false);
+
+fn lock() -> MutexGuard<'static, BTreeMap<u64, Arc<Track>>> {
+    ANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The descriptors, locked while the process forks.
+pub(crate) struct ForkGuard(#[expect(dead_code, reason = "held")] MutexGuard<'static, BTreeMap<u64, Arc<Track>>>);
+
+pub(crate) fn lock_for_fork() -> ForkGuard {
+    ForkGuard(lock())
+}
 
 impl Track {
     /// Describes the track in all sessions that run, whether anything happens on it or not. Takes effect for the names of threads and processes,
@@ -30,7 +41,7 @@ impl Track {
     /// Readers name a track as they find it named first, threads and processes as they find them named last.
     pub fn describe_now(&self) {
         if matches!(self.kind, Kind::Process | Kind::Thread(_)) {
-            let mut announced = ANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut announced = lock();
             let mut track = self.clone();
             if let Kind::Thread(None) = self.kind {
                 // Whichever thread writes it.

@@ -10,7 +10,6 @@ mod operations;
 mod reading;
 
 use core::mem;
-use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use esatto_protozero::Owned;
@@ -21,6 +20,7 @@ use esatto_schema::{
 
 use super::call::{Call, Reply};
 use crate::error::Error;
+use crate::platform::OwnedFd;
 use crate::session::{Completer, Listener};
 use operations::{Kind, OperationId, Operations, PATIENCE};
 use reading::Reading;

@@ -1,0 +1,51 @@
+//! Linux and Android: everything, by way of system calls.
+
+#[cfg(feature = "in-process")]
+mod files;
+mod socket;
+mod wait;
+mod watch;
+
+use std::sync::Arc;
+
+use esatto_shm::{MappedRegion, Memory};
+
+pub(crate) use esatto_ipc::{Address, AddressError, Error as LinkError};
+#[cfg(feature = "in-process")]
+pub(crate) use files::{read_at, reopen, to_path};
+pub(crate) use rustix::time::ClockId;
+pub(crate) use socket::SocketLink;
+pub(crate) use std::os::fd::OwnedFd;
+pub(crate) use wait::{Interest, Waker, wait};
+pub(crate) use watch::DirectoryWatch;
+
+pub(crate) type Shared = MappedRegion;
+
+pub(crate) fn create_shared(size: usize) -> Result<Arc<Shared>, String> {
+    MappedRegion::create(size).map(Arc::new).map_err(|error| error.to_string())
+}
+
+pub(crate) fn descriptor(region: &Shared) -> Option<OwnedFd> {
+    region.fd().try_clone_to_owned().ok()
+}
+
+pub(crate) fn map_shared(fd: OwnedFd) -> Result<Arc<dyn Memory>, String> {
+    let region = MappedRegion::from_service(fd).map_err(|error| error.to_string())?;
+    Ok(Arc::new(region))
+}
+
+#[inline]
+pub(crate) fn read_clock(clock: ClockId) -> u64 {
+    let t = rustix::time::clock_gettime(clock);
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+/// The number of the calling thread. Asks the kernel.
+pub(crate) fn tid() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
+
+#[cfg(feature = "in-process")]
+pub(crate) fn uid() -> i32 {
+    rustix::process::getuid().as_raw() as i32
+}

@@ -1,0 +1,115 @@
+//! A connection over a socket.
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use esatto_ipc::{Address, Client, ClientEvent, Connection, Limits, RequestId, Stream};
+use esatto_map::Map;
+use rustix::event::PollFlags;
+
+use super::Interest;
+use crate::control::{Call, LinkEvent, Reply, SharedMemory};
+use crate::sys::fork::OwnedByParent;
+
+/// Time that a TCP connection may take; unix sockets connect at once.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// This many bytes wait for a peer or a network that is slower than we are.
+const CONGESTED: usize = 1 << 20;
+
+/// A connection over a socket.
+#[derive(Debug)]
+pub(crate) struct SocketLink<T> {
+    /// Before the connection, so that it is dropped before.
+    _not_inherited: OwnedByParent,
+    connection: Connection,
+    client: Client,
+    pending: Map<RequestId, T>,
+    /// The newest shared memory that arrived.
+    memory: Option<SharedMemory>,
+}
+
+impl<T> SocketLink<T> {
+    /// Connects and asks for a service.
+    pub(crate) fn connect(address: &Address, service: &str) -> Result<Self, esatto_ipc::Error> {
+        Self::over(Stream::connect(address, CONNECT_TIMEOUT)?, service)
+    }
+
+    /// Asks for a service over a connection that stands.
+    pub(crate) fn over(stream: Stream, service: &str) -> Result<Self, esatto_ipc::Error> {
+        let mut link = Self {
+            _not_inherited: OwnedByParent::new(stream.as_fd()),
+            connection: Connection::new(stream, Limits::CLIENT),
+            client: Client::new(),
+            pending: Map::new(),
+            memory: None,
+        };
+        link.client.bind(service, link.connection.out().buffer())?;
+        link.connection.flush_writes()?;
+        Ok(link)
+    }
+
+    /// Makes a call. Returns the tag if the service does not have the method: the call counts as rejected.
+    pub(crate) fn invoke(&mut self, call: Call<T>) -> Result<Option<T>, esatto_ipc::Error> {
+        let drop_reply = call.tag.is_none();
+        let Self { connection, client, .. } = self;
+        let request = match call.fd {
+            None => client.invoke(call.method, &call.args, drop_reply, connection.out().buffer())?,
+            Some(fd) => connection.out().with_fd(fd, |out| client.invoke(call.method, &call.args, drop_reply, out))?,
+        };
+        match (request, call.tag) {
+            (Some(request), Some(tag)) => {
+                self.pending.insert(request, tag);
+                Ok(None)
+            }
+            (Some(_), None) => Ok(None),
+            (None, tag) => Ok(tag),
+        }
+    }
+
+    /// Writes what waits to be written.
+    pub(crate) fn flush(&mut self) -> Result<(), esatto_ipc::Error> {
+        self.connection.flush_writes()
+    }
+
+    /// Whether more waits to be written than is sent at a time.
+    pub(crate) fn is_congested(&self) -> bool {
+        self.connection.queued() >= CONGESTED
+    }
+
+    /// Reads and handles what has arrived. `false`: the connection is over.
+    pub(crate) fn pump(&mut self, mut handle: impl FnMut(LinkEvent<'_, T>)) -> Result<bool, esatto_ipc::Error> {
+        self.connection.on_readable()?;
+        while let Some((frame, io)) = self.connection.next_frame()? {
+            if let Some(fd) = io.fd.take() {
+                self.memory = Some(SharedMemory::Fd(fd));
+            }
+            match self.client.handle(&frame) {
+                None => {}
+                Some(ClientEvent::Bound) => handle(LinkEvent::Ready),
+                Some(ClientEvent::BindFailed) => return Ok(false),
+                Some(ClientEvent::Reply { request_id, success, has_more, body, .. }) => {
+                    if let Some(mut tag) = self.pending.remove(&request_id) {
+                        let reply = Reply { success, has_more, body, memory: &mut self.memory };
+                        handle(LinkEvent::Reply(&mut tag, reply));
+                        if has_more {
+                            self.pending.insert(request_id, tag);
+                        }
+                    }
+                }
+                Some(ClientEvent::RequestError { request_id, .. }) => drop(self.pending.remove(&request_id)),
+                Some(_) => {}
+            }
+        }
+        Ok(!self.connection.is_closed())
+    }
+
+    /// What to wait for.
+    pub(crate) fn interest(&self) -> Interest<'_> {
+        let mut flags = PollFlags::IN;
+        if self.connection.wants_write() {
+            flags |= PollFlags::OUT;
+        }
+        Interest { fd: self.connection.stream().as_fd(), flags }
+    }
+}

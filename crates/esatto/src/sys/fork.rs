@@ -1,0 +1,85 @@
+//! Forks, as the C library tells of them, and descriptors that a child must not keep.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::panic::catch_unwind;
+
+unsafe extern "C" {
+    fn pthread_atfork(
+        prepare: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+    ) -> c_int;
+}
+
+/// The functions to call, as addresses: before, after in the parent, after in the child.
+static HOOKS: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
+
+/// Calls `before` when the process is about to fork, and one of the others on each side afterwards, on the thread that forks. To be called once.
+pub(crate) fn watch(before: fn(), in_parent: fn(), in_child: fn()) {
+    for (hook, function) in HOOKS.iter().zip([before, in_parent, in_child]) {
+        hook.store(function as usize, Ordering::Relaxed);
+    }
+    // SAFETY: three functions that live as long as the program, and take care of their panics. A library that is unloaded would take them
+    // with it: one that uses a Rust standard library cannot be unloaded safely anyhow.
+    // Fails without memory only: then forks are not noticed.
+    let _ = unsafe { pthread_atfork(Some(prepare), Some(parent), Some(child)) };
+}
+
+extern "C" fn prepare() {
+    call(0);
+}
+
+extern "C" fn parent() {
+    call(1);
+}
+
+extern "C" fn child() {
+    call(2);
+}
+
+fn call(hook: usize) {
+    let function = HOOKS[hook].load(Ordering::Relaxed);
+    if function != 0 {
+        // SAFETY: a `fn()` was stored there as an address.
+        let function = unsafe { core::mem::transmute::<usize, fn()>(function) };
+        // There is C above.
+        let _ = catch_unwind(function);
+    }
+}
+
+/// Descriptors that are closed in children of a fork; more than these are kept open there.
+static DESCRIPTORS: [AtomicI32; 32] = [const { AtomicI32::new(-1) }; 32];
+
+/// A descriptor that children of a fork do not keep, for as long as this exists.
+#[derive(Debug)]
+pub(crate) struct OwnedByParent(Option<&'static AtomicI32>);
+
+impl OwnedByParent {
+    pub(crate) fn new(fd: BorrowedFd<'_>) -> Self {
+        let fd = fd.as_raw_fd();
+        let free = |slot: &&AtomicI32| slot.compare_exchange(-1, fd, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        Self(DESCRIPTORS.iter().find(free))
+    }
+}
+
+impl Drop for OwnedByParent {
+    fn drop(&mut self) {
+        if let Some(slot) = self.0 {
+            slot.store(-1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Closes them, in a child.
+pub(crate) fn close_descriptors() {
+    for slot in &DESCRIPTORS {
+        let fd = slot.swap(-1, Ordering::Relaxed);
+        if fd >= 0 {
+            // SAFETY: it is open, as its owner took it off the list before closing it; its owner is on the control thread, which does
+            // not exist in the child, so nobody uses it or closes it again.
+            unsafe { rustix::io::close(fd) };
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! After `shutdown` there is no thread and no connection, what was recorded is in the trace, and one can begin anew.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use esatto_tests::sdk::{Backend, Stage, Trace};
+
+esatto::categories! {
+    static APP = "shutdown";
+}
+
+mod again_and_again {
+    esatto_tests::scenario!(super::record, super::check);
+}
+
+const ROUNDS: usize = 3;
+
+/// The names of the threads of this process.
+fn threads() -> Vec<String> {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("there is procfs");
+    tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok()).collect()
+}
+
+/// Sockets, eventfds and the like.
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").expect("there is procfs").count()
+}
+
+fn record(stage: &Stage) {
+    assert!(!esatto::shutdown(), "there is nothing to end");
+    let before = descriptors();
+    for round in 0..ROUNDS {
+        let tracing = stage.connect(CATEGORIES);
+        let session = stage.start(esatto::track_events(1024));
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            // A thread that never comes back, but sleeps, and one that traces all the time.
+            let sleeper = scope.spawn(|| {
+                esatto::instant!(APP, "asleep", round = round);
+                while !done.load(Ordering::Acquire) {
+                    std::thread::park();
+                }
+                esatto::instant!(APP, "after the end");
+            });
+            let busy = scope.spawn(|| {
+                while !done.load(Ordering::Acquire) {
+                    esatto::instant!(APP, "busy");
+                    std::thread::yield_now();
+                }
+            });
+            esatto::instant!(APP, "awake", round = round);
+            while descriptors() == before {
+                std::thread::yield_now();
+            }
+            // In the process the trace ends with the service.
+            if stage.on() == Backend::InProcess || round + 1 == ROUNDS {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                stage.finish_as(if round + 1 == ROUNDS { "trace" } else { "early" }, session);
+            }
+            assert!(esatto::shutdown());
+            assert!(!APP.is_enabled());
+            assert_eq!(threads().iter().filter(|name| name.trim_end() == "esatto").count(), 0, "{:?}", threads());
+            done.store(true, Ordering::Release);
+            sleeper.thread().unpark();
+            sleeper.join().expect("it ends");
+            busy.join().expect("it ends");
+        });
+        assert!(!esatto::shutdown());
+        drop(tracing);
+        assert_eq!(descriptors(), before, "round {round}");
+    }
+}
+
+fn check(trace: &Trace) {
+    let [events] =
+        trace.query(["select name, count() as n from slice where name != 'busy' group by name order by name"]);
+    let events: Vec<_> = events.iter().map(|row| (row.text("name"), row.int("n"))).collect();
+    assert_eq!(events, [("asleep", 1), ("awake", 1)]);
+}
