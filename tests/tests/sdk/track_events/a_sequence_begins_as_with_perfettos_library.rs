@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use esatto::schema::{TracePacketReader, track_event};
+use esatto::schema::TracePacketReader;
+use esatto::schema::track_event::Type;
 use esatto_protozero::Fields;
 use esatto_tests::sdk::{Stage, Trace};
 
@@ -16,7 +17,17 @@ fn record(stage: &Stage) {
     let _tracing = stage.connect(CATEGORIES);
     let session = stage.start(esatto::track_events(1024));
     {
-        let _slice = esatto::slice!(APP, "slice", number = 7_u64, text = "grün", flag = true);
+        let here = 0x1000 as *const u8;
+        let _slice = esatto::slice!(
+            APP,
+            "slice",
+            number = 7_u64,
+            int = -7,
+            double = 0.5,
+            text = "grün",
+            flag = true,
+            pointer = here
+        );
         esatto::instant!(APP, "tick");
     }
     stage.finish(session);
@@ -60,13 +71,12 @@ fn shape(packet: &[u8]) -> BTreeSet<Vec<u32>> {
 
 /// The shapes of the first three packets, and of the first begin, instant and end.
 fn shapes(packets: &[TracePacketReader<'_>]) -> Vec<BTreeSet<Vec<u32>>> {
-    let first = |wanted: track_event::Type| {
+    let first = |wanted: Type| {
         let is_wanted = |p: &&TracePacketReader<'_>| {
             p.track_event().is_some_and(|e| e.r#type() == Some(wanted) && e.track_uuid().is_none())
         };
         packets.iter().find(is_wanted).expect("is there")
     };
-    use track_event::Type;
     let events = [Type::TYPE_SLICE_BEGIN, Type::TYPE_INSTANT, Type::TYPE_SLICE_END].map(first);
     packets[..3].iter().chain(events).map(|packet| shape(packet.as_bytes())).collect()
 }
