@@ -1,7 +1,5 @@
 //! Events that need more than plain stores: the first ones of their kind, long ones, and those with anything out of the ordinary.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-
 use esatto_protozero::Message;
 use esatto_schema::{InternedDataWriter, TracePacketWriter, trace_packet, track_event};
 
@@ -60,12 +58,14 @@ impl Sequence {
         for name in site.arguments() {
             self.annotation_names.number(name);
         }
-
-        let mut packet = self.writer.new_packet();
-        let mut message = packet.message();
+        // If the program's code panics below, the packet is not ended, so it is dropped with the names that it was to announce: the sequence
+        // starts over.
+        self.fresh = true;
+        self.writer.begin_packet();
+        let Some(mut message) = self.writer.message() else { return };
         time.write(&mut message);
         message.varint(trace_packet::field::SEQUENCE_FLAGS, u64::from(FLAG_NEEDS_STATE));
-        let written = {
+        {
             let mut event = message.begin(trace_packet::field::TRACK_EVENT);
             if let Some(event_type) = site.kind().number() {
                 event.varint(track_event::field::TYPE, event_type.0 as u64);
@@ -98,27 +98,22 @@ impl Sequence {
                 event.location(place.location());
             }
             let mut names = site.arguments().iter();
-            // Values are written by code of the program. If that panics the event ends there; it and its names are whole.
-            catch_unwind(AssertUnwindSafe(|| {
-                for arg in args {
-                    event.add(arg, &mut names);
-                }
-            }))
-        };
+            for arg in args {
+                event.add(arg, &mut names);
+            }
+        }
         let names = &mut self.annotation_names;
         if new.any() || !names.new.is_empty() || names.tables.has_pending() {
             new.announce(&mut message, names);
         }
         drop(message);
-        drop(packet);
+        self.writer.end_packet();
+        self.fresh = false;
         if self.options.is_plain() && site.is_plain() {
             self.sites.check_and_set(number);
         }
         if self.options.intercepted {
             self.flush();
-        }
-        if let Err(panic) = written {
-            resume_unwind(panic);
         }
     }
 
