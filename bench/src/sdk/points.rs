@@ -199,9 +199,9 @@ const BESIDE_PEERS: [(Operation, &str, &str, f64); 14] = [
 
 /// Operation, ours, mock writer with the same clock, and the ratio that is asked for.
 const ABOVE_MOCK: [(Operation, &str, &str, f64); 4] = [
-    (Operation::Pair, COUNTER, "mock writer, TSC, pair", 1.4),
+    (Operation::Pair, COUNTER, "mock writer, TSC scaled, pair", 1.4),
     (Operation::Pair, BOOT_TIME, "mock writer, BOOTTIME, pair", 1.4),
-    (Operation::Arguments, COUNTER, "mock writer, TSC, pair with u64 and 15-byte string", 1.6),
+    (Operation::Arguments, COUNTER, "mock writer, TSC scaled, pair with u64 and 15-byte string", 1.6),
     (Operation::Arguments, BOOT_TIME, "mock writer, BOOTTIME, pair with u64 and 15-byte string", 1.6),
 ];
 
