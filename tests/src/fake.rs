@@ -206,6 +206,16 @@ impl FakeProducerPort {
         self.service.reply_to(commands, &Proto::new().message(number, body), true, None);
     }
 
+    /// Sends a command, perhaps with a descriptor.
+    ///
+    /// # Panics
+    ///
+    /// The producer has not asked for any.
+    pub fn command_with(&mut self, number: u32, body: &Proto, fd: Option<&OwnedFd>) {
+        let commands = self.commands.expect("GetAsyncCommand was called");
+        self.service.reply_to(commands, &Proto::new().message(number, body), true, fd);
+    }
+
     /// Sends setup_tracing with the memory.
     ///
     /// # Panics

@@ -14,6 +14,11 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("loom", "models of the shared memory with up to ESATTO_LOOM_PREEMPTIONS (5) preemptions", loom),
     ("conformance", "generated code against prost's, ESATTO_CONFORMANCE_SEEDS (5) times as many schemas", conformance),
     ("sim", "the simulator, ESATTO_SIM_SEEDS (20000) seeds that differ every hour, and each planted bug anew", sim),
+    (
+        "platforms",
+        "the SDK for each system of ESATTO_PLATFORMS (all), and a static program that runs",
+        crate::platforms::run,
+    ),
     ("fuzz", "libFuzzer with AddressSanitizer, ESATTO_FUZZ_SECONDS (60) for each target of fuzz/", fuzz),
 ];
 

@@ -30,6 +30,16 @@
 //! Look at traces with <https://ui.perfetto.dev>. A program is recorded by `esatto record -o FILE -- PROGRAM`, or
 //! by Perfetto's own tools: the sockets, the shared memory and the bytes are the same.
 //!
+//! # How a program is recorded
+//!
+//! | wish | way |
+//! | --- | --- |
+//! | all of it, into a file | [`trace_to_file`], [`trace_from_env`]: `ESATTO_TRACE=out.pftrace ./app` |
+//! | some of it, when the program says so | [`Session`] with [`Backend::InProcess`], after [`Builder::in_process`] |
+//! | together with the system and other programs | [`Builder::system`], and `esatto record`, Perfetto's own tools, or a [`Session`] with [`Backend::System`] |
+//!
+//! What a session records is a [`SessionConfig`], or any [`TraceConfig`].
+//!
 //! # What a trace point costs
 //!
 //! While its category is off: one relaxed load and a branch; arguments are not evaluated. While it is on: the event is encoded in place in memory
@@ -101,6 +111,7 @@ pub use begun::Begun;
 pub use callstack::Frame;
 pub use category::Category;
 pub use clock::Clock;
+pub use control::SocketRequest;
 pub use data_source::{BufferExhausted, Context, DataSource, Field, Flush, Setup, Source, SourceConfig, Stop};
 pub use end::shutdown;
 pub use error::{Error, ErrorKind};

@@ -94,7 +94,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use esatto_ipc::{Address, Stream};
+use esatto_ipc::Address;
 use esatto_protozero::Owned;
 use esatto_schema::{DataSourceDescriptor, producer_port};
 use esatto_shm::Arbiter;
@@ -189,7 +189,7 @@ impl EndpointBuilder {
     ///
     /// If it is something else, or memory cannot be had.
     pub fn over(self, socket: impl Into<OwnedFd>) -> Result<Endpoint, Error> {
-        let link = Stream::from_fd(socket.into()).and_then(|stream| SocketLink::over(stream, producer_port::SERVICE));
+        let link = SocketLink::adopt(socket.into(), producer_port::SERVICE);
         self.finish(link.map_err(|error| Error::disconnected(&error.to_string()))?)
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::category::Category;
 use crate::clock::Clock;
-use crate::control::{self, Command, Identity, Place};
+use crate::control::{self, Command, Identity, Place, SocketFactory, SocketRequest};
 use crate::data_source::{self, BufferExhausted};
 use crate::error::Error;
 use crate::notice;
@@ -23,6 +23,7 @@ pub struct Builder {
     #[cfg(feature = "in-process")]
     in_process: Option<Place>,
     socket: Option<String>,
+    socket_factory: Option<SocketFactory>,
     name: Option<String>,
     shm_size_hint_kb: u32,
     shm_page_size_hint_kb: u32,
@@ -63,6 +64,27 @@ impl Builder {
     pub fn socket(mut self, address: impl Into<String>) -> Self {
         self.socket = Some(address.into());
         self.system()
+    }
+
+    /// Connects to the system's service by sockets that somebody else connects, for processes that may not: `ask` is called for each, on the
+    /// control thread, and answers when it likes.
+    ///
+    /// ```no_run
+    /// use std::os::unix::net::UnixStream;
+    ///
+    /// let tracing = esatto::Tracing::builder()
+    ///     .socket_factory(|request| {
+    ///         std::thread::spawn(move || match UnixStream::connect("/run/perfetto/traced-producer.sock") {
+    ///             Ok(socket) => request.deliver(socket),
+    ///             Err(_) => drop(request), // asks again later
+    ///         });
+    ///     })
+    ///     .start()?;
+    /// # Ok::<(), esatto::Error>(())
+    /// ```
+    pub fn socket_factory(mut self, ask: impl Fn(SocketRequest) + Send + Sync + 'static) -> Self {
+        self.socket_factory = Some(SocketFactory::new(ask));
+        self
     }
 
     /// Sets the name under which this process appears at the service; the program's name if it is not set.
@@ -165,6 +187,10 @@ impl Builder {
         }
         if self.no_system_sessions {
             session::connected(session::NO_SYSTEM_SESSIONS);
+        }
+        if let Some(factory) = self.socket_factory {
+            session::connected(session::SYSTEM);
+            places.push(Place::Delivered(factory));
         }
         if self.system {
             session::connected(session::SYSTEM);

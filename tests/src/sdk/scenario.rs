@@ -1,5 +1,6 @@
 //! The test's side: starts the child and the service, and lets the trace be judged.
 
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
 use super::stage::{self, Stage};
@@ -108,7 +109,9 @@ pub fn run(on: &str, module: &str, scenario: &Scenario) {
 fn parent(backend: Backend, test: &str, scenario: &Scenario) {
     let lab = Lab::new();
     let mut service = backend.side().map(|side| lab.service(side));
-    let mut command = lab.command(std::env::current_exe().expect("the test knows its own path"));
+    // By this way it is found even if it is being built anew meanwhile.
+    let mut command = lab.command("/proc/self/exe");
+    command.arg0(std::env::current_exe().expect("the test knows its own path"));
     command.args(["--exact", test, "--nocapture"]).env(FOLDER, lab.folder());
     let mut child = lab.start("child", &mut command);
     let status = wait_until(&format!("{test} has ended"), || {

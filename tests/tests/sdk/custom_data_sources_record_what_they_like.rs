@@ -170,10 +170,11 @@ fn flush(stage: &Stage) {
     stage.save("trace", session.read().wait().expect("reads"));
     assert!(calls().contains(&"flush 5 Explicit".to_owned()), "{:?}", calls());
     std::thread::spawn(|| {
-        drop(wait_until("the stop", || {
+        let stop = wait_until("the stop", || {
             FLUSHES.lock().unwrap().clear();
             STOPS.lock().unwrap().pop()
-        }));
+        });
+        stop.complete();
     });
     session.stop().expect("stops");
 }

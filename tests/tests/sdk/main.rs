@@ -3,6 +3,7 @@
 
 mod a_fork_disturbs_neither_side;
 mod a_scenario_is_a_program_of_its_own;
+mod a_service_may_lie;
 mod a_slow_reader_gets_the_whole_trace;
 mod a_whole_program_is_traced_into_a_file;
 mod case_01_before_initialisation;
@@ -16,7 +17,10 @@ mod case_25_the_service_writes_a_file;
 mod case_26_flush_then_read;
 mod case_27_stats_and_state;
 mod case_28_clones;
+mod case_29_batched_commits;
 mod custom_data_sources_record_what_they_like;
+mod producers_can_be_driven_by_the_program;
+mod producers_have_their_wishes;
 mod sessions_can_be_awaited;
 mod shutdown_leaves_nothing_behind;
 mod the_start_of_a_program_is_in_the_trace;

@@ -5,6 +5,7 @@
 mod answers;
 mod call;
 mod consumer;
+mod delivery;
 mod endpoint;
 #[cfg(feature = "in-process")]
 mod files;
@@ -29,6 +30,8 @@ use esatto_shm::FlushCallback;
 use answers::Answer;
 pub(crate) use answers::answers;
 pub(crate) use consumer::{Command as SessionCommand, SetUp, Sink as ReadSink};
+pub(crate) use delivery::SocketFactory;
+pub use delivery::SocketRequest;
 pub(crate) use endpoint::Identity;
 use handle::Commands;
 pub(crate) use handle::{Pause, handle, is_current_thread, pause, start, stop};
@@ -55,7 +58,7 @@ pub(crate) mod low_level {
 
 use crate::data_source::Completion;
 use crate::error::Error;
-use crate::platform::{self, Address, Waker};
+use crate::platform::{self, Address, OwnedFd, Waker};
 use crate::session::{Backend, Completer};
 
 /// Where a service is.
@@ -63,6 +66,8 @@ use crate::session::{Backend, Completer};
 pub(crate) enum Place {
     /// Behind a socket.
     Socket(Address),
+    /// Behind sockets that somebody else connects.
+    Delivered(SocketFactory),
     /// In this process. Started by a pointer, so that programs which never ask for it do not contain it.
     #[cfg(feature = "in-process")]
     Here(StartService),
@@ -76,6 +81,7 @@ impl Place {
     pub(crate) const fn address(&self) -> Option<&Address> {
         match self {
             Self::Socket(address) => Some(address),
+            Self::Delivered(_) => None,
             #[cfg(feature = "in-process")]
             Self::Here(_) => None,
         }
@@ -84,7 +90,7 @@ impl Place {
     /// What kind of service that is.
     pub(crate) const fn backend(&self) -> Backend {
         match self {
-            Self::Socket(_) => Backend::System,
+            Self::Socket(_) | Self::Delivered(_) => Backend::System,
             #[cfg(feature = "in-process")]
             Self::Here(_) => Backend::InProcess,
         }
@@ -98,7 +104,13 @@ impl Place {
 
     /// Whether both are the same service.
     fn is(&self, other: &Self) -> bool {
-        self.address() == other.address()
+        match (self, other) {
+            (Self::Socket(one), Self::Socket(other)) => one == other,
+            (Self::Delivered(one), Self::Delivered(other)) => one.is(other),
+            #[cfg(feature = "in-process")]
+            (Self::Here(_), Self::Here(_)) => true,
+            _ => false,
+        }
     }
 }
 
@@ -119,6 +131,8 @@ pub(crate) enum Command {
     CloseSession(SessionId),
     /// The list of categories has grown.
     CategoriesChanged,
+    /// A socket for who asked for one, or the news that there is none.
+    Deliver { number: u64, socket: Option<OwnedFd> },
     /// Data sources were registered, or their descriptors changed.
     SourcesChanged,
     /// A data source has answered.
@@ -263,6 +277,12 @@ impl Control {
             Command::CategoriesChanged | Command::SourcesChanged => {}
             Command::Shutdown => self.is_over = true,
             Command::Run(function) => shielded(function),
+            Command::Deliver { number, socket } => {
+                let mut socket = socket;
+                for producer in &mut self.producers {
+                    producer.deliver(number, &mut socket, Instant::now());
+                }
+            }
             Command::Completed(completion) => self.completed(completion),
             Command::Startup(request) => self.start_up(*request),
             Command::AbortStartup { id, done } => {

@@ -11,7 +11,7 @@ use super::link::{Link, LinkEvent};
 use super::producer::Producer;
 use super::startup::StartupRequest;
 use super::{Place, Surroundings, Waker};
-use crate::platform::{DirectoryWatch, Interest, LinkError, SocketLink};
+use crate::platform::{DirectoryWatch, Interest, LinkError, OwnedFd, SocketLink};
 
 /// Each wait for a missing service is longer than the one before by this much …
 const RETRY_STEP: Duration = Duration::from_secs(1);
@@ -35,6 +35,8 @@ pub(crate) struct ProducerLink {
     /// When to try to connect; meaningful without link.
     retry_at: Instant,
     delay: Duration,
+    /// A socket has been asked for, and not been delivered.
+    awaited: Option<u64>,
     /// Connections that stood and were lost.
     lost: u32,
     /// The service does not take memory of ours.
@@ -53,6 +55,7 @@ impl ProducerLink {
             connected_at: Instant::now(),
             retry_at: Instant::now(),
             delay: Duration::ZERO,
+            awaited: None,
             lost: 0,
             refuses_memory: false,
             watch: None,
@@ -83,8 +86,26 @@ impl ProducerLink {
 
     /// When to pump again, if nothing happens before.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        let retry = (self.link.is_none() && !self.is_given_up()).then_some(self.retry_at);
+        let retry = self.wants_link().then_some(self.retry_at);
         [retry, self.producer.deadline()].into_iter().flatten().min()
+    }
+
+    /// Somebody has an answer to a request for a socket, perhaps to that of this link.
+    pub(crate) fn deliver(&mut self, number: u64, socket: &mut Option<OwnedFd>, now: Instant) {
+        if self.awaited.take_if(|awaited| *awaited == number).is_none() {
+            return;
+        }
+        match socket.take().and_then(|socket| SocketLink::adopt(socket, producer_port::SERVICE).ok()) {
+            Some(link) => {
+                self.connected_at = now;
+                self.link = Some(Link::Socket(Box::new(link)));
+            }
+            None => self.retry_later(now),
+        }
+    }
+
+    fn wants_link(&self) -> bool {
+        self.link.is_none() && self.awaited.is_none() && !self.is_given_up()
     }
 
     const fn is_given_up(&self) -> bool {
@@ -94,7 +115,7 @@ impl ProducerLink {
     /// Does what can be done now. Returns whether there may be more.
     pub(crate) fn pump(&mut self, now: Instant, around: &mut Surroundings<'_>) -> bool {
         self.drain_watch(now);
-        if self.link.is_none() && now >= self.retry_at && !self.is_given_up() {
+        if self.wants_link() && now >= self.retry_at {
             self.connect(now, around);
         }
         self.producer.expire(now);
@@ -141,6 +162,7 @@ impl ProducerLink {
                     }
                 }
             }
+            Place::Delivered(factory) => self.awaited = Some(factory.ask()),
             #[cfg(feature = "in-process")]
             Place::Here(start) => {
                 let service = _around.local.get_or_insert_with(start);

@@ -45,6 +45,11 @@ impl SessionLink {
                     (None, false)
                 }
             },
+            // Such sockets are for producers.
+            Place::Delivered(_) => {
+                consumer.disconnected(Error::disconnected("its address is not known"));
+                (None, false)
+            }
             #[cfg(feature = "in-process")]
             Place::Here(start) => {
                 let service = _around.local.get_or_insert_with(start);

@@ -55,11 +55,11 @@ impl Sequence {
         for name in site.arguments() {
             self.annotation_names.number(name);
         }
-        // If the program's code panics below, nobody knows which names were announced: then the sequence starts over.
+        // If the program's code panics below, the packet is not ended, so it is dropped with the names that it was to announce: the sequence
+        // starts over.
         self.fresh = true;
-
-        let mut packet = self.writer.new_packet();
-        let mut message = packet.message();
+        self.writer.begin_packet();
+        let Some(mut message) = self.writer.message() else { return };
         time.write(&mut message);
         message.varint(trace_packet::field::SEQUENCE_FLAGS, u64::from(FLAG_NEEDS_STATE));
         {
@@ -103,13 +103,13 @@ impl Sequence {
         if new.any() || !names.new.is_empty() || names.tables.has_pending() {
             new.announce(&mut message, names);
         }
+        drop(message);
+        self.writer.end_packet();
         self.fresh = false;
         if self.options.is_plain() && site.is_plain() {
             self.sites.check_and_set(number);
         }
         if self.options.intercepted {
-            drop(message);
-            drop(packet);
             self.flush();
         }
     }

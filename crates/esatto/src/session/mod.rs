@@ -279,12 +279,12 @@ impl Session {
 
     /// Calls `function` on the control thread when all data sources have started, or when it is certain that they will not.
     pub fn on_start(&self, function: impl FnOnce(Result<(), Error>) + Send + 'static) {
-        self.send(SessionCommand::OnStart(Listener(Box::new(function))));
+        self.send(SessionCommand::OnStart(Listener::new(function)));
     }
 
     /// Calls `function` on the control thread when the session is over: stopped, after its time, or failed.
     pub fn on_stop(&self, function: impl FnOnce(Result<(), Error>) + Send + 'static) {
-        self.send(SessionCommand::OnStop(Listener(Box::new(function))));
+        self.send(SessionCommand::OnStop(Listener::new(function)));
     }
 
     /// Calls `function` on the control thread when the session fails or the service is gone, before those of [`on_start`](Self::on_start) and
@@ -295,7 +295,7 @@ impl Session {
                 function(error);
             }
         };
-        self.send(SessionCommand::OnError(Listener(Box::new(function))));
+        self.send(SessionCommand::OnError(Listener::new(function)));
     }
 
     fn clone_into(&self, of: CloneOf, file: Option<OwnedFd>) -> Pending<Cloned> {
@@ -346,6 +346,10 @@ impl fmt::Debug for Session {
 pub(crate) struct Listener(Box<dyn FnOnce(Result<(), Error>) + Send>);
 
 impl Listener {
+    pub(crate) fn new(function: impl FnOnce(Result<(), Error>) + Send + 'static) -> Self {
+        Self(Box::new(function))
+    }
+
     /// Calls it, on the control thread.
     pub(crate) fn tell(self, result: Result<(), Error>) {
         control::shielded(|| (self.0)(result));

@@ -7,6 +7,10 @@
 pub(crate) mod biased;
 pub(crate) mod counter;
 pub(crate) mod exit;
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
+pub(crate) mod fork;
+#[cfg(any(not(any(target_os = "linux", target_os = "android")), esatto_portable))]
+#[path = "no_fork.rs"]
 pub(crate) mod fork;
 mod sync;
 pub(crate) mod threads;

@@ -126,7 +126,7 @@ macro_rules! place_methods {
             $self
         }
 
-        /// The same track for each thread: it belongs to the thread that uses it.
+        /// The same track for each thread: it belongs to the thread that uses it. Each event asks the kernel which one that is.
         #[must_use]
         pub const fn in_this_thread(mut $self) -> Self {
             $self $(.$track)*.parent = $crate::track::Parent::Thread;

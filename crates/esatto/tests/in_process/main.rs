@@ -8,6 +8,7 @@ use esatto::schema::{DataSourceConfig, TraceConfig, TrackEventConfig, trace_conf
 use esatto::{Backend, Category, Session, Tracing};
 use esatto_trace::Trace;
 
+mod a_panic_in_a_value_costs_one_event;
 mod arguments_are_not_evaluated_while_a_category_is_off;
 mod events_can_be_read_again_after_a_loss;
 mod every_event_of_every_thread_is_in_the_trace;

@@ -16,6 +16,7 @@
 
 #![cfg(esatto_loom)]
 
+mod biased;
 mod direct_patches;
 mod hostile_pages;
 mod one_writer;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esatto::schema::SourceLocationWriter;
-use esatto::{AnnotationWriter, DictWriter, TraceArgs, Value};
+use esatto::{AnnotationWriter, DictWriter, Name, TraceArgs, Value};
 use esatto_tests::sdk::{Stage, Trace};
 
 use super::{all, sequences};
@@ -29,7 +29,8 @@ struct Point {
 
 impl TraceArgs for Point {
     fn write_args(&self, out: &mut DictWriter<'_>) {
-        out.add("x", self.x).add("y", self.y);
+        static X: Name = Name::new("x");
+        out.add_static(&X, &self.x).add("y", self.y);
     }
 }
 
@@ -196,7 +197,7 @@ fn check(trace: &Trace) {
         sequences(&packets).into_iter().flatten().filter_map(|packet| packet.interned_data()).collect();
     assert_eq!(defined.iter().map(|data| data.debug_annotation_string_values().count()).sum::<usize>(), 1);
     assert_eq!(defined.iter().map(|data| data.debug_annotation_value_type_names().count()).sum::<usize>(), 1);
-    assert_eq!(defined.iter().map(|data| data.debug_annotation_names().count()).sum::<usize>(), 36, "each name once");
+    assert_eq!(defined.iter().map(|data| data.debug_annotation_names().count()).sum::<usize>(), 37, "each name once");
 }
 
 fn check_filtered(trace: &Trace) {

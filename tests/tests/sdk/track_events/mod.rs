@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use esatto::schema::{DataSourceConfig, TraceConfig, TracePacketReader, TrackEventConfig, trace_config};
 use esatto_tests::sdk::Trace;
 
+mod a_sequence_begins_as_with_perfettos_library;
 mod case_01_a_sequence_begins_with_its_clocks_its_thread_and_its_process;
 mod case_02_incremental_timestamps_add_up;
 mod case_03_timestamps_may_be_absolute;
@@ -26,6 +27,7 @@ mod case_16_legacy_events;
 mod case_17_observers_are_told_of_sessions;
 mod case_18_a_live_thread_is_scraped;
 mod case_19_an_empty_event;
+mod services_list_the_categories;
 mod typed_arguments;
 
 /// A config with one data source of track events.

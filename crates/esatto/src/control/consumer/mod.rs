@@ -8,6 +8,8 @@
 
 mod operations;
 mod reading;
+#[cfg(test)]
+mod tests;
 
 use core::mem;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! A connection over a socket.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use esatto_ipc::{Address, Client, ClientEvent, Connection, Limits, RequestId, Stream};
@@ -35,8 +35,13 @@ impl<T> SocketLink<T> {
         Self::over(Stream::connect(address, CONNECT_TIMEOUT)?, service)
     }
 
+    /// Takes over a socket that somebody else has connected.
+    pub(crate) fn adopt(socket: OwnedFd, service: &str) -> Result<Self, esatto_ipc::Error> {
+        Self::over(Stream::from_fd(socket)?, service)
+    }
+
     /// Asks for a service over a connection that stands.
-    pub(crate) fn over(stream: Stream, service: &str) -> Result<Self, esatto_ipc::Error> {
+    fn over(stream: Stream, service: &str) -> Result<Self, esatto_ipc::Error> {
         let mut link = Self {
             _not_inherited: OwnedByParent::new(stream.as_fd()),
             connection: Connection::new(stream, Limits::CLIENT),

@@ -1,0 +1,238 @@
+//! Services that say what makes no sense, played by hand. The program goes on, and so do its other sessions.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use esatto::{DataSource, Setup, Source, Tracing};
+use esatto_tests::fake::{self, FakeProducerPort, PRODUCER_METHODS};
+use esatto_tests::wire::{self, Proto};
+use esatto_tests::{Lab, wait_until};
+
+struct Quiet;
+
+static SETUPS: AtomicU32 = AtomicU32::new(0);
+
+impl DataSource for Quiet {
+    type Config = esatto::Field<esatto::schema::TestConfig, 1001>;
+    type ThreadState = ();
+    type IncrementalState = ();
+
+    fn setup(_: &Setup<'_, Self::Config>) -> Self {
+        SETUPS.fetch_add(1, Ordering::SeqCst);
+        Self
+    }
+}
+
+static QUIET: Source<Quiet> = Source::new("com.example.quiet").on_flush(|_, flush| drop(flush));
+
+/// Commands to producers.
+const START: u32 = 1;
+const STOP: u32 = 2;
+const SETUP_TRACING: u32 = 3;
+const FLUSH: u32 = 5;
+const SETUP: u32 = 6;
+const CLEAR: u32 = 7;
+
+struct Played {
+    /// Before the port: a connection that waits to be accepted holds nobody up.
+    _tracing: Tracing,
+    listener: UnixListener,
+    lab: Lab,
+}
+
+impl Played {
+    fn begin() -> (Self, FakeProducerPort) {
+        QUIET.register().expect("registers");
+        let lab = Lab::new();
+        let listener = UnixListener::bind(lab.producer_socket()).expect("a socket");
+        let socket = lab.producer_socket().display().to_string();
+        let tracing = Tracing::builder().socket(socket).start().expect("the control thread starts");
+        let played = Self { _tracing: tracing, listener, lab };
+        let port = played.accept();
+        (played, port)
+    }
+
+    /// The next connection, until it has registered a data source.
+    fn accept(&self) -> FakeProducerPort {
+        let methods = fake::first(12, &PRODUCER_METHODS);
+        let mut port = FakeProducerPort::accept(&self.listener, &methods, Proto::new());
+        port.serve_until("RegisterDataSource", 1);
+        port
+    }
+}
+
+fn config(name: &[u8], buffer: u64) -> Proto {
+    Proto::new().bytes(1, name).int(2, buffer)
+}
+
+fn set_up(port: &mut FakeProducerPort, command: u32, id: u64, config: &Proto) {
+    port.command(command, &Proto::new().int(1, id).message(2, config));
+}
+
+/// Serves until it is told that this instance has ended, and returns how often it was told that one has started.
+fn until_stopped(port: &mut FakeProducerPort, id: u64) -> usize {
+    port.command(STOP, &Proto::new().int(1, id));
+    let before = count(port, "NotifyDataSourceStopped");
+    port.serve_until("NotifyDataSourceStopped", before + 1);
+    count(port, "NotifyDataSourceStarted")
+}
+
+fn count(port: &FakeProducerPort, method: &str) -> usize {
+    port.service.calls.iter().filter(|called| **called == method).count()
+}
+
+#[test]
+fn instances_that_cannot_be_are_answered() {
+    let (_played, mut port) = Played::begin();
+    port.setup_tracing();
+    let quiet = b"com.example.quiet";
+    let setups = SETUPS.load(Ordering::SeqCst);
+    let odd: [Proto; 7] = [
+        config(quiet, 0),
+        config(quiet, 65536),
+        config(quiet, u64::MAX),
+        config(b"com.example.unheard", 1),
+        config(b"\xff\0\xfe", 1),
+        Proto::new(),
+        // A message in it that ends too early.
+        config(quiet, 1).bytes(1001, b"\x08"),
+    ];
+    for (id, config) in (1..).zip(&odd) {
+        set_up(&mut port, SETUP, id, config);
+        set_up(&mut port, START, id, config);
+        assert_eq!(until_stopped(&mut port, id), id as usize, "{config:?}");
+    }
+    assert_eq!(SETUPS.load(Ordering::SeqCst), setups, "none of them came to be");
+    // The same once more, and ids that nobody knows.
+    port.command(CLEAR, &Proto::new().int(1, 77).int(1, 1));
+    port.command(FLUSH, &Proto::new().int(1, 78).int(2, 5));
+    until_stopped(&mut port, 79);
+    port.command(99, &Proto::new().int(1, 1));
+    port.command(SETUP, &Proto::new());
+    // And one that is right.
+    set_up(&mut port, SETUP, 100, &config(quiet, 1));
+    set_up(&mut port, SETUP, 100, &config(quiet, 1));
+    set_up(&mut port, START, 100, &config(quiet, 1));
+    set_up(&mut port, START, 100, &config(quiet, 1));
+    until_stopped(&mut port, 100);
+    assert_eq!(SETUPS.load(Ordering::SeqCst), setups + 1);
+    assert_eq!(port.flushed, [5]);
+}
+
+#[test]
+fn flushes_are_acknowledged_up_to_the_newest() {
+    let (_played, mut port) = Played::begin();
+    port.setup_tracing();
+    for request in [3, 4, 2, 9] {
+        port.command(FLUSH, &Proto::new().int(2, request));
+    }
+    until_stopped(&mut port, 1);
+    assert_eq!(port.flushed.iter().max(), Some(&9));
+    assert!(port.flushed.len() <= 4);
+}
+
+#[test]
+fn memory_that_is_a_socket_ends_the_connection() {
+    let (played, mut port) = Played::begin();
+    port.serve_until("GetAsyncCommand", 1);
+    for (fd, page_kb) in [(true, 4), (false, 4), (false, 3)] {
+        let (one, other) = UnixStream::pair().expect("a pair");
+        let fd = fd.then(|| OwnedFd::from(one));
+        port.command_with(SETUP_TRACING, &Proto::new().int(1, page_kb), fd.as_ref());
+        while port.serve() {}
+        drop(other);
+        // It comes again.
+        port = played.accept();
+    }
+    drop(played.lab);
+}
+
+#[test]
+fn case_05_after_a_hundred_reconnections_a_service_is_given_up() {
+    let (played, port) = Played::begin();
+    let Played { listener, lab, _tracing } = played;
+    let socket = lab.producer_socket();
+    let methods = fake::first(12, &PRODUCER_METHODS);
+    drop((port, listener));
+    for _ in 2..=101 {
+        std::fs::remove_file(&socket).expect("is there");
+        let listener = UnixListener::bind(&socket).expect("a socket");
+        let accepted = AtomicBool::new(false);
+        let mut port = std::thread::scope(|scope| {
+            // What appears in the folder is connected to at once: here it may be there before anybody looks for it.
+            scope.spawn(|| {
+                while !accepted.load(Ordering::SeqCst) {
+                    drop(lab.write("poke", ""));
+                    std::fs::remove_file(lab.path("poke")).expect("is there");
+                    std::thread::sleep(std::time::Duration::from_millis(2));
+                }
+            });
+            let port = FakeProducerPort::accept(&listener, &methods, Proto::new());
+            accepted.store(true, Ordering::SeqCst);
+            port
+        });
+        port.serve_until("InitializeConnection", 1);
+    }
+    std::fs::remove_file(&socket).expect("is there");
+    let listener = UnixListener::bind(&socket).expect("a socket");
+    listener.set_nonblocking(true).expect("can be");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(listener.accept().is_err(), "the 102nd connection");
+}
+
+#[test]
+fn case_04_sockets_can_be_delivered() {
+    static REQUESTS: std::sync::Mutex<Vec<esatto::SocketRequest>> = std::sync::Mutex::new(Vec::new());
+    let next = || wait_until("a request", || REQUESTS.lock().unwrap().pop());
+    QUIET.register().expect("registers");
+    let ask = |request| REQUESTS.lock().unwrap().push(request);
+    let _tracing = Tracing::builder().socket_factory(ask).start().expect("the control thread starts");
+    let methods = fake::first(12, &PRODUCER_METHODS);
+    let lab = Lab::new();
+    let listener = UnixListener::bind(lab.producer_socket()).expect("a socket");
+
+    // What is no socket, and a request that nobody answers, lead to another one, a second later each.
+    next().deliver(std::fs::File::open("/dev/null").expect("is there"));
+    drop(next());
+    next().deliver(UnixStream::connect(lab.producer_socket()).expect("connects"));
+    let mut port = FakeProducerPort::accept(&listener, &methods, Proto::new());
+    port.serve_until("RegisterDataSource", 1);
+    // When that is over it asks again.
+    drop(port);
+    next().deliver(UnixStream::connect(lab.producer_socket()).expect("connects"));
+    FakeProducerPort::accept(&listener, &methods, Proto::new()).serve_until("RegisterDataSource", 1);
+}
+
+#[test]
+fn triggers_wait_for_a_connection_and_are_forgotten_in_time() {
+    let lab = Lab::new();
+    let socket = lab.producer_socket().display().to_string();
+    let tracing = Tracing::builder().socket(socket).start().expect("the control thread starts");
+    tracing.activate_triggers(&["too old"], std::time::Duration::ZERO);
+    tracing.activate_triggers(&["first", "second"], std::time::Duration::from_secs(600));
+    let listener = UnixListener::bind(lab.producer_socket()).expect("a socket");
+    let methods = fake::first(12, &PRODUCER_METHODS);
+    let mut service = fake::FakeService::accept(&listener, &methods);
+    let mut triggers = Vec::new();
+    while triggers.is_empty() {
+        let call = service.call().expect("the producer stays");
+        match call.method {
+            "ActivateTriggers" => {
+                triggers = wire::all(&call.args, 1).into_iter().map(<[u8]>::to_vec).collect();
+            }
+            "GetAsyncCommand" => {}
+            _ => service.reply(&call, &Proto::new()),
+        }
+    }
+    assert_eq!(triggers, [&b"first"[..], b"second"]);
+    tracing.activate_triggers(&["at once"], std::time::Duration::ZERO);
+    let call = loop {
+        let call = service.call().expect("the producer stays");
+        if call.method == "ActivateTriggers" {
+            break call;
+        }
+        service.reply(&call, &Proto::new());
+    };
+    assert_eq!(wire::all(&call.args, 1), [b"at once"]);
+}
