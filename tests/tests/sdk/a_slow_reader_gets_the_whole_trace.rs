@@ -47,7 +47,14 @@ fn record(stage: &Stage) {
     let bound = if stage.on() == Backend::InProcess { 32 << 10 } else { 24 << 10 };
     assert!(grown < bound, "{grown} KiB for a reader that does not read");
     chunks.write_to(file).expect("the rest");
-    // One that is left alone half-way is no obstacle for what comes after it.
+
+    // A reader who leaves half-way is no obstacle for what comes after.
+    session.record(SessionConfig::new()).wait().expect("starts");
+    for _ in 0..4096 {
+        esatto::instant!(APP, "event", text = kilobyte.as_str());
+    }
+    session.stop_recording().wait().expect("stops");
+    drop(session.chunks().next().expect("a chunk").expect("data"));
     session.record(SessionConfig::new()).wait().expect("starts");
     esatto::instant!(APP, "another");
     session.stop_recording().wait().expect("stops");

@@ -176,6 +176,11 @@ impl ChunkSender {
         self.0.lock().is_full
     }
 
+    /// Whether nobody reads any more.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.0.lock().is_abandoned
+    }
+
     pub(crate) fn push(&self, chunk: Vec<u8>) {
         let mut state = self.0.lock();
         if state.is_abandoned {

@@ -122,6 +122,8 @@ pub(crate) struct Consumer {
     is_stopping: bool,
     operations: Operations,
     reading: Option<Reading>,
+    /// What is to be done when the rest of a trace that nobody wants has come.
+    parked: Vec<Command>,
     on_start: Vec<Listener>,
     on_stop: Vec<Listener>,
     on_error: Vec<Listener>,
@@ -146,6 +148,7 @@ impl Consumer {
             is_stopping: false,
             operations: Operations::default(),
             reading: None,
+            parked: Vec::new(),
             on_start: Vec::new(),
             on_stop: Vec::new(),
             on_error: Vec::new(),
@@ -184,7 +187,11 @@ impl Consumer {
         }
         for kind in self.operations.expire(now) {
             match kind {
-                Kind::Read => self.abandon_read(&Error::timed_out("deliver the trace")),
+                Kind::Read => {
+                    let error = Error::timed_out("deliver the trace");
+                    self.abandon_read(&error);
+                    self.refuse_parked(&error);
+                }
                 Kind::Start => self.stop_if_wanted(),
                 _ => {}
             }
@@ -194,6 +201,12 @@ impl Consumer {
     pub(crate) fn command(&mut self, command: Command) {
         if let Some(error) = self.gone.clone() {
             return refuse(command, error);
+        }
+        let waits = matches!(command, Command::SetUp(..) | Command::Clone { .. } | Command::Read(..));
+        let is_in_the_way = waits && self.reading.as_ref().is_some_and(Reading::is_abandoned);
+        if is_in_the_way || !self.parked.is_empty() {
+            self.watch_reading();
+            return self.parked.push(command);
         }
         match command {
             Command::SetUp(set_up, done) => self.set_up(set_up, done),
@@ -291,6 +304,7 @@ impl Consumer {
     pub(crate) fn disconnected(&mut self, error: Error) {
         self.gone = Some(error.clone());
         self.calls.clear();
+        self.refuse_parked(&error);
         if let Some(reading) = self.reading.take() {
             reading.end(Err(error.clone()));
         }
@@ -302,6 +316,19 @@ impl Consumer {
         tell(&mut self.on_start, &Err(error.clone()));
         self.operations.fail(&error);
         tell(&mut self.on_stop, &Err(error));
+    }
+
+    /// Does what had to wait, until something has to wait again.
+    fn unpark(&mut self) {
+        for command in mem::take(&mut self.parked) {
+            self.command(command);
+        }
+    }
+
+    fn refuse_parked(&mut self, error: &Error) {
+        for command in mem::take(&mut self.parked) {
+            refuse(command, error.clone());
+        }
     }
 
     fn set_up(&mut self, set_up: Box<SetUp>, done: Completer) {

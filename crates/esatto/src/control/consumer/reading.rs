@@ -54,6 +54,11 @@ impl Reading {
         matches!(&self.sink, Sink::Queue(queue) if queue.is_full())
     }
 
+    /// Whether nobody wants the rest.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.done.is_none() || matches!(&self.sink, Sink::Queue(queue) if queue.is_abandoned())
+    }
+
     pub(super) fn end(mut self, result: Result<(), Error>) {
         self.tell_end(result);
     }
@@ -101,11 +106,18 @@ impl Consumer {
             // Two streams at once would be torn apart (`docs/spec/wire-protocol.md` §13).
             return Reading::new(sink, done).end(Err(Error::state("the trace is being read already")));
         }
-        // The reading tells its own end.
-        let (_, watched) = crate::session::Pending::<()>::new(|_| Ok(()));
-        self.operations.add(Kind::Read, watched, self.now + PATIENCE);
+        self.watch_reading();
         self.reading = Some(Reading::new(sink, done));
         self.call(Method::ReadBuffers, Vec::new(), Tag::Read);
+    }
+
+    /// Does not wait for the rest for ever.
+    pub(super) fn watch_reading(&mut self) {
+        if self.operations.first(Kind::Read).is_none() {
+            // The reading tells its own end.
+            let (_, watched) = crate::session::Pending::<()>::new(|_| Ok(()));
+            self.operations.add(Kind::Read, watched, self.now + PATIENCE);
+        }
     }
 
     pub(super) fn data(&mut self, reply: &Reply<'_>) {
@@ -122,6 +134,7 @@ impl Consumer {
             let rejected = || Error::session("the service refuses to be read");
             reading.end(if reply.success { Ok(()) } else { Err(rejected()) });
         }
+        self.unpark();
     }
 
     /// Nobody waits for the rest; but until the service has sent it nothing else can be read.
