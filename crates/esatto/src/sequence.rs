@@ -360,3 +360,44 @@ impl Hasher for IdentityHasher {
         self.0 = v ^ v.rotate_left(32);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use esatto_schema::TrackEventConfig;
+    use esatto_shm::{Arbiter, CommitRequest, CommitSink, ExhaustedPolicy, PrivateRegion, abi::PageSize};
+
+    use super::*;
+    use crate::instance::Destination;
+
+    struct Sink;
+
+    impl CommitSink for Sink {
+        fn commit(&self, _: CommitRequest) {}
+        fn register_writer(&self, _: u16, _: u16) {}
+        fn unregister_writer(&self, _: u16) {}
+        fn wake(&self) {}
+    }
+
+    #[test]
+    fn an_empty_packet_is_written_only_behind_something() {
+        let arbiter = Arbiter::new(Arc::new(PrivateRegion::new(16384)), PageSize::DEFAULT, Arc::new(Sink)).unwrap();
+        let config = TrackEventConfig::default();
+        let options = Options::new(&config);
+        let destination = Destination::buffer(arbiter, 1, ExhaustedPolicy::Drop);
+        let instance = Instance { destination, config: Arc::new(config), options };
+        let mut sequence = Sequence::new(&instance, Stamp::NONE);
+        assert!(sequence.start(1000));
+        for _ in 0..2 {
+            let before = sequence.writer.written();
+            sequence.write_empty();
+            let after = sequence.writer.written();
+            assert!(after > before, "its size, 0");
+            sequence.write_empty();
+            assert_eq!(sequence.writer.written(), after);
+            sequence.describe(&Track::unique("track"), 7, 2000);
+            sequence.tracks.clear();
+        }
+    }
+}

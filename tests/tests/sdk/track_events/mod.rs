@@ -28,6 +28,7 @@ mod case_17_observers_are_told_of_sessions;
 mod case_18_a_live_thread_is_scraped;
 mod case_19_an_empty_event;
 mod services_list_the_categories;
+mod the_trace_clock_can_be_chosen;
 mod typed_arguments;
 
 /// A config with one data source of track events.
