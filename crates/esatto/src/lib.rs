@@ -50,6 +50,18 @@
 //!
 //! Everything may be used from any thread. One thread named `esatto` talks to the services. What threads have recorded when the process
 //! dies, even by `SIGKILL`, is fetched by the service from shared memory, but for the event being written.
+//!
+//! # Platforms and features
+//!
+//! Linux and Android have everything. On macOS and Windows there is the service inside of the process: [`Builder::system`] fails to start there with an
+//! [`Error`] that says so.
+//!
+//! | feature | default | |
+//! | --- | --- | --- |
+//! | `in-process` | yes | a service inside of the process. Programs that do not ask for it do not contain it either way |
+//! | `compact` | yes | what writes protobuf by hand is small rather than fast; slices, instants and counters with ordinary arguments take another way |
+//! | `macros` | no | `#[esatto::trace]` and `#[derive(TraceArgs)]` |
+//! | `full-schema`, `ftrace-schema` | no | every message in [`schema`] |
 
 #![deny(unsafe_code)]
 #![cfg_attr(
