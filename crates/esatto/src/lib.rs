@@ -91,7 +91,6 @@ mod error;
 mod event;
 mod filter;
 mod flow;
-#[cfg(unix)]
 mod fork;
 mod ids;
 mod instance;

@@ -1,10 +1,11 @@
 //! The categories of the process and the configurations that switch them.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use esatto_schema::TrackEventConfig;
+
+use esatto_map::Set;
 
 use crate::category::Category;
 use crate::control::{self, Command};
@@ -15,7 +16,7 @@ use crate::instance::MAX_INSTANCES;
 struct Registry {
     categories: Vec<&'static Category>,
     /// Their addresses.
-    known: BTreeSet<usize>,
+    known: Set<usize>,
     /// The configuration of each instance that records.
     configs: [Option<Arc<TrackEventConfig>>; MAX_INSTANCES],
     /// Counts additions, so that the advertised list can be renewed.
@@ -24,7 +25,7 @@ struct Registry {
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     categories: Vec::new(),
-    known: BTreeSet::new(),
+    known: Set::new(),
     configs: [const { None }; MAX_INSTANCES],
     version: 0,
 });
@@ -128,7 +129,7 @@ pub(crate) fn version() -> u64 {
 /// all.
 pub(crate) fn for_each(f: impl FnMut(&'static Category)) {
     let categories = lock().categories.clone();
-    let mut names = BTreeSet::new();
+    let mut names = Set::new();
     categories.into_iter().filter(|category| is_listed(category) && names.insert(category.name())).for_each(f);
 }
 

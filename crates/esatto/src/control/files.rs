@@ -7,12 +7,12 @@
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::path::PathBuf;
-use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
 use esatto_map::Map;
 use esatto_service::FileId;
 
+use super::channel::{Receiver, Sender, channel};
 use crate::platform::{self, OwnedFd};
 
 const THREAD_NAME: &str = "esatto-file";
@@ -49,7 +49,7 @@ enum Job {
 
 impl Files {
     pub(super) fn new() -> Self {
-        let (report, done) = mpsc::channel();
+        let (report, done) = channel();
         Self { open: Map::new(), done, report }
     }
 
@@ -104,11 +104,11 @@ impl Files {
 
     /// What is done.
     pub(super) fn next_done(&self) -> Option<Done> {
-        self.done.try_recv().ok()
+        self.done.try_recv()
     }
 
     fn start(&mut self, id: FileId, open: impl FnOnce() -> Option<File> + Send + 'static) -> io::Result<()> {
-        let (jobs, todo) = mpsc::channel();
+        let (jobs, todo) = channel();
         let report = self.report.clone();
         thread::Builder::new().name(THREAD_NAME.into()).spawn(move || work(id, open(), &todo, &report))?;
         self.open.insert(id, jobs);
@@ -126,7 +126,7 @@ fn tell(report: &Sender<Done>, done: Done) {
 /// Does the jobs of one file until it is closed.
 fn work(id: FileId, mut file: Option<File>, todo: &Receiver<Job>, report: &Sender<Done>) {
     let mut is_damaged = false;
-    while let Ok(job) = todo.recv() {
+    while let Some(job) = todo.recv() {
         match job {
             Job::Write(bytes) => {
                 let result = match &mut file {

@@ -4,6 +4,8 @@
 
 mod answers;
 mod call;
+#[cfg(feature = "in-process")]
+mod channel;
 mod consumer;
 mod delivery;
 mod endpoint;

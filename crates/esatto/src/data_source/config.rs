@@ -1,5 +1,7 @@
 //! What a data source reads of a session's config.
 
+use std::collections::BinaryHeap;
+
 use esatto_protozero::{Fields, MAX_DECODE_DEPTH, Owned, Value};
 use esatto_schema::DataSourceConfig;
 
@@ -81,16 +83,15 @@ const OF_THE_SESSION: [u32; 6] = [2, 3, 4, 6, 7, 8];
 
 /// The fields of a `DataSourceConfig` that say what is to be recorded, in an order of their own: equal for configs that want the same.
 pub(crate) fn canonical(config: &[u8]) -> Vec<(u32, &[u8])> {
-    let mut kept = Vec::new();
+    // A heap sorts in little code. With their places, because the order of repeated fields has a meaning.
+    let mut kept = BinaryHeap::new();
     let mut fields = Fields::new(config);
     while let Some((field, encoded)) = fields.next_with_bytes() {
         if !OF_THE_SESSION.contains(&field.id) {
-            kept.push((field.id, encoded));
+            kept.push((field.id, kept.len(), encoded));
         }
     }
-    // Stable: the order of repeated fields has a meaning.
-    kept.sort_by_key(|&(id, _)| id);
-    kept
+    kept.into_sorted_vec().into_iter().map(|(id, _, encoded)| (id, encoded)).collect()
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Track events as one data source among the others.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
+use esatto_map::Set;
 use esatto_protozero::Owned;
 use esatto_schema::{
     DataSourceConfigReader, DataSourceDescriptor, TrackEventCategory, TrackEventConfig, TrackEventConfigReader,
@@ -152,7 +152,7 @@ fn track_event_config(config: &[u8]) -> TrackEventConfig {
 /// What two configs must agree in for one's events to serve the other (`docs/spec/client-library.md` §12).
 #[derive(PartialEq)]
 struct Wishes<'a> {
-    patterns: [BTreeSet<&'a [u8]>; 4],
+    patterns: [Set<&'a [u8]>; 4],
     filters: [bool; 2],
 }
 

@@ -18,7 +18,6 @@ struct Inner {
 }
 
 impl Waker {
-    #[expect(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self::default())
     }
