@@ -18,7 +18,7 @@ use std::sync::Once;
 use crate::control::{self, Pause};
 use crate::sys;
 use crate::track::announcement;
-use crate::{category, data_source, ids, name, registry};
+use crate::{category, data_source, ids, name, process, registry};
 
 /// Everything that is locked while the process forks. Dropped from top to bottom.
 struct Held {
@@ -76,6 +76,7 @@ fn after_in_child() {
     held.registry.forget_instances();
     held.sources.forget_instances();
     ids::forget_process();
+    process::forget_system_pid();
     // The rest is as good in the child as in the parent.
     let Held { threads, names, announcements, registry, dynamic, sources, pause } = held;
     drop((threads, names, announcements, registry, dynamic, sources, pause));

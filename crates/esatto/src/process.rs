@@ -1,5 +1,6 @@
 //! What the operating system calls this process and its threads.
 
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::OnceLock;
 
 use esatto_schema::{ProcessDescriptorWriter, ThreadDescriptorWriter};
@@ -22,9 +23,36 @@ pub(crate) fn name() -> String {
     command_line().first().map(|name| String::from_utf8_lossy(name).into_owned()).unwrap_or_default()
 }
 
+/// The number of this process where its service is; 0: not known to be another one.
+static SYSTEM_PID: AtomicU32 = AtomicU32::new(0);
+
+/// A service knows this process by this number.
+pub(crate) fn set_system_pid(pid: u32) {
+    SYSTEM_PID.store(pid, Ordering::Relaxed);
+}
+
+/// In the child of a fork, which is another process.
+pub(crate) fn forget_system_pid() {
+    set_system_pid(0);
+}
+
+/// The number of this process for traces. In a container it is the one that the system's own probes see, if the service has told it.
+fn pid() -> u32 {
+    match SYSTEM_PID.load(Ordering::Relaxed) {
+        0 => std::process::id(),
+        pid => pid,
+    }
+}
+
+/// The number of a thread for traces. The main thread has the number of the process, as everywhere; what the system calls the others of a container
+/// cannot be told from the inside, so they keep the number that they know.
+fn tid_in_traces(tid: u32) -> u32 {
+    if tid == std::process::id() { pid() } else { tid }
+}
+
 /// Writes the descriptor of this process, with another name than that of its program unless it is empty.
 pub(crate) fn describe(name: &str, out: &mut ProcessDescriptorWriter<'_>) {
-    out.pid(std::process::id() as i32);
+    out.pid(pid() as i32);
     match command_line().first() {
         _ if !name.is_empty() => drop(out.process_name(name)),
         Some(program) => drop(out.process_name(program)),
@@ -67,7 +95,7 @@ impl Thread {
 
     /// Writes the descriptor of this thread, with another name than the system's unless it is empty.
     pub(crate) fn describe(&self, name: &str, out: &mut ThreadDescriptorWriter<'_>) {
-        out.pid(std::process::id() as i32).tid(i64::from(self.tid));
+        out.pid(pid() as i32).tid(i64::from(tid_in_traces(self.tid)));
         let name = if name.is_empty() { &self.name[..self.name_len] } else { name.as_bytes() };
         if !name.is_empty() {
             out.thread_name(name);

@@ -54,6 +54,10 @@ mod r#gen;
 
 pub use r#gen::*;
 
+/// A field of `InitializeConnectionResponse` that Perfetto does not have, a varint: the number by which the service's system knows the process of the producer
+/// (the credentials of its socket). In a container that is another one than the process knows itself. Peers that do not know the field pass over it.
+pub const PEER_PID_FIELD: u32 = 4001;
+
 /// All of `proto/` as a serialized `google.protobuf.FileDescriptorSet`, in the order of the imports.
 #[cfg(feature = "descriptor")]
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("descriptor.bin");

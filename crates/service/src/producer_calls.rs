@@ -1,7 +1,7 @@
 //! The producer port (`docs/spec/wire-protocol.md §8`).
 
-use esatto_protozero::Owned;
-use esatto_schema::{InitializeConnectionRequestReader, InitializeConnectionResponse};
+use esatto_protozero::{HeapBuffer, Message, Owned};
+use esatto_schema::{InitializeConnectionRequestReader, InitializeConnectionResponse, PEER_PID_FIELD};
 
 use crate::api::{Attachment, CallId, ClientId, MemoryKind, Output, ProducerCall};
 use crate::context::Context;
@@ -131,7 +131,7 @@ impl Service {
         };
         let pid = producer.peer.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
         cx.info(format!("producer {} connected, uid {}{pid}", producer.display_name(), producer.peer.uid));
-        cx.reply(call, response.encode());
+        cx.reply(call, with_peer_pid(response.encode(), producer.peer.pid));
         if let Some(buffer) = adopted {
             producer.memory = Memory::Shared(buffer);
             producer.announce_memory(command::setup_tracing(None), Attachment::Absent, cx);
@@ -218,4 +218,16 @@ impl Service {
             session.instances.iter().position(is_it).map(|index| (session.id, index))
         })
     }
+}
+
+/// Tells a producer by which number the system of this service knows it, which in a container is another one than it knows itself. Those who do
+/// not know the field pass over it.
+fn with_peer_pid(response: Vec<u8>, pid: Option<i32>) -> Vec<u8> {
+    let Some(pid) = pid.and_then(|pid| u64::try_from(pid).ok()).filter(|&pid| pid != 0) else { return response };
+    let mut with_pid = HeapBuffer::<Message<'_>>::default();
+    let mut message = with_pid.message();
+    message.raw(&response);
+    message.varint(PEER_PID_FIELD, pid);
+    drop(message);
+    with_pid.to_vec()
 }

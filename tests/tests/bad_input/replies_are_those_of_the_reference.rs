@@ -15,6 +15,9 @@ const TOLD_BESIDES: (&str, &str) = ("ObserveEvents [1,2,4]", "19: success 1, mor
 /// A flush of nothing is answered; the reference keeps its client waiting for ever.
 const ANSWERED: (&str, &str) = ("Flush without a session: never answered", "11: success 0, more 0, ");
 
+/// Of ours only: by which number the system knows a producer.
+const PEER_PID_FIELD: u32 = esatto::schema::PEER_PID_FIELD;
+
 struct Step {
     connection: String,
     name: String,
@@ -88,6 +91,7 @@ fn content(body: &[u8]) -> String {
     for (id, value) in wire::fields(body) {
         match value {
             Value::Int(0) => {}
+            Value::Int(_) if id == PEER_PID_FIELD => {}
             Value::Int(value) => out.push(format!("{id}={value}")),
             Value::Bytes(bytes) if bytes.contains(&b' ') => out.push(format!("{id}=text")),
             Value::Bytes(bytes) => out.push(format!("{id}={bytes:02x?}")),

@@ -5,11 +5,11 @@ use core::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use esatto_protozero::{HeapBuffer, Owned};
+use esatto_protozero::{Fields, HeapBuffer, Owned};
 use esatto_schema::get_async_command_response::SetupTracingReader;
 use esatto_schema::{
     ActivateTriggersRequest, CommitDataRequest, GetAsyncCommandResponseReader, InitializeConnectionRequest,
-    InitializeConnectionResponseReader, NotifyDataSourceStartedRequest, NotifyDataSourceStoppedRequest,
+    InitializeConnectionResponseReader, NotifyDataSourceStartedRequest, NotifyDataSourceStoppedRequest, PEER_PID_FIELD,
     RegisterTraceWriterRequest, UnregisterDataSourceRequest, UnregisterTraceWriterRequest,
     initialize_connection_request, producer_port::Method,
 };
@@ -21,6 +21,7 @@ use super::Waker;
 use super::call::{Call, Reply, SharedMemory};
 use super::sink::{Outgoing, Sink};
 use crate::platform::{self, Shared};
+use crate::process;
 
 /// Size of the memory in which chunks are made for a service that cannot share it (`docs/spec/shared-memory.md` §17).
 const EMULATED_MEMORY_BYTES: usize = 1 << 20;
@@ -316,6 +317,9 @@ impl Endpoint {
         }
         let response = InitializeConnectionResponseReader::new(reply.body);
         let adopted = response.using_shmem_provided_by_producer().unwrap_or(false);
+        if let Some(pid) = peer_pid(reply.body) {
+            process::set_system_pid(pid);
+        }
         self.emulated = response.use_shmem_emulation().unwrap_or(false);
         self.patches_directly =
             self.identity.direct_patching && response.direct_smb_patching_supported().unwrap_or(false);
@@ -443,4 +447,10 @@ impl core::fmt::Debug for Endpoint {
             .field("emulated", &self.emulated)
             .finish_non_exhaustive()
     }
+}
+
+/// The number by which the service's system knows this process, if the service says that.
+fn peer_pid(response: &[u8]) -> Option<u32> {
+    let field = Fields::new(response).find(|field| field.id == PEER_PID_FIELD)?;
+    u32::try_from(field.as_u64()).ok().filter(|&pid| pid != 0 && i32::try_from(pid).is_ok())
 }
