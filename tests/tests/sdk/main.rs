@@ -17,7 +17,6 @@ mod case_25_the_service_writes_a_file;
 mod case_26_flush_then_read;
 mod case_27_stats_and_state;
 mod case_28_clones;
-mod case_29_batched_commits;
 mod case_37_packets_can_be_intercepted;
 mod custom_data_sources_record_what_they_like;
 mod producers_can_be_driven_by_the_program;
