@@ -18,9 +18,9 @@
 //!     let _frame = esatto::slice!(RENDER, "frame", number = frame);
 //!     esatto::counter!(RENDER, &QUEUE, 3 - frame);
 //!     {
-//!         let _draw = esatto::slice!(RENDER, "draw", |event| event.flow(Flow::process(frame)));
+//!         let _draw = esatto::slice!(RENDER, "draw", flow: Flow::process(frame));
 //!     }
-//!     esatto::instant!(RENDER, "vsync", |event| event.end_flow(Flow::process(frame)));
+//!     esatto::instant!(RENDER, "vsync", end_flow: Flow::process(frame));
 //! }
 //! # let trace = session.stop()?;
 //! # assert!(trace.len() > 500);
@@ -40,6 +40,22 @@
 //!
 //! What a session records is a [`SessionConfig`], or any [`TraceConfig`].
 //!
+//! # What can be said
+//!
+//! | wish | way |
+//! | --- | --- |
+//! | something takes time: in a scope, from here to there, while a future lives | [`slice!`]; [`begin!`], [`end!`]; [`async_slice!`] |
+//! | something happens; a number changes; something is in a state | [`instant!`]; [`counter!`] and [`CounterTrack`]; [`state!`] and [`StateTrack`] |
+//! | it happens beside the thread: per request, per connection, per device | `track:` with a [`Track`]; [`Lanes`] |
+//! | one leads to another; many belong together | `flow:` with a [`Flow`]; [`Event::correlate`] |
+//! | with what values | `key = value`: every [`Value`]; [`debug`], [`display`], [`dict`], [`TraceArgs`] |
+//! | it was at another time | `at:` with a [`Timestamp`], of a [`CustomClock`], an `Instant` |
+//! | where in the source; what was logged; by which call | [`Event::location`] and [`here!`]; [`Event::log`]; [`Event::callstack`] |
+//! | fields of one's own schema | [`Event::fields`] |
+//! | what can be switched on and off | [`categories!`], [`Category::group`], [`Category::dynamic`] |
+//!
+//! [`slice!`](crate::slice!) lists all arguments of trace points; the folder `examples` has a program for each.
+//!
 //! # What a trace point costs
 //!
 //! While its category is off: one relaxed load and a branch; arguments are not evaluated. While it is on: the event is encoded in place in memory
@@ -50,6 +66,18 @@
 //!
 //! Everything may be used from any thread. One thread named `esatto` talks to the services. What threads have recorded when the process
 //! dies, even by `SIGKILL`, is fetched by the service from shared memory, but for the event being written.
+//!
+//! # Platforms and features
+//!
+//! Linux and Android have everything. On macOS and Windows there is the service inside of the process: [`Builder::system`] fails to start there with an
+//! [`Error`] that says so.
+//!
+//! | feature | default | |
+//! | --- | --- | --- |
+//! | `in-process` | yes | a service inside of the process. Programs that do not ask for it do not contain it either way |
+//! | `compact` | yes | what writes protobuf by hand is small rather than fast; slices, instants and counters with ordinary arguments take another way |
+//! | `macros` | no | `#[esatto::trace]` and `#[derive(TraceArgs)]` |
+//! | `full-schema`, `ftrace-schema` | no | every message in [`schema`] |
 
 #![deny(unsafe_code)]
 #![cfg_attr(
