@@ -65,8 +65,8 @@ impl<'a> Location<'a> {
     }
 }
 
-impl<'a> From<&core::panic::Location<'a>> for Location<'a> {
-    fn from(location: &core::panic::Location<'a>) -> Self {
+impl<'a> From<&'a core::panic::Location<'_>> for Location<'a> {
+    fn from(location: &'a core::panic::Location<'_>) -> Self {
         Self::new(location.file(), location.line())
     }
 }
