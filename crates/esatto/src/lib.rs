@@ -113,6 +113,7 @@ mod macros;
 mod name;
 mod notice;
 mod observer;
+mod panics;
 mod platform;
 mod process;
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
@@ -153,6 +154,7 @@ pub use lane::{Lane, Lanes};
 pub use location::Location;
 pub use name::Name;
 pub use observer::{Observation, SessionObserver, Started, observe_sessions, session_count};
+pub use panics::trace_panics;
 pub use session::{Backend, Chunks, CloneOf, Cloned, Pending, Session, SessionConfig, track_events};
 pub use site::Site;
 pub use startup::{Startup, StartupTracing};
