@@ -19,6 +19,7 @@ const ORDER: &[&str] = &[
     "daemon",
     "rpc-trace",
     "tracing-layer",
+    "log",
     "tower-layer",
     "capi",
     "probes",

@@ -75,5 +75,6 @@ fn static_program() -> Result<(), String> {
     if file.windows(12).any(|bytes| bytes == b"ld-linux-x86" || bytes == b"/lib/ld-musl") {
         return Err(format!("{} is not static", program.display()));
     }
-    shell::run(&mut Command::new(program))
+    // It writes a trace to where it is started.
+    shell::run(Command::new(program).current_dir(shell::target_dir().join("platforms")))
 }

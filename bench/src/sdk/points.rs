@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bench_harness::{Case, FLOORS, MOCKS, Operation, Plan, sample};
+use bench_harness::{Case, FLOORS, MOCKS, Operation, Plan, Samples, sample};
 
 use super::side::{COUNTED, Side, Spec, Time, build_peers, find, time_peers};
 use super::{GROUP, ratio};
@@ -70,9 +70,9 @@ struct Results {
     floors: Floors,
 }
 
-/// ns of floors by name and number of threads.
+/// Floors by name and number of threads.
 #[derive(Default)]
-struct Floors(BTreeMap<(&'static str, usize), Vec<f64>>);
+struct Floors(BTreeMap<(&'static str, usize), Samples>);
 
 pub(super) fn rows(options: &Options) -> Result<Vec<Row>, String> {
     let ours = OURS.iter().map(Spec::build).collect::<Result<_, _>>()?;
@@ -155,7 +155,7 @@ impl Results {
             let reach = |reach: f64| (statistic == "median").then_some(reach);
             let ours = |name: &str, operation| self.ours(name, operation, 1, Time::Wall, of);
             for operation in [Operation::Disabled, Operation::DisabledArguments] {
-                let floor = self.floors.value("empty loop", 1, of);
+                let floor = self.floors.value("empty loop", 1, Time::Wall, of);
                 let case = format!("{} ÷ empty loop, {statistic}", operation.name());
                 rows.extend(ratio(case, ours(COUNTER, operation), floor, reach(1.1)));
             }
@@ -165,7 +165,18 @@ impl Results {
             }
             for (operation, name, mock, limit) in ABOVE_MOCK {
                 let case = format!("{}, {name} ÷ mock, {statistic}", operation.name());
-                rows.extend(ratio(case, ours(name, operation), self.floors.value(mock, 1, of), reach(limit)));
+                rows.extend(ratio(
+                    case,
+                    ours(name, operation),
+                    self.floors.value(mock, 1, Time::Wall, of),
+                    reach(limit),
+                ));
+            }
+            // What two threads cost each other on this machine without any library.
+            for mock in MOCKS {
+                let of_threads = |threads| self.floors.value(mock.name, threads, Time::Cpu, of);
+                let case = format!("{}, CPU time, two threads ÷ one, {statistic}", mock.name);
+                rows.extend(ratio(case, of_threads(2), of_threads(1), None));
             }
             for name in [COUNTER, BOOT_TIME] {
                 for operation in RECORDED {
@@ -199,9 +210,9 @@ const BESIDE_PEERS: [(Operation, &str, &str, f64); 14] = [
 
 /// Operation, ours, mock writer with the same clock, and the ratio that is asked for.
 const ABOVE_MOCK: [(Operation, &str, &str, f64); 4] = [
-    (Operation::Pair, COUNTER, "mock writer, TSC, pair", 1.4),
+    (Operation::Pair, COUNTER, "mock writer, TSC scaled, pair", 1.4),
     (Operation::Pair, BOOT_TIME, "mock writer, BOOTTIME, pair", 1.4),
-    (Operation::Arguments, COUNTER, "mock writer, TSC, pair with u64 and 15-byte string", 1.6),
+    (Operation::Arguments, COUNTER, "mock writer, TSC scaled, pair with u64 and 15-byte string", 1.6),
     (Operation::Arguments, BOOT_TIME, "mock writer, BOOTTIME, pair with u64 and 15-byte string", 1.6),
 ];
 
@@ -218,25 +229,30 @@ impl Floors {
         floors.chain(MOCKS.iter().flat_map(|case| [(case, 1), (case, 2)]))
     }
 
-    /// One round. On two threads it is the CPU time that counts.
+    /// One round.
     fn measure(&mut self) {
         for (case, threads) in Self::cases() {
             let samples = sample(case, FLOOR_PLAN, threads);
             let all = self.0.entry((case.name, threads)).or_default();
-            all.extend(if threads == 1 { samples.wall } else { samples.cpu });
+            all.wall.extend(samples.wall);
+            all.cpu.extend(samples.cpu);
         }
     }
 
-    fn value(&self, name: &'static str, threads: usize, of: Statistic) -> Option<f64> {
-        self.0.get(&(name, threads)).map(|samples| of(samples))
+    fn value(&self, name: &'static str, threads: usize, time: Time, of: Statistic) -> Option<f64> {
+        let samples = self.0.get(&(name, threads))?;
+        Some(of(match time {
+            Time::Wall => &samples.wall,
+            Time::Cpu => &samples.cpu,
+        }))
     }
 
     fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         for (case, threads) in Self::cases() {
-            let with = if threads == 1 { "" } else { ", two threads, CPU time" };
+            let (time, with) = if threads == 1 { (Time::Wall, "") } else { (Time::Cpu, ", two threads, CPU time") };
             for (statistic, of) in stats::BOTH {
-                let value = self.value(case.name, threads, of).unwrap_or_default();
+                let value = self.value(case.name, threads, time, of).unwrap_or_default();
                 rows.push(Row::new(GROUP, format!("floor: {}{with}, {statistic}", case.name), "ns/op", value));
             }
         }

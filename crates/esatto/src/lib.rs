@@ -18,9 +18,9 @@
 //!     let _frame = esatto::slice!(RENDER, "frame", number = frame);
 //!     esatto::counter!(RENDER, &QUEUE, 3 - frame);
 //!     {
-//!         let _draw = esatto::slice!(RENDER, "draw", |event| event.flow(Flow::process(frame)));
+//!         let _draw = esatto::slice!(RENDER, "draw", flow: Flow::process(frame));
 //!     }
-//!     esatto::instant!(RENDER, "vsync", |event| event.end_flow(Flow::process(frame)));
+//!     esatto::instant!(RENDER, "vsync", end_flow: Flow::process(frame));
 //! }
 //! # let trace = session.stop()?;
 //! # assert!(trace.len() > 500);
@@ -50,6 +50,22 @@
 //!
 //! Programs that use `tracing` or `log` keep it: `esatto-tracing` makes slices of spans. Coming from another tracing library? `docs/migrating.md` of the
 //! repository says what is called what.
+//!
+//! # What can be said
+//!
+//! | wish | way |
+//! | --- | --- |
+//! | something takes time: in a scope, from here to there, while a future lives | [`slice!`]; [`begin!`], [`end!`]; [`async_slice!`] |
+//! | something happens; a number changes; something is in a state | [`instant!`]; [`counter!`] and [`CounterTrack`]; [`state!`] and [`StateTrack`] |
+//! | it happens beside the thread: per request, per connection, per device | `track:` with a [`Track`]; [`Lanes`] |
+//! | one leads to another; many belong together | `flow:` with a [`Flow`]; [`Event::correlate`] |
+//! | with what values | `key = value`: every [`Value`]; [`debug`], [`display`], [`dict`], [`TraceArgs`] |
+//! | it was at another time | `at:` with a [`Timestamp`], of a [`CustomClock`], an `Instant` |
+//! | where in the source; what was logged; by which call | [`Event::location`] and [`here!`]; [`Event::log`]; [`Event::callstack`] |
+//! | fields of one's own schema | [`Event::fields`] |
+//! | what can be switched on and off | [`categories!`], [`Category::group`], [`Category::dynamic`] |
+//!
+//! [`slice!`](crate::slice!) lists all arguments of trace points; the folder `examples` has a program for each.
 //!
 //! # What a trace point costs
 //!
@@ -89,6 +105,18 @@
 //! thread, and one that needs a new chunk, take locks.
 //!
 //! In a container the process has the pid that the system's own probes see, if the service is Esatto's.
+//!
+//! # Platforms and features
+//!
+//! Linux and Android have everything. On macOS and Windows there is the service inside of the process: [`Builder::system`] fails to start there with an
+//! [`Error`] that says so.
+//!
+//! | feature | default | |
+//! | --- | --- | --- |
+//! | `in-process` | yes | a service inside of the process. Programs that do not ask for it do not contain it either way |
+//! | `compact` | yes | what writes protobuf by hand is small rather than fast; slices, instants and counters with ordinary arguments take another way |
+//! | `macros` | no | `#[esatto::trace]` and `#[derive(TraceArgs)]` |
+//! | `full-schema`, `ftrace-schema` | no | every message in [`schema`] |
 
 #![deny(unsafe_code)]
 #![cfg_attr(
@@ -124,6 +152,7 @@ mod macros;
 mod name;
 mod notice;
 mod observer;
+mod panics;
 mod platform;
 mod process;
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
@@ -164,6 +193,7 @@ pub use lane::{Lane, Lanes};
 pub use location::Location;
 pub use name::Name;
 pub use observer::{Observation, SessionObserver, Started, observe_sessions, session_count};
+pub use panics::trace_panics;
 pub use session::{Backend, Chunks, CloneOf, Cloned, Pending, Session, SessionConfig, track_events};
 pub use site::Site;
 pub use startup::{Startup, StartupTracing};

@@ -1,6 +1,8 @@
 //! What the operating system calls this process and its threads.
 
 use core::sync::atomic::{AtomicU32, Ordering};
+use std::fs::File;
+use std::io::Read;
 use std::sync::OnceLock;
 
 use esatto_schema::{ProcessDescriptorWriter, ThreadDescriptorWriter};
@@ -85,12 +87,17 @@ impl Thread {
     }
 
     fn named_by(tid: u32, path: &str) -> Self {
-        let comm = std::fs::read(path).unwrap_or_default();
-        let comm = comm.strip_suffix(b"\n").unwrap_or(&comm);
-        let name_len = comm.len().min(NAME_SIZE);
         let mut name = [0; NAME_SIZE];
-        name[..name_len].copy_from_slice(&comm[..name_len]);
+        // The name and the end of its line come at once.
+        let read = File::open(path).and_then(|mut comm| comm.read(&mut name)).unwrap_or(0);
+        let name_len = name[..read].iter().position(|&byte| byte == b'\n').unwrap_or(read);
         Self { tid, name, name_len }
+    }
+
+    /// The same thread if its name has changed. Three system calls, no allocation.
+    pub(crate) fn renamed(&self) -> Option<Self> {
+        let now = Self::named_by(self.tid, "/proc/thread-self/comm");
+        (now.name[..now.name_len] != self.name[..self.name_len]).then_some(now)
     }
 
     /// Writes the descriptor of this thread, with another name than the system's unless it is empty.

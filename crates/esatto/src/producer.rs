@@ -4,7 +4,7 @@
 //! parts that it is made of:
 //!
 //! - [`Endpoint`]: a connection to a service as a producer, driven by the program. What the service wants comes as [`Event`]s.
-//! - [`TraceWriter`]: writes the packets of one sequence into shared memory. Made by an endpoint, or by an [`Arbiter`](shm::Arbiter).
+//! - [`TraceWriter`]: writes the packets of one sequence into shared memory. Made by an endpoint, or by an [`shm::Arbiter`].
 //! - [`shm`]: the memory and its arbiter, for those who bring their own way to the service, a [`CommitSink`](shm::CommitSink).
 //!
 //! # An endpoint

@@ -33,6 +33,9 @@ const SCALED_CLOCK: u32 = 65;
 const FLAG_CLEARED: u32 = 1;
 const FLAG_NEEDS_STATE: u32 = 2;
 
+/// How often the name of the thread is looked at, at most: at the begin of a chunk, and whenever an event is not just stores.
+const NAME_INTERVAL_NS: u64 = 100_000_000;
+
 /// Stands in for dynamic names where the config wants them filtered.
 const FILTERED_NAME: &str = "FILTERED";
 
@@ -50,6 +53,8 @@ pub(crate) struct Sequence {
     /// Absolute time that the last incremental timestamp led to.
     last_ns: u64,
     thread: process::Thread,
+    /// When the name of the thread was last looked at.
+    named_ns: u64,
     /// Sites of which every name is announced, and whose events need nothing that is out of the ordinary.
     sites: Announced,
     categories: Announced,
@@ -76,6 +81,7 @@ impl Sequence {
             written_before: 0,
             last_ns: 0,
             thread: process::Thread::current(),
+            named_ns: 0,
             sites: Announced::default(),
             categories: Announced::default(),
             event_names: Announced::default(),
@@ -228,21 +234,11 @@ impl Sequence {
             return false;
         }
         self.fresh = false;
-        let thread = self.thread;
+        self.named_ns = now;
+        self.thread = self.thread.renamed().unwrap_or(self.thread);
         let process_uuid = ids::process_uuid();
         self.tracks.extend([thread_uuid, process_uuid]);
-        let announced = announcement::get(thread_uuid);
-        self.write_descriptor(now, |descriptor| match &announced {
-            Some(track) => track.describe(descriptor),
-            None => {
-                descriptor.uuid(thread_uuid);
-                descriptor.parent_uuid(process_uuid);
-                thread.describe("", &mut descriptor.thread());
-                if announcement::are_apart_from_system_tracks() {
-                    descriptor.disallow_merging_with_system_tracks(true);
-                }
-            }
-        });
+        self.describe_thread(now);
         let announced = announcement::get(process_uuid);
         self.write_descriptor(now, |descriptor| match &announced {
             Some(track) => track.describe(descriptor),
@@ -262,6 +258,34 @@ impl Sequence {
             });
         }
         true
+    }
+
+    fn describe_thread(&mut self, now: u64) {
+        let thread = self.thread;
+        let thread_uuid = ids::thread_uuid(thread.tid);
+        let announced = announcement::get(thread_uuid);
+        self.write_descriptor(now, |descriptor| match &announced {
+            Some(track) => track.describe(descriptor),
+            None => {
+                descriptor.uuid(thread_uuid);
+                descriptor.parent_uuid(ids::process_uuid());
+                thread.describe("", &mut descriptor.thread());
+                if announcement::are_apart_from_system_tracks() {
+                    descriptor.disallow_merging_with_system_tracks(true);
+                }
+            }
+        });
+    }
+
+    /// Describes the thread anew if it has got another name.
+    #[cold]
+    #[inline(never)]
+    fn follow_name(&mut self, now: u64) {
+        self.named_ns = now;
+        if let Some(thread) = self.thread.renamed() {
+            self.thread = thread;
+            self.describe_thread(now);
+        }
     }
 
     /// Describes a track that this sequence may not have used before, its ancestors first.

@@ -137,8 +137,8 @@ impl Builder {
     }
 
     /// Asks `policy` for each [`Session`](crate::Session) of this process whether it may be; one that may not fails as if there were no service.
-    /// The first policy of a process stays. It must not open sessions itself.
-    pub fn session_policy(mut self, policy: impl Fn(&Backend) -> bool + Send + 'static) -> Self {
+    /// The first policy of a process stays.
+    pub fn session_policy(mut self, policy: impl Fn(&Backend) -> bool + Send + Sync + 'static) -> Self {
         self.policy = Some(Box::new(policy));
         self
     }

@@ -1,7 +1,7 @@
 //! What is known of a call site: made at its first use, and kept for ever, as `tracing` keeps its call sites.
 
 use core::hash::{Hash, Hasher};
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
@@ -33,21 +33,26 @@ pub(crate) struct Callsite {
     pub(crate) message: Option<usize>,
     pub(crate) slices: Slices,
     pub(crate) lanes: Lanes,
-    /// What the spans so far have turned out to be.
-    kind: AtomicU8,
+    /// What the spans so far have turned out to be: [`ASYNC`], or how many were entered just once.
+    kind: AtomicU32,
 }
 
 /// What the spans of a call site are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub(crate) enum SpanKind {
-    /// None has ended, nor was entered twice.
+    /// It is too early to say.
     Unknown,
-    /// Each was entered once: it is a stretch of one thread's time.
+    /// So many were entered just once that they are stretches of one thread's time.
     Sync,
     /// One was entered again, or elsewhere than it was made: that is what futures do.
     Async,
 }
+
+/// Spans that have to be entered just once until the others are taken for such as well. A future that is dropped before its first poll
+/// looks the same.
+const SYNC: u32 = 1000;
+/// One was entered again.
+const ASYNC: u32 = u32::MAX;
 
 impl Callsite {
     fn new(metadata: &'static Metadata<'static>, options: &Options) -> Self {
@@ -71,21 +76,31 @@ impl Callsite {
             message: metadata.fields().field("message").map(|field| field.index()),
             slices: options.slices_of(metadata),
             lanes: Lanes::new(name),
-            kind: AtomicU8::new(SpanKind::Unknown as u8),
+            kind: AtomicU32::new(0),
         }
     }
 
+    #[inline]
     pub(crate) fn kind(&self) -> SpanKind {
         match self.kind.load(Ordering::Relaxed) {
-            0 => SpanKind::Unknown,
-            1 => SpanKind::Sync,
-            _ => SpanKind::Async,
+            ASYNC => SpanKind::Async,
+            SYNC.. => SpanKind::Sync,
+            _ => SpanKind::Unknown,
         }
     }
 
-    /// Learns from a span; once async stays async.
-    pub(crate) fn learn(&self, kind: SpanKind) {
-        self.kind.fetch_max(kind as u8, Ordering::Relaxed);
+    /// Learns from a span that was entered just once.
+    #[inline]
+    pub(crate) fn learn_sync(&self) {
+        if self.kind() == SpanKind::Unknown {
+            let more = |kind: u32| (kind < SYNC).then_some(kind + 1);
+            let _ = self.kind.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        }
+    }
+
+    /// Learns from a span of a future, for good.
+    pub(crate) fn learn_async(&self) {
+        self.kind.store(ASYNC, Ordering::Relaxed);
     }
 
     pub(crate) fn priority(&self) -> LogPriority {

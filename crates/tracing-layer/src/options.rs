@@ -11,7 +11,8 @@ use tracing_core::{LevelFilter, Metadata};
 pub enum Slices {
     /// What fits: a span that is entered once, where it was made, becomes one slice on the track of its thread. A span that is entered
     /// again, or in another thread than it was made in, is one of a future: it is recorded as by [`Both`](Self::Both), and all later spans
-    /// of the same call site from their beginning.
+    /// of the same call site from their beginning. After a thousand spans of a call site that were entered once, it is taken for one of
+    /// the first kind; a lane that is needed all the same begins when that shows.
     #[default]
     Auto,
     /// One for each time that it is entered, on the track of the thread.

@@ -9,7 +9,7 @@ use tracing_core::{Event, Metadata};
 use crate::callsite::{Callsite, Callsites, SpanKind};
 use crate::options::{Options, Slices};
 use crate::spans::{Lifetime, Slot, Span, Spans};
-use crate::stack::{self, Entered, Local};
+use crate::stack::{self, Entered};
 use crate::values::{Head, Values};
 
 /// How many ancestors may get a lane because a descendant does.
@@ -87,17 +87,23 @@ impl Recorder {
             Slices::Threads => false,
             Slices::Lifetime | Slices::Both => true,
         };
-        let link = if at_once { self.link(parent, callsite, None, 0) } else { None };
         let may_turn_out_async = callsite.slices == Slices::Auto && callsite.kind() == SpanKind::Unknown;
         let made = may_turn_out_async.then(Timestamp::now);
+        let link = match parent {
+            Some(parent) if at_once => self.link(parent, callsite, None, 0),
+            // If it turns out to be one of a future, the parent may be gone.
+            Some(parent) if may_turn_out_async => self.link_from_entry(parent),
+            _ => None,
+        };
         let mut span = slot.lock();
         core::mem::swap(&mut span.values, &mut values);
         span.callsite = Some(callsite);
         span.parent = parent;
         span.made = made;
+        span.link = link;
         span.thread = thread;
         if at_once {
-            span.begin_lifetime(callsite, link, None);
+            span.begin_lifetime(callsite, None);
         }
         drop(span);
         stack::give_scratch(values);
@@ -128,7 +134,7 @@ impl Recorder {
     /// Enters a span that has just turned out to be one of a future.
     #[cold]
     fn enter_async(&self, slot: &Slot, id: u64, callsite: &'static Callsite) {
-        callsite.learn(SpanKind::Async);
+        callsite.learn_async();
         self.promote(slot, 0);
         let instances = slot.lock().begin_entry(callsite);
         stack::with(|local| local.push(Entered::new(self.number, id, callsite, instances)));
@@ -189,7 +195,7 @@ impl Recorder {
             if span.lifetime.is_some() {
                 span.end_lifetime(callsite);
             } else if span.entries == 1 {
-                callsite.learn(SpanKind::Sync);
+                callsite.learn_sync();
             }
         }
         slot.free(span);
@@ -222,55 +228,68 @@ impl Recorder {
         stack::give_scratch(values);
     }
 
-    /// Makes an arrow from `parent` to a span of `callsite` that was made at a time, and returns the flow that the begin of its slice has to
-    /// carry.
+    /// Makes an arrow from `parent` to a span of `callsite` that was made at a time (`None`: now), and returns the flow that the begin of its
+    /// slice has to carry.
     fn link(
         &self,
-        parent: Option<u64>,
+        parent: u64,
         callsite: &'static Callsite,
         made: Option<&Timestamp>,
         promotions: usize,
     ) -> Option<Flow> {
-        let parent = parent?;
-        let flow = Flow::unique();
-        // An arrow goes from the slice that began earlier, and that is the one of the thread if the other begins now.
-        let from_entry =
-            |local: &mut Local| local.find(self.number, parent).is_some_and(|entered| entered.link(flow.id()));
-        if made.is_none() && stack::with(from_entry) == Some(true) {
-            return Some(flow);
+        // An arrow goes from the slice that began earlier: if the span was made before now, that may not be the one of the thread.
+        let from_entry = if made.is_none() { self.link_from_entry(parent) } else { None };
+        if from_entry.is_some() {
+            return from_entry;
         }
         let parent = self.spans.get(parent)?;
         if parent.lock().callsite?.slices == Slices::Threads {
             return None;
         }
         self.promote(parent, promotions + 1);
+        let flow = Flow::unique();
         parent.lock().mark(callsite, flow, made).then_some(flow)
+    }
+
+    /// Makes an arrow from the slice that a span has on the track of this thread, if it has one, to what begins now.
+    fn link_from_entry(&self, parent: u64) -> Option<Flow> {
+        stack::with(|local| {
+            let entered = local.find(self.number, parent)?;
+            let flow = Flow::unique();
+            entered.link(flow.id()).then_some(flow)
+        })
+        .flatten()
     }
 
     /// Gives a span a lane from now on.
     fn promote(&self, slot: &Slot, promotions: usize) {
-        let (callsite, parent, made) = {
+        let (callsite, parent, made, link) = {
             let span = slot.lock();
             let Some(callsite) = span.callsite.filter(|_| span.lifetime.is_none()) else { return };
-            (callsite, span.parent, span.made)
+            (callsite, span.parent, span.made, span.link)
         };
-        let is_deep = promotions >= MAX_PROMOTIONS;
-        let link = if is_deep { None } else { self.link(parent, callsite, made.as_ref(), promotions) };
+        let link = match (link, parent) {
+            (None, Some(parent)) if promotions < MAX_PROMOTIONS => {
+                self.link(parent, callsite, made.as_ref(), promotions)
+            }
+            (link, _) => link,
+        };
         let mut span = slot.lock();
         // Another thread may have been faster.
         if span.lifetime.is_none() {
-            span.begin_lifetime(callsite, link, made.as_ref());
+            span.link = link;
+            span.begin_lifetime(callsite, made.as_ref());
         }
     }
 }
 
 impl Span {
     /// Begins the slice of the lifetime, now or at an earlier time.
-    fn begin_lifetime(&mut self, callsite: &'static Callsite, link: Option<Flow>, at: Option<&Timestamp>) {
+    fn begin_lifetime(&mut self, callsite: &'static Callsite, at: Option<&Timestamp>) {
         // In the past, a lane that was used before may have been in use.
         let lane = if at.is_some() { callsite.lanes.take_new() } else { callsite.lanes.take() };
         let flow = self.flow();
-        let head = Head { track: Some(lane.track()), flows: [Some(flow), link], at };
+        let head = Head { track: Some(lane.track()), flows: [Some(flow), self.link], at };
         let instances = self.values.with_args(callsite.names, head, |args| record(&callsite.begin, args));
         self.lifetime = Some(Lifetime { lane, begun: Begun::now(instances) });
         self.written = self.values.len();

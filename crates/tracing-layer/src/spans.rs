@@ -49,6 +49,8 @@ pub(crate) struct Span {
     pub(crate) written: usize,
     /// Connects the slices of this span.
     pub(crate) flow: Option<Flow>,
+    /// Leads here from a slice of the parent.
+    pub(crate) link: Option<Flow>,
     pub(crate) lifetime: Option<Lifetime>,
 }
 

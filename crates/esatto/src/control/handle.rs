@@ -38,10 +38,17 @@ static STARTING: Mutex<()> = Mutex::new(());
 impl Handle {
     /// Leaves a command. If the control thread has ended the command is dropped, and with it whatever somebody waits for.
     pub(crate) fn send(&self, command: Command) {
-        if let Some(open) = &mut *self.commands.lock() {
-            open.commands.push(command);
-            open.waker.wake();
-        }
+        // Dropped here, where no lock is held.
+        let _ = self.try_send(command);
+    }
+
+    /// Leaves a command, or returns it if the control thread has ended.
+    pub(crate) fn try_send(&self, command: Command) -> Option<Command> {
+        let mut commands = self.commands.lock();
+        let Some(open) = &mut *commands else { return Some(command) };
+        open.commands.push(command);
+        open.waker.wake();
+        None
     }
 
     /// Lets the control thread look for work.

@@ -181,9 +181,16 @@ impl Done {
 impl Drop for Done {
     fn drop(&mut self) {
         let completion = mem::replace(&mut self.0, Completion::Told);
-        // Without a control thread there is nobody to tell.
-        if let (Some(control), false) = (control::handle(), matches!(completion, Completion::Told)) {
-            control.send(Command::Completed(completion));
+        if matches!(completion, Completion::Told) {
+            return;
+        }
+        let unsent = match control::handle() {
+            Some(control) => control.try_send(Command::Completed(completion)),
+            None => Some(Command::Completed(completion)),
+        };
+        // After the end of the control thread nobody else ends the instance, and no other comes in its place meanwhile.
+        if let Some(Command::Completed(Completion::Stopped { source, ticket })) = unsent {
+            source.end(ticket);
         }
     }
 }

@@ -24,7 +24,8 @@ pub trait DataSource: Send + Sync + Sized + 'static {
     /// What [`setup`](Self::setup) gets of the session's config. `()` if that does not matter.
     type Config: SourceConfig;
 
-    /// State of each writer, that is, of each thread and instance; made with the writer, dropped with it.
+    /// State of each writer, that is, of each thread and instance; made with the writer, dropped with it: by the thread, or,
+    /// while that is elsewhere, by the control thread, which must not have to wait for another one.
     type ThreadState: Default + Send + 'static;
 
     /// State of each writer that what it has written builds on, such as names that were announced; made anew when readers of the

@@ -3,7 +3,7 @@
 use esatto_protozero::Message;
 use esatto_schema::{InternedDataWriter, TracePacketWriter, trace_packet, track_event};
 
-use super::{FILTERED_NAME, FLAG_NEEDS_STATE, Sequence, Timestamp};
+use super::{FILTERED_NAME, FLAG_NEEDS_STATE, NAME_INTERVAL_NS, Sequence, Timestamp};
 use crate::arg::Arg;
 use crate::category::Category;
 use crate::event::{AnnotationNames, Event};
@@ -25,6 +25,9 @@ impl Sequence {
             return;
         }
         let now = now.max(self.last_ns);
+        if now.saturating_sub(self.named_ns) >= NAME_INTERVAL_NS {
+            self.follow_name(now);
+        }
         let parts = Parts::of(site, args);
         let track = parts.track.map(|track| {
             let uuid = track.uuid();

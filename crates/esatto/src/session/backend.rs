@@ -1,7 +1,7 @@
 //! Which service a session runs in, and whether it may.
 
 use core::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::OnceLock;
 
 use crate::control::Place;
 use crate::error::Error;
@@ -67,16 +67,15 @@ pub(crate) fn connected(bits: u8) {
 }
 
 /// Asked whether a session may be.
-pub(crate) type Policy = Box<dyn Fn(&Backend) -> bool + Send>;
+pub(crate) type Policy = Box<dyn Fn(&Backend) -> bool + Send + Sync>;
 
-static POLICY: Mutex<Option<Policy>> = Mutex::new(None);
+static POLICY: OnceLock<Policy> = OnceLock::new();
 
 /// The first policy of the process stays.
 pub(crate) fn set_policy(policy: Policy) {
-    POLICY.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(policy);
+    let _ = POLICY.set(policy);
 }
 
 fn policy_allows(backend: &Backend) -> bool {
-    let policy = POLICY.lock().unwrap_or_else(PoisonError::into_inner);
-    policy.as_ref().is_none_or(|policy| policy(backend))
+    POLICY.get().is_none_or(|policy| policy(backend))
 }

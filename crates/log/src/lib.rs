@@ -1,0 +1,148 @@
+//! Messages of the `log` facade in Perfetto traces: each is an instant on the track of its thread, named by its text, and a row of the trace's log
+//! with level, file and line.
+//!
+//! ```
+//! let _tracing = esatto::Tracing::builder().in_process().start()?;
+//! esatto_log::Logger::new().install()?;
+//!
+//! let session = esatto::Session::start(esatto::Backend::InProcess, esatto::track_events(1024))?;
+//! log::info!("hello");
+//! let trace = session.stop()?;
+//! # assert!(trace.windows(5).any(|bytes| bytes == b"hello"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! There is one logger in a program. If another one is to get the messages, too, this one hands them on:
+//!
+//! ```
+//! # struct Stderr;
+//! # impl log::Log for Stderr {
+//! #     fn enabled(&self, _: &log::Metadata<'_>) -> bool { true }
+//! #     fn log(&self, _: &log::Record<'_>) {}
+//! #     fn flush(&self) {}
+//! # }
+//! esatto_log::Logger::new().and(Stderr).install()?;
+//! # Ok::<(), log::SetLoggerError>(())
+//! ```
+//!
+//! Messages are in the category `log`, with their target as an argument and their key-value pairs left out. While no session records
+//! the category a message costs a load, and is not formatted.
+
+#![forbid(unsafe_code)]
+
+use core::fmt;
+
+use esatto::{Arg, Kind, Location, LogPriority, Name, Site};
+use log::{Level, LevelFilter, Log, Metadata, Record, SetLoggerError};
+
+esatto::categories! {
+    /// Messages of the `log` facade.
+    pub static LOG = "log", "Messages of the program's log";
+}
+
+/// Longest name of an instant; the row of the log has the whole message.
+const MAX_NAME_BYTES: usize = 256;
+
+/// A logger that records messages while some session wants them.
+pub struct Logger {
+    max_level: LevelFilter,
+    next: Option<Box<dyn Log>>,
+}
+
+impl Logger {
+    /// Makes a logger of messages of all levels.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { max_level: LevelFilter::Trace, next: None }
+    }
+
+    /// Leaves out of traces what is more verbose than this.
+    #[must_use]
+    pub const fn max_level(mut self, level: LevelFilter) -> Self {
+        self.max_level = level;
+        self
+    }
+
+    /// Hands all messages on to another logger.
+    #[must_use]
+    pub fn and(mut self, next: impl Log + 'static) -> Self {
+        self.next = Some(Box::new(next));
+        self
+    }
+
+    /// Makes this the logger of the program, and lets messages of all levels that it records come to it.
+    ///
+    /// With another logger behind it ([`and`](Self::and)) all levels come: that one has to leave out what it does not want, as those that ask
+    /// [`Log::enabled`] do.
+    ///
+    /// # Errors
+    ///
+    /// If there is a logger already.
+    pub fn install(self) -> Result<(), SetLoggerError> {
+        let level = if self.next.is_some() { LevelFilter::Trace } else { self.max_level };
+        log::set_boxed_logger(Box::new(self))?;
+        log::set_max_level(level);
+        Ok(())
+    }
+
+    fn records(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.level() <= self.max_level && LOG.is_enabled()
+    }
+}
+
+impl Default for Logger {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Logger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Logger").field("max_level", &self.max_level).finish_non_exhaustive()
+    }
+}
+
+impl Log for Logger {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        self.records(metadata) || self.next.as_ref().is_some_and(|next| next.enabled(metadata))
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if self.records(record.metadata()) {
+            write(record);
+        }
+        if let Some(next) = self.next.as_ref().filter(|next| next.enabled(record.metadata())) {
+            next.log(record);
+        }
+    }
+
+    fn flush(&self) {
+        if let Some(next) = &self.next {
+            next.flush();
+        }
+    }
+}
+
+fn write(record: &Record<'_>) {
+    static NAMES: [Name; 1] = [Name::new("target")];
+    static SITE: Site = Site::new(&LOG, Kind::Instant, None, &NAMES);
+    // Before the event is open: what a message consists of is formatted by code of the program, which may log, too.
+    let text = std::fmt::format(*record.args());
+    let mut end = text.len().min(MAX_NAME_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let priority = match record.level() {
+        Level::Error => LogPriority::Error,
+        Level::Warn => LogPriority::Warn,
+        Level::Info => LogPriority::Info,
+        Level::Debug => LogPriority::Debug,
+        Level::Trace => LogPriority::Verbose,
+    };
+    let location = record.file().map(|file| {
+        let function = record.module_path().unwrap_or_default();
+        Location::new(file, record.line().unwrap_or(0)).in_function(function)
+    });
+    let mut log = |event: &mut esatto::Event<'_>| event.log(priority, &text, location);
+    esatto::record(&SITE, &mut [Arg::Name(&text[..end]), Arg::Str(record.target()), Arg::With(&mut log)]);
+}

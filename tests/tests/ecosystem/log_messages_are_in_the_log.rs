@@ -1,0 +1,30 @@
+use esatto_tests::sdk::{Stage, Trace};
+
+use super::everything;
+
+esatto_tests::scenario!(record, check);
+
+fn record(stage: &Stage) {
+    let _tracing = stage.connect(&[&esatto_log::LOG]);
+    esatto_log::Logger::new().install().expect("is the first");
+    let session = stage.start(everything());
+    log::error!(target: "disk", "full");
+    log::trace!("step {}", 1);
+    stage.note("line", line!() - 1);
+    stage.finish(session);
+}
+
+fn check(trace: &Trace) {
+    let [rows, instants] = trace.query([
+        "select prio, tag, msg from android_logs order by ts",
+        "select name, category, extract_arg(arg_set_id, 'debug.target') as target from slice where dur = 0 order by ts",
+    ]);
+    let rows: Vec<_> = rows.iter().map(|row| (row.int("prio"), row.text("msg"))).collect();
+    assert_eq!(rows, [(6, "full"), (2, "step 1")]);
+    let instants: Vec<_> =
+        instants.iter().map(|row| (row.text("name"), row.text("category"), row.text("target"))).collect();
+    assert_eq!(instants, [("full", "log", "disk"), ("step 1", "log", module_path!())]);
+    let [tags] = trace.query(["select tag from android_logs order by ts desc limit 1"]);
+    let place = format!("log_messages_are_in_the_log.rs:{}", trace.fact("line"));
+    assert!(tags[0].text("tag").ends_with(&place), "{tags:?}");
+}
