@@ -14,6 +14,8 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("loom", "models of the shared memory with up to ESATTO_LOOM_PREEMPTIONS (5) preemptions", loom),
     ("conformance", "generated code against prost's, ESATTO_CONFORMANCE_SEEDS (5) times as many schemas", conformance),
     ("sim", "the simulator, ESATTO_SIM_SEEDS (20000) seeds that differ every hour, and each planted bug anew", sim),
+    ("asan", "everything of the SDK at once under AddressSanitizer, for ESATTO_STRESS_SECONDS (60)", asan),
+    ("clock", "timestamps beside CLOCK_BOOTTIME, for ESATTO_CLOCK_SECONDS (180)", clock),
     (
         "platforms",
         "the SDK for each system of ESATTO_PLATFORMS (all), and a static program that runs",
@@ -66,11 +68,30 @@ fn mutations(tally: &mut Tally) -> Result<(), String> {
 /// The models with more preemptions than for every change.
 fn loom(tally: &mut Tally) -> Result<(), String> {
     let mut cargo = shell::cargo();
-    cargo.args(["test", "--release", "-p", "esatto-shm", "--test", "loom", "models::"]);
+    cargo.args(["test", "--release", "-p", "esatto-shm", "--test", "loom", "models::", "biased::"]);
     cargo.env("RUSTFLAGS", "--cfg esatto_loom").env("CARGO_TARGET_DIR", shell::target_dir().join("loom"));
     let bound = std::env::var("ESATTO_LOOM_PREEMPTIONS").unwrap_or_else(|_| "5".into());
     cargo.env("LOOM_MAX_PREEMPTIONS", bound);
     tally.add(libtest::run(&mut cargo, Run { label: "loom" })?);
+    Ok(())
+}
+
+fn asan(tally: &mut Tally) -> Result<(), String> {
+    const HOST: &str = "x86_64-unknown-linux-gnu";
+    let mut cargo = shell::cargo();
+    cargo.args(["test", "--release", "--target", HOST, "-p", "esatto", "--test", "stress", "--", "--nocapture"]);
+    cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address -Cdebug-assertions");
+    cargo.env("CARGO_TARGET_DIR", shell::target_dir().join("asan"));
+    cargo.env("ESATTO_STRESS_SECONDS", std::env::var("ESATTO_STRESS_SECONDS").unwrap_or_else(|_| "60".into()));
+    tally.add(libtest::run(&mut cargo, Run { label: "asan" })?);
+    Ok(())
+}
+
+fn clock(tally: &mut Tally) -> Result<(), String> {
+    let mut cargo = shell::cargo();
+    cargo.args(["test", "--release", "-p", "esatto", "--test", "timestamps_follow_the_clock"]);
+    cargo.env("ESATTO_CLOCK_SECONDS", std::env::var("ESATTO_CLOCK_SECONDS").unwrap_or_else(|_| "180".into()));
+    tally.add(libtest::run(&mut cargo, Run { label: "clock" })?);
     Ok(())
 }
 

@@ -48,10 +48,12 @@ fn seconds() -> u64 {
     std::env::var("ESATTO_STRESS_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(3)
 }
 
-/// What a thread does over and over. Every event of the thread's own track has the next number.
+/// What a thread does over and over. Every event of the thread's own track has the next number of its category: a session that begins or ends
+/// switches one category after the other.
 struct Worker {
     thread: u64,
     number: u64,
+    detail: u64,
     lane: Track,
     dynamic: &'static Category,
 }
@@ -59,12 +61,17 @@ struct Worker {
 impl Worker {
     fn new(thread: u64) -> Self {
         let lane = Track::with_name("lane", thread).child_of(&Track::with_name("lanes", 0));
-        Self { thread, number: 0, lane, dynamic: Category::dynamic(&format!("worker.{thread}")) }
+        Self { thread, number: 0, detail: 0, lane, dynamic: Category::dynamic(&format!("worker.{thread}")) }
     }
 
     fn next(&mut self) -> u64 {
         self.number += 1;
         self.number
+    }
+
+    fn next_detail(&mut self) -> u64 {
+        self.detail += 1;
+        self.detail
     }
 
     fn round(&mut self) {
@@ -80,7 +87,7 @@ impl Worker {
             let n = self.next();
             esatto::instant!(WORK, "instant", n = n, half = 0.5, yes = true, at = &raw const self.number, end_flow: flow);
         }
-        let n = self.next();
+        let n = self.next_detail();
         esatto::instant!(
             DETAIL,
             "dictionary",
@@ -108,7 +115,7 @@ impl Worker {
             });
         });
         // From inside of a trace point nothing happens.
-        let n = self.next();
+        let n = self.next_detail();
         esatto::instant!(DETAIL, "outer", n = n, |_event| esatto::instant!(WORK, "never"));
     }
 }
@@ -147,20 +154,20 @@ fn check(trace: &Trace, total: &AtomicU64) {
     let problems: Vec<_> = trace.problems.iter().filter(|(name, _)| **name != "slice_ends_without_begin").collect();
     assert!(problems.is_empty(), "{problems:?}");
     assert_eq!(trace.skipped_packets, 0);
-    let mut numbers = BTreeMap::<i64, Vec<u64>>::new();
+    let mut numbers = BTreeMap::<(i64, &[String]), Vec<u64>>::new();
     for event in &trace.events {
         assert_ne!(event.name.as_deref(), Some("never"));
         let on_lane = event.name.as_deref() == Some("on a lane");
         let is_counted = matches!(event.event_type, EventType::SliceBegin | EventType::Instant) && !on_lane;
         let n = event.annotations.iter().find(|a| a.name == "n").map(|a| &a.value);
         if let (true, Some(AnnotationValue::Uint(n)), Some(tid)) = (is_counted, n, event.tid) {
-            numbers.entry(tid).or_default().push(*n);
+            numbers.entry((tid, &event.categories)).or_default().push(*n);
         }
     }
-    for (tid, numbers) in &mut numbers {
+    for (of, numbers) in &mut numbers {
         numbers.sort_unstable();
         let gap = numbers.windows(2).find(|w| w[1] != w[0] + 1);
-        assert_eq!(gap, None, "thread {tid} lost or doubled an event");
+        assert_eq!(gap, None, "{of:?} lost or doubled an event");
         total.fetch_add(numbers.len() as u64, Ordering::Relaxed);
     }
 }
