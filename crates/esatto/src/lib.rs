@@ -78,7 +78,7 @@
 //! | an event with a name known beforehand | a reading of the clock and 3 to 5 ns: a dozen bytes are stored into memory that the service reads. No lock, no allocation, no system call |
 //! | an argument | 2 to 5 ns for a number or a short text; texts of more than about 80 bytes, nested values and closures take an ordinary way of some 50 ns |
 //! | an event on another track, a flow, a counter | 3 to 8 ns more |
-//! | every 4 KiB | the next chunk: one short lock; a wake-up of the control thread once in 5 ms, or for each eighth of the memory |
+//! | every 4 KiB | the next chunk: one short lock; a wake-up of the control thread once in 5 ms, or for each quarter of the memory |
 //! | the first event of a thread in a session, or with a new name | microseconds: the thread, the process and the name are described |
 //! | the clock | [`Clock::Counter`] 9 to 12; [`Clock::BootTime`] 20 |
 //! | machine code | 60 bytes for a pair, 140 with two arguments |

@@ -140,6 +140,16 @@ impl Sequence {
         let now = now.max(self.last_ns);
         let number = site.number();
         if !self.sites.contains(number) || !self.write_small(site, args, now) {
+            self.write_otherwise(site, number, args, now);
+        }
+    }
+
+    /// The short way is closed, perhaps only because the chunk is almost full.
+    #[cold]
+    #[inline(never)]
+    fn write_otherwise(&mut self, site: &'static Site, number: u32, args: &mut [Arg<'_>], now: u64) {
+        let again = self.sites.contains(number) && self.writer.begin_next_chunk(small::MAX);
+        if !again || !self.write_small(site, args, now) {
             self.write_any(site, number, args, now);
         }
     }

@@ -103,7 +103,7 @@ impl Builder {
     }
 
     /// Sets how long finished chunks of shared memory may wait for others before the service is told of them, which saves wake-ups of both: 5 ms by default.
-    /// Commits that somebody waits for, and those that free an eighth of the memory, are not held up.
+    /// Commits that somebody waits for, and those that free a quarter of the memory, are not held up.
     pub fn batch_commits(mut self, delay: Duration) -> Self {
         self.batch_delay = Some(delay);
         self

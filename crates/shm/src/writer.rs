@@ -171,6 +171,20 @@ impl TraceWriter {
         self.flush_inner(Some(Box::new(callback)));
     }
 
+    /// Between packets: begins the next chunk, if the current one has no more than `left` bytes left, so that a small packet does not have to be
+    /// written in two pieces, whose first length would have to be sent behind. Returns whether it did, and there is a chunk.
+    pub fn begin_next_chunk(&mut self, left: usize) -> bool {
+        let chunk = self.chunk();
+        if !chunk.has_chunk() || chunk.in_packet || self.stream.available() > left {
+            return false;
+        }
+        let end = self.detach();
+        let range = self.chunk().next_packet_range(end);
+        // SAFETY: a range of our delegate; no message is open.
+        unsafe { self.stream.reset(range) };
+        self.chunk().has_chunk()
+    }
+
     /// Bytes written since the writer was made, those of dropped packets included.
     pub fn written(&self) -> u64 {
         self.stream.position() as u64

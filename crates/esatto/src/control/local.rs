@@ -200,7 +200,7 @@ impl InProcess for LocalService {
         let client = ClientId(self.next_client);
         self.next_client += 1;
         self.deliveries.insert(client, VecDeque::new());
-        let peer = Peer { uid: platform::uid(), pid: Some(std::process::id() as i32), machine_id: 0 };
+        let peer = Peer { uid: platform::uid(), pid: None, machine_id: 0 };
         match port {
             Port::Producer => self.handle(Input::ProducerConnected { client, peer, memory: MemoryKind::Shared }),
             Port::Consumer => self.handle(Input::ConsumerConnected { client, peer }),

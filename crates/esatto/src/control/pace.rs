@@ -2,7 +2,7 @@
 //!
 //! **Collecting.** Waking a thread costs more than writing all events of a chunk. So a writer that has finished a chunk wakes the control
 //! thread only if that sleeps for good. A control thread that was woken looks again every few milliseconds by itself, until once there was nothing to
-//! do. Whoever fills an eighth of the memory meanwhile wakes it at once.
+//! do. Whoever fills a quarter of the memory meanwhile wakes it at once.
 //!
 //! **Reclaiming.** Each thread that has ever traced keeps a chunk, so a few hundred threads that sleep could leave none to those that work. When
 //! chunks become scarce, those of threads that have not traced since the last look are handed over as they are.
@@ -15,7 +15,7 @@ use crate::thread;
 /// How often chunks are collected while there are any, if the program does not say.
 pub(crate) const COLLECTION_INTERVAL: Duration = Duration::from_millis(5);
 /// Chunks are sent at once when they fill one part of so many of the memory.
-pub(crate) const PARTS: usize = 8;
+pub(crate) const PARTS: usize = 4;
 /// At least as much lies between two looks at the threads.
 const RECLAIM_INTERVAL: Duration = Duration::from_millis(5);
 

@@ -12,6 +12,9 @@ use crate::value::CounterValue;
 /// Room that an event without arguments may take, so that it is not tried in vain.
 pub(super) const MIN: usize = 32;
 
+/// Room in which every event fits that can be written this way.
+pub(super) const MAX: usize = 160;
+
 /// `sequence_flags`: the state of the sequence is needed; and the tag of the event.
 pub(super) const HEAD: u64 = 0x5a_0268;
 pub(super) const HEAD_LEN: usize = 3;

@@ -99,3 +99,32 @@ fn a_scraper_sees_it_as_soon_as_it_is_finished() {
     assert!(packet.finish());
     assert_eq!(rig.header(0).packets.count(), before + 1);
 }
+
+#[test]
+fn a_chunk_that_is_almost_full_can_be_left() {
+    let rig = Rig::new(16384);
+    let mut writer = rig.writer();
+    assert!(!writer.begin_next_chunk(usize::MAX), "there is none to leave");
+    first_packet(&mut writer);
+    assert!(!writer.begin_next_chunk(100), "it has room");
+    raw_packet(&mut writer, 4000);
+    assert!(!small_packet(&mut writer, 80));
+    assert!(writer.begin_next_chunk(100));
+    assert!(small_packet(&mut writer, 80));
+    writer.flush();
+    let taken = rig.drain();
+    let sizes: Vec<_> = taken.iter().map(Taken::sizes).collect();
+    assert_eq!(sizes, [vec![3, 4000, 0], vec![80, 0]]);
+    assert!(taken.iter().all(|chunk| chunk.info.flags == esatto_shm::abi::ChunkFlags::NONE), "nothing continues");
+}
+
+#[test]
+fn leaving_the_last_chunk_is_a_loss_like_any_other() {
+    let rig = Rig::new(4096);
+    let mut writer = rig.writer();
+    first_packet(&mut writer);
+    raw_packet(&mut writer, 4000);
+    assert!(!writer.begin_next_chunk(100));
+    assert!(writer.is_dropping());
+    assert_eq!(writer.drop_count(), 1);
+}
