@@ -159,9 +159,7 @@ impl Sequence {
     fn write_small(&mut self, site: &'static Site, args: &mut [Arg<'_>], now: u64) -> bool {
         let Self { writer, last_ns, tracks, last_track, .. } = self;
         let Some(mut packet) = writer.small_packet(small::MIN) else { return false };
-        small::timestamp(&mut packet, now - *last_ns);
-        packet.word(small::HEAD, small::HEAD_LEN);
-        let event = packet.open();
+        let event = small::begin(&mut packet, now - *last_ns);
         let (body, len) = site.body();
         packet.words(body, len);
         if !args.is_empty() {

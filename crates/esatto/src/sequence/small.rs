@@ -2,6 +2,7 @@
 
 use std::slice::Iter;
 
+use esatto_protozero::cursor::Nested;
 use esatto_schema::{debug_annotation, trace_packet, track_event};
 use esatto_shm::SmallPacket;
 
@@ -15,9 +16,9 @@ pub(super) const MIN: usize = 32;
 /// Room in which every event fits that can be written this way.
 pub(super) const MAX: usize = 160;
 
-/// `sequence_flags`: the state of the sequence is needed; and the tag of the event.
-pub(super) const HEAD: u64 = 0x5a_0268;
-pub(super) const HEAD_LEN: usize = 3;
+/// `sequence_flags`: the state of the sequence is needed; the tag of the event, and its length.
+const HEAD: u64 = 0x5a_0268;
+const HEAD_LEN: usize = 4;
 
 const VARINT: u32 = 0;
 const FIXED64: u32 = 1;
@@ -51,16 +52,18 @@ const _: () = assert!(
         | tag(trace_packet::field::TRACK_EVENT, BYTES) << 16
 );
 
-/// The time since the last event of the sequence.
+/// The time since the last event of the sequence, the flags, and the begin of the event.
 #[inline(always)]
-pub(super) fn timestamp(packet: &mut SmallPacket<'_>, delta: u64) {
+pub(super) fn begin(packet: &mut SmallPacket<'_>, delta: u64) -> Nested {
     if delta < 1 << 7 {
-        packet.word(TIMESTAMP | delta << 8, 2);
+        packet.open_in_word(TIMESTAMP | delta << 8 | HEAD << 16, 2 + HEAD_LEN, 1 + HEAD_LEN)
     } else if delta < 1 << 14 {
-        packet.word(TIMESTAMP | (delta & 0x7f | 0x80) << 8 | (delta >> 7) << 16, 3);
+        let delta = delta & 0x7f | 0x80 | (delta >> 7) << 8;
+        packet.open_in_word(TIMESTAMP | delta << 8 | HEAD << 24, 3 + HEAD_LEN, 2 + HEAD_LEN)
     } else {
         packet.word(TIMESTAMP, 1);
         packet.varint(delta);
+        packet.open_in_word(HEAD, HEAD_LEN, HEAD_LEN - 1)
     }
 }
 
@@ -79,12 +82,14 @@ pub(super) fn arguments(
             Arg::I64(v) => number(packet, &mut names, debug_annotation::field::INT_VALUE, *v as u64),
             Arg::Bool(v) => number(packet, &mut names, debug_annotation::field::BOOL_VALUE, u64::from(*v)),
             Arg::Pointer(v) => number(packet, &mut names, debug_annotation::field::POINTER_VALUE, *v),
-            Arg::F64(v) => annotation(packet, &mut names, debug_annotation::field::DOUBLE_VALUE, FIXED64, |packet| {
-                packet.word(v.to_bits(), 8);
-            }),
-            Arg::Str(v) => annotation(packet, &mut names, debug_annotation::field::STRING_VALUE, BYTES, |packet| {
-                text(packet, v);
-            }),
+            Arg::F64(v) => {
+                let field = debug_annotation::field::DOUBLE_VALUE;
+                annotation(packet, &mut names, field, FIXED64, (0, 0), |packet| packet.word(v.to_bits(), 8));
+            }
+            Arg::Str(v) => {
+                let (field, len) = (debug_annotation::field::STRING_VALUE, (text_len(v), 1));
+                annotation(packet, &mut names, field, BYTES, len, |packet| packet.bytes(v.as_bytes()));
+            }
             Arg::Track(track) => {
                 let uuid = track.uuid();
                 if !is_described(uuid) {
@@ -94,8 +99,8 @@ pub(super) fn arguments(
                 packet.varint(uuid);
             }
             Arg::Name(name) => {
-                packet.word(NAME, 2);
-                text(packet, name);
+                packet.word(NAME | text_len(name) << 16, 3);
+                packet.bytes(name.as_bytes());
             }
             Arg::Counter(CounterValue::Int(v)) => {
                 packet.word(COUNTER_VALUE, 2);
@@ -121,36 +126,40 @@ pub(super) fn arguments(
 
 #[inline(always)]
 fn number(packet: &mut SmallPacket<'_>, names: &mut Iter<'static, Name>, field: u32, v: u64) {
-    annotation(packet, names, field, VARINT, |packet| packet.varint(v));
+    if v < 0x80 {
+        annotation(packet, names, field, VARINT, (v, 1), |_| {});
+    } else {
+        annotation(packet, names, field, VARINT, (0, 0), |packet| packet.varint(v));
+    }
 }
 
-/// An annotation with the next name; none if there is no name left.
+/// An annotation with the next name; none if there is no name left. Its value begins with so many bytes of a word.
 #[inline(always)]
 fn annotation(
     packet: &mut SmallPacket<'_>,
     names: &mut Iter<'static, Name>,
     field: u32,
     wire_type: u32,
-    value: impl FnOnce(&mut SmallPacket<'_>),
+    (first, first_len): (u64, usize),
+    rest: impl FnOnce(&mut SmallPacket<'_>),
 ) {
     let Some(name) = names.next() else { return };
-    packet.word(ANNOTATION, 1);
-    let open = packet.open();
     let iid = u64::from(name.iid());
+    let open;
     if iid < 0x80 {
-        packet.word(NAME_IID | iid << 8 | tag(field, wire_type) << 16, 3);
+        let head = ANNOTATION | NAME_IID << 16 | iid << 24 | tag(field, wire_type) << 32 | first << 40;
+        open = packet.open_in_word(head, 5 + first_len, 1);
     } else {
-        packet.word(NAME_IID, 1);
+        open = packet.open_in_word(ANNOTATION | NAME_IID << 16, 3, 1);
         packet.varint(iid);
-        packet.word(tag(field, wire_type), 1);
+        packet.word(tag(field, wire_type) | first << 8, 1 + first_len);
     }
-    value(packet);
+    rest(packet);
     packet.close(open);
 }
 
-/// A length and as many bytes. Whatever has a length of two bytes does not fit.
+/// The length of a text, as the only byte in front of it. What is longer does not fit anyway, and gets a length that no packet has room for.
 #[inline(always)]
-fn text(packet: &mut SmallPacket<'_>, text: &str) {
-    packet.varint(text.len() as u64);
-    packet.bytes(text.as_bytes());
+fn text_len(text: &str) -> u64 {
+    text.len().min(0x7f) as u64
 }

@@ -106,6 +106,16 @@ impl Strip {
         Nested { offset }
     }
 
+    /// Appends the first `len` bytes, at most 8, of a little-endian word, of which that at `length_at` is the length of a message, which goes on up to
+    /// [`close`](Self::close).
+    #[inline(always)]
+    pub fn open_in_word(&mut self, word: u64, len: usize, length_at: usize) -> Nested {
+        debug_assert!(length_at < len);
+        let offset = self.at.addr().wrapping_sub(self.begin.addr()).wrapping_add(length_at);
+        self.word(word, len);
+        Nested { offset }
+    }
+
     /// Ends a nested message. More than 127 bytes are an overflow.
     #[inline(always)]
     pub fn close(&mut self, nested: Nested) {
@@ -196,6 +206,18 @@ mod tests {
             s.close(outer);
         });
         assert_eq!(bytes, Some(vec![5, 0x61, 2, b'b', b'c', 0]));
+    }
+
+    #[test]
+    fn a_length_may_be_in_the_middle_of_a_word() {
+        let bytes = written(|s| {
+            let outer = s.open_in_word(0x63_0062_0061, 5, 1);
+            let inner = s.open_in_word(0x0000_6564, 3, 2);
+            s.bytes(b"f");
+            s.close(inner);
+            s.close(outer);
+        });
+        assert_eq!(bytes, Some(vec![0x61, 7, 0x62, 0, 0x63, 0x64, 0x65, 1, b'f']));
     }
 
     #[test]

@@ -102,6 +102,12 @@ impl SmallPacket<'_> {
         self.strip.open()
     }
 
+    /// See [`Strip::open_in_word`].
+    #[inline(always)]
+    pub fn open_in_word(&mut self, word: u64, len: usize, length_at: usize) -> Nested {
+        self.strip.open_in_word(word, len, length_at)
+    }
+
     /// See [`Strip::close`].
     #[inline(always)]
     pub fn close(&mut self, nested: Nested) {
