@@ -51,6 +51,14 @@ impl Emitter<'_> {
         }
     }
 
+    /// Puts a packet whose one field is encoded already, past the filter.
+    fn put_unfiltered(&mut self, field: u32, content: &[u8]) {
+        if !self.is_refused {
+            let write = &mut |packet: &mut TracePacketWriter<'_>| packet.message().bytes(field, content);
+            self.is_refused = !self.pass.put_unfiltered(&packet(self.uid, Some(SERVICE_SEQUENCE_ID), write));
+        }
+    }
+
     /// Puts a packet whose one field is encoded already.
     fn put_encoded(&mut self, field: u32, content: &[u8]) {
         self.put(|packet| packet.message().bytes(field, content));
@@ -135,7 +143,6 @@ impl Service {
         let uid = self.config.uid;
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let has_stats = core::mem::take(&mut session.news.stats);
-        let filter_stats = pass.filter_stats().map(Box::new);
         let mut emitter = Emitter { uid, pass, is_refused: false };
         if !session.builtin(|builtin| builtin.disable_service_events) {
             emitter.put(|packet| {
@@ -145,13 +152,11 @@ impl Service {
         if !has_stats {
             return;
         }
+        // The packet above counts, too.
+        let filter_stats = emitter.pass.filter_stats().map(Box::new);
         let Some(stats) = self.trace_stats(id) else { return };
-        let stats = TraceStats { filter_stats, ..stats };
-        if !emitter.is_refused {
-            let stats = stats.encode();
-            let stats = packet(uid, Some(SERVICE_SEQUENCE_ID), &mut |packet| packet.message().bytes(35, &stats));
-            pass.put_unfiltered(&stats);
-        }
+        let stats = TraceStats { filter_stats, ..stats }.encode();
+        emitter.put_unfiltered(35, &stats);
     }
 }
 
