@@ -26,6 +26,7 @@ mod sessions_wait_for_triggers;
 mod shutdown_leaves_nothing_behind;
 mod the_start_of_a_program_is_in_the_trace;
 mod track_events;
+mod two_copies_do_not_disturb_each_other;
 mod wrong_permissions_are_explained;
 
 use esatto::schema::TracePacketReader;
