@@ -15,7 +15,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 /// a library that is about to be unloaded, or a process that is about to fork, can rely on that. Instances of data sources whose stop is still
 /// being waited for are ended at once. Threads may trace meanwhile; what they record after this was called may be lost.
 ///
-/// Must not be called from inside of a trace point, nor from functions that the crate calls: there it does nothing.
+/// Must not be called from inside of a trace point, nor from functions that the crate calls: there it does nothing. Functions that are called because tracing
+/// ends may connect, to no effect.
 pub fn shutdown() -> bool {
     if control::is_current_thread() {
         return false;

@@ -32,8 +32,14 @@ struct Open {
 /// The control thread that runs.
 static HANDLE: Leaked<Handle> = Leaked::none();
 
-/// Keeps two callers from starting two threads.
-static STARTING: Mutex<()> = Mutex::new(());
+/// Keeps the control thread from being started and ended at the same time.
+static CHANGING: Mutex<()> = Mutex::new(());
+
+/// While this exists the control thread is neither started nor ended. The control thread itself gets `None`: it is there, and who ends it waits for it
+/// with the lock.
+fn unchanging() -> Option<MutexGuard<'static, ()>> {
+    (!is_current_thread()).then(|| lock(&CHANGING))
+}
 
 impl Handle {
     /// Leaves a command. If the control thread has ended the command is dropped, and with it whatever somebody waits for.
@@ -82,9 +88,9 @@ pub(crate) fn handle() -> Option<&'static Handle> {
     HANDLE.get()
 }
 
-/// The control thread, started now if it does not run.
+/// The control thread, started now if it does not run. A function that the control thread calls while it ends gets the one that ends.
 pub(crate) fn start() -> io::Result<&'static Handle> {
-    let _starting = lock(&STARTING);
+    let _unchanging = unchanging();
     if let Some(handle) = handle() {
         return Ok(handle);
     }
@@ -103,8 +109,8 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
 
 /// Ends the control thread and waits for it. False if there is none, or this is it.
 pub(crate) fn stop() -> bool {
-    let _starting = lock(&STARTING);
-    let Some(handle) = handle().filter(|handle| handle.thread != thread::current().id()) else { return false };
+    let Some(_unchanging) = unchanging() else { return false };
+    let Some(handle) = handle() else { return false };
     handle.send(Command::Shutdown);
     let join = lock(&handle.join).take();
     // It catches the panics of those it calls; if it panicked all the same it is gone, too.
@@ -146,15 +152,15 @@ pub(super) fn rest_if_wanted() {
 #[derive(Debug)]
 pub(crate) struct Pause {
     rest: Option<MutexGuard<'static, Rest>>,
-    _starting: MutexGuard<'static, ()>,
+    _unchanging: Option<MutexGuard<'static, ()>>,
 }
 
 /// Lets the control thread pause, so that nothing it has locked is locked.
 pub(crate) fn pause() -> Pause {
-    // Nobody starts or stops it meanwhile, unless it is asked by itself.
-    let starting = lock(&STARTING);
-    let Some(handle) = handle().filter(|handle| handle.thread != thread::current().id()) else {
-        return Pause { rest: None, _starting: starting };
+    let unchanging = unchanging();
+    // Itself it need not wait for.
+    let Some(handle) = handle().filter(|_| unchanging.is_some()) else {
+        return Pause { rest: None, _unchanging: unchanging };
     };
     let mut rest = lock(&REST);
     *rest = Rest::Wanted;
@@ -162,7 +168,7 @@ pub(crate) fn pause() -> Pause {
     let (rest, _) = RESTED
         .wait_timeout_while(rest, PAUSE_PATIENCE, |rest| *rest == Rest::Wanted)
         .unwrap_or_else(PoisonError::into_inner);
-    Pause { rest: Some(rest), _starting: starting }
+    Pause { rest: Some(rest), _unchanging: unchanging }
 }
 
 impl Pause {

@@ -50,15 +50,18 @@ pub(super) fn note_scarcity(exhausted: bool) {
 /// What the control thread remembers of it.
 #[derive(Debug)]
 pub(super) struct Pace {
-    interval: Duration,
     collect_at: Option<Instant>,
     reclaim_at: Option<Instant>,
     last_reclaim: Option<Instant>,
 }
 
 impl Pace {
-    pub(super) const fn new() -> Self {
-        Self { interval: COLLECTION_INTERVAL, collect_at: None, reclaim_at: None, last_reclaim: None }
+    /// For a control thread that begins: nothing holds of what the one before has said.
+    pub(super) fn new() -> Self {
+        COLLECTING.store(false, Ordering::Relaxed);
+        COMMITTED.store(false, Ordering::Relaxed);
+        SCARCITY.store(ENOUGH, Ordering::Relaxed);
+        Self { collect_at: None, reclaim_at: None, last_reclaim: None }
     }
 
     /// When to look again.
@@ -68,9 +71,8 @@ impl Pace {
 
     /// After everything pending was sent: plans the next look. Returns whether to send once more, before it sleeps for good.
     pub(super) fn collected(&mut self, now: Instant) -> bool {
-        let any = COMMITTED.swap(false, Ordering::Relaxed);
-        if any && !self.interval.is_zero() {
-            self.collect_at = Some(now + self.interval);
+        if COMMITTED.swap(false, Ordering::Relaxed) {
+            self.collect_at = Some(now + COLLECTION_INTERVAL);
             COLLECTING.store(true, Ordering::Relaxed);
             return false;
         }
