@@ -160,6 +160,12 @@ impl Thread {
         self.sources.sweep();
     }
 
+    /// Hands over what is left, as the thread ends.
+    pub(crate) fn end(&mut self) {
+        self.sequences = [const { None }; MAX_INSTANCES];
+        self.sources.end();
+    }
+
     fn reclaim(&mut self, all: bool) -> bool {
         self.sweep();
         let mut all_idle = self.sources.reclaim(all);

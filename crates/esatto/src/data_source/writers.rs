@@ -72,10 +72,19 @@ impl Writers {
     /// Drops the writers of instances that are gone, which returns their chunks, and the state that went with them.
     pub(crate) fn sweep(&mut self) {
         self.generation = instance::generation();
+        self.drop_if(|writer| !writer.is_current());
+    }
+
+    /// Drops all writers, and the state that went with them.
+    pub(crate) fn end(&mut self) {
+        self.drop_if(|_| true);
+    }
+
+    fn drop_if(&mut self, is_over: impl Fn(&dyn AnyWriter) -> bool) {
         for writer in self.writers.iter_mut().flatten() {
-            if let Some(stale) = writer.take_if(|writer| !writer.is_current()) {
-                // State of a data source ends with it, perhaps on the control thread, which must not panic.
-                let _ = catch_unwind(AssertUnwindSafe(|| drop(stale)));
+            if let Some(over) = writer.take_if(|writer| is_over(&**writer)) {
+                // State of a data source ends with it, perhaps on the control thread, or with the thread: neither must panic.
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(over)));
             }
         }
     }

@@ -40,12 +40,20 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Thread) -> R) -> Option<R> {
 /// Trace points inside of `f` do nothing. From inside of a trace point this does nothing.
 pub(crate) fn for_each_idle(mut f: impl FnMut(&mut Thread)) {
     // This thread is inside of its own state all the time: if `f` runs foreign code, and that traces, nobody waits for himself.
-    with(|own| {
+    let all = with(|own| {
         let own_slot = SLOT.get();
         f(own);
-        let others = threads().clone();
-        Slot::hold_all(others.iter().map(|slot| &**slot).filter(|slot| !ptr::eq(*slot, own_slot)), &mut f);
+        hold_others(own_slot, &mut f);
     });
+    // A thread whose state has ended, as the main one's has when the process exits, has none to be inside of, and cannot trace.
+    if all.is_none() && ptr::eq(SLOT.get(), ended()) {
+        hold_others(ended(), &mut f);
+    }
+}
+
+fn hold_others(own: *const Slot, f: &mut impl FnMut(&mut Thread)) {
+    let all = threads().clone();
+    Slot::hold_all(all.iter().map(|slot| &**slot).filter(|slot| !ptr::eq(*slot, own)), f);
 }
 
 /// The first trace point of a thread.
@@ -98,7 +106,7 @@ impl Drop for Owner {
         // SAFETY: this thread is the owner.
         if let Some(mut entered) = unsafe { self.0.enter() } {
             // Returns the chunks. Not by the drop of the last `Arc`, which somebody who goes through the list may have.
-            *entered.get() = Thread::new();
+            entered.get().end();
         }
     }
 }
