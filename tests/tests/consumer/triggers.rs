@@ -131,11 +131,16 @@ trigger_config {
         let sender = "activate_triggers: \"one\"\nactivate_triggers: \"two\"\n";
         let sender = lab.write("send.cfg", sender).display().to_string();
         assert_eq!(lab.run_perfetto(&["--txt", "-c", &sender]).0, 0);
-        session.wait_for_log("trace.1");
+        // Perfetto's service tells of one hit per message, and once in a while of the last only: two hits that wait are one.
+        let told = if service == Side::Ours { "trace.1" } else { "trace.0" };
+        session.wait_for_log(told);
         session.signal(Signal::INT);
         session.wait_ok();
         let snapshots = (0..9).filter(|number| lab.path(format!("trace.{number}")).exists()).count();
-        assert_eq!(snapshots, 2, "each hit has its own");
+        match service {
+            Side::Ours => assert_eq!(snapshots, 2, "each hit has its own"),
+            Side::Theirs => assert!((1..=2).contains(&snapshots), "{snapshots} snapshots of two hits"),
+        }
         Ok(())
     }
     esatto_tests::for_each_service!(scenario);
