@@ -173,6 +173,8 @@ impl TraceWriter {
 
     /// Between packets: begins the next chunk, if the current one has no more than `left` bytes left, so that a small packet does not have to be
     /// written in two pieces, whose first length would have to be sent behind. Returns whether it did, and there is a chunk.
+    #[cold]
+    #[inline(never)]
     pub fn begin_next_chunk(&mut self, left: usize) -> bool {
         let chunk = self.chunk();
         if !chunk.has_chunk() || chunk.in_packet || self.stream.available() > left {

@@ -1,7 +1,5 @@
 //! Events that are written with plain stores: the numbers of fields are part of the constants here.
 
-use std::slice::Iter;
-
 use esatto_protozero::cursor::Nested;
 use esatto_schema::{debug_annotation, trace_packet, track_event};
 use esatto_shm::SmallPacket;
@@ -68,27 +66,37 @@ pub(super) fn begin(packet: &mut SmallPacket<'_>, delta: u64) -> Nested {
 }
 
 /// All arguments of an event. `false`: one of them needs more than stores.
-#[inline]
+///
+/// Inlined into its only caller, for the sake of the packet, whose position is a register then.
+#[inline(always)]
 pub(super) fn arguments(
     packet: &mut SmallPacket<'_>,
     names: &'static [Name],
     args: &[Arg<'_>],
-    is_described: &mut impl FnMut(u64) -> bool,
+    mut is_described: impl FnMut(u64) -> bool,
 ) -> bool {
     let mut names = names.iter();
     for arg in args {
-        match arg {
-            Arg::U64(v) => number(packet, &mut names, debug_annotation::field::UINT_VALUE, *v),
-            Arg::I64(v) => number(packet, &mut names, debug_annotation::field::INT_VALUE, *v as u64),
-            Arg::Bool(v) => number(packet, &mut names, debug_annotation::field::BOOL_VALUE, u64::from(*v)),
-            Arg::Pointer(v) => number(packet, &mut names, debug_annotation::field::POINTER_VALUE, *v),
+        let (field, v) = match arg {
+            Arg::U64(v) => (debug_annotation::field::UINT_VALUE, *v),
+            Arg::I64(v) => (debug_annotation::field::INT_VALUE, *v as u64),
+            Arg::Bool(v) => (debug_annotation::field::BOOL_VALUE, u64::from(*v)),
+            Arg::Pointer(v) => (debug_annotation::field::POINTER_VALUE, *v),
             Arg::F64(v) => {
-                let field = debug_annotation::field::DOUBLE_VALUE;
-                annotation(packet, &mut names, field, FIXED64, (0, 0), |packet| packet.word(v.to_bits(), 8));
+                let Some(name) = names.next() else { continue };
+                let value = tag(debug_annotation::field::DOUBLE_VALUE, FIXED64);
+                let Some(open) = annotation(packet, name, value, 1) else { return false };
+                packet.word(v.to_bits(), 8);
+                packet.close(open);
+                continue;
             }
             Arg::Str(v) => {
-                let (field, len) = (debug_annotation::field::STRING_VALUE, (text_len(v), 1));
-                annotation(packet, &mut names, field, BYTES, len, |packet| packet.bytes(v.as_bytes()));
+                let Some(name) = names.next() else { continue };
+                let value = tag(debug_annotation::field::STRING_VALUE, BYTES) | text_len(v) << 8;
+                let Some(open) = annotation(packet, name, value, 2) else { return false };
+                packet.bytes(v.as_bytes());
+                packet.close(open);
+                continue;
             }
             Arg::Track(track) => {
                 let uuid = track.uuid();
@@ -97,65 +105,67 @@ pub(super) fn arguments(
                 }
                 packet.word(TRACK_UUID, 1);
                 packet.varint(uuid);
+                continue;
             }
             Arg::Name(name) => {
                 packet.word(NAME | text_len(name) << 16, 3);
                 packet.bytes(name.as_bytes());
+                continue;
             }
             Arg::Counter(CounterValue::Int(v)) => {
                 packet.word(COUNTER_VALUE, 2);
                 packet.varint(*v as u64);
+                continue;
             }
             Arg::Counter(CounterValue::Double(v)) => {
                 packet.word(DOUBLE_COUNTER_VALUE, 2);
                 packet.word(v.to_bits(), 8);
+                continue;
             }
             Arg::Flow(id) => {
                 packet.word(FLOW, 2);
                 packet.word(*id, 8);
+                continue;
             }
             Arg::EndFlow(id) => {
                 packet.word(END_FLOW, 2);
                 packet.word(*id, 8);
+                continue;
             }
             Arg::Value(_) | Arg::With(_) | Arg::Extra(_) | Arg::At(_) | Arg::Category(_) => return false,
+        };
+        let Some(name) = names.next() else { continue };
+        // Below 16, as those of all values.
+        let value = u64::from(field << 3 | VARINT);
+        let is_byte = v < 0x80;
+        let (value, len) = if is_byte { (value | v << 8, 2) } else { (value, 1) };
+        let Some(open) = annotation(packet, name, value, len) else { return false };
+        if !is_byte {
+            packet.varint(v);
         }
+        packet.close(open);
     }
     true
 }
 
+/// Begins an annotation, whose value begins with the first `len` bytes, at most two, of `value`. `None`: more names than that have
+/// been used.
 #[inline(always)]
-fn number(packet: &mut SmallPacket<'_>, names: &mut Iter<'static, Name>, field: u32, v: u64) {
-    if v < 0x80 {
-        annotation(packet, names, field, VARINT, (v, 1), |_| {});
-    } else {
-        annotation(packet, names, field, VARINT, (0, 0), |packet| packet.varint(v));
-    }
-}
-
-/// An annotation with the next name; none if there is no name left. Its value begins with so many bytes of a word.
-#[inline(always)]
-fn annotation(
-    packet: &mut SmallPacket<'_>,
-    names: &mut Iter<'static, Name>,
-    field: u32,
-    wire_type: u32,
-    (first, first_len): (u64, usize),
-    rest: impl FnOnce(&mut SmallPacket<'_>),
-) {
-    let Some(name) = names.next() else { return };
+fn annotation(packet: &mut SmallPacket<'_>, name: &'static Name, value: u64, len: usize) -> Option<Nested> {
+    const HEAD: u64 = ANNOTATION | NAME_IID << 16;
     let iid = u64::from(name.iid());
-    let open;
-    if iid < 0x80 {
-        let head = ANNOTATION | NAME_IID << 16 | iid << 24 | tag(field, wire_type) << 32 | first << 40;
-        open = packet.open_in_word(head, 5 + first_len, 1);
-    } else {
-        open = packet.open_in_word(ANNOTATION | NAME_IID << 16, 3, 1);
-        packet.varint(iid);
-        packet.word(tag(field, wire_type) | first << 8, 1 + first_len);
+    if iid < 1 << 7 {
+        return Some(packet.open_in_word(HEAD | iid << 24 | value << 32, 4 + len, 1));
     }
-    rest(packet);
-    packet.close(open);
+    if iid < 1 << 14 {
+        let iid = iid & 0x7f | 0x80 | iid >> 7 << 8;
+        return Some(packet.open_in_word(HEAD | iid << 24 | value << 40, 5 + len, 1));
+    }
+    if iid < 1 << 21 {
+        let iid = iid & 0x7f | 0x80 | (iid >> 7 & 0x7f | 0x80) << 8 | iid >> 14 << 16;
+        return Some(packet.open_in_word(HEAD | iid << 24 | value << 48, 6 + len, 1));
+    }
+    None
 }
 
 /// The length of a text, as the only byte in front of it. What is longer does not fit anyway, and gets a length that no packet has room for.
