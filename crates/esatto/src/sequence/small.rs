@@ -1,6 +1,6 @@
 //! Events that are written with plain stores: the numbers of fields are part of the constants here.
 
-use esatto_protozero::cursor::Nested;
+use esatto_protozero::cursor::{Nested, varint_word};
 use esatto_schema::{debug_annotation, trace_packet, track_event};
 use esatto_shm::SmallPacket;
 
@@ -84,18 +84,20 @@ pub(super) fn arguments(
             Arg::Pointer(v) => (debug_annotation::field::POINTER_VALUE, *v),
             Arg::F64(v) => {
                 let Some(name) = names.next() else { continue };
-                let value = tag(debug_annotation::field::DOUBLE_VALUE, FIXED64);
-                let Some(open) = annotation(packet, name, value, 1) else { return false };
+                if !annotation(packet, name, tag(debug_annotation::field::DOUBLE_VALUE, FIXED64), 1, 8) {
+                    return false;
+                }
                 packet.word(v.to_bits(), 8);
-                packet.close(open);
                 continue;
             }
             Arg::Str(v) => {
                 let Some(name) = names.next() else { continue };
-                let value = tag(debug_annotation::field::STRING_VALUE, BYTES) | text_len(v) << 8;
-                let Some(open) = annotation(packet, name, value, 2) else { return false };
+                let len = text_len(v);
+                let begin = tag(debug_annotation::field::STRING_VALUE, BYTES) | len << 8;
+                if !annotation(packet, name, begin, 2, len) {
+                    return false;
+                }
                 packet.bytes(v.as_bytes());
-                packet.close(open);
                 continue;
             }
             Arg::Track(track) => {
@@ -136,40 +138,52 @@ pub(super) fn arguments(
         };
         let Some(name) = names.next() else { continue };
         // Below 16, as those of all values.
-        let value = u64::from(field << 3 | VARINT);
-        let is_byte = v < 0x80;
-        let (value, len) = if is_byte { (value | v << 8, 2) } else { (value, 1) };
-        let Some(open) = annotation(packet, name, value, len) else { return false };
-        if !is_byte {
+        let begin = u64::from(field << 3 | VARINT);
+        if v < 0x80 {
+            if !annotation(packet, name, begin | v << 8, 2, 0) {
+                return false;
+            }
+        } else if let Some((word, len)) = varint_word(v) {
+            if !annotation(packet, name, begin, 1, len as u64) {
+                return false;
+            }
+            packet.word(word, len);
+        } else {
+            let len = if v >> 63 == 0 { 9 } else { 10 };
+            if !annotation(packet, name, begin, 1, len) {
+                return false;
+            }
             packet.varint(v);
         }
-        packet.close(open);
     }
     true
 }
 
-/// Begins an annotation, whose value begins with the first `len` bytes, at most two, of `value`. `None`: more names than that have
-/// been used.
+/// Begins an annotation, whose value begins with the first `len` bytes, at most two, of `begin`, and goes on for `rest` bytes. `false`: the name has
+/// a number with which that is no matter of a single word.
 #[inline(always)]
-fn annotation(packet: &mut SmallPacket<'_>, name: &'static Name, value: u64, len: usize) -> Option<Nested> {
-    const HEAD: u64 = ANNOTATION | NAME_IID << 16;
+fn annotation(packet: &mut SmallPacket<'_>, name: &'static Name, begin: u64, len: usize, rest: u64) -> bool {
+    // The first length is that of the annotation, behind that byte: of the name and the value.
+    let mut head = |iid: u64, iid_len: usize| {
+        let size = (1 + iid_len + len) as u64 + rest;
+        let word = ANNOTATION | size << 8 | NAME_IID << 16 | iid << 24 | begin << (24 + 8 * iid_len);
+        packet.word(word, 3 + iid_len + len);
+    };
     let iid = u64::from(name.iid());
     if iid < 1 << 7 {
-        return Some(packet.open_in_word(HEAD | iid << 24 | value << 32, 4 + len, 1));
+        head(iid, 1);
+    } else if iid < 1 << 14 {
+        head(iid & 0x7f | 0x80 | iid >> 7 << 8, 2);
+    } else if iid < 1 << 21 {
+        head(iid & 0x7f | 0x80 | (iid >> 7 & 0x7f | 0x80) << 8 | iid >> 14 << 16, 3);
+    } else {
+        return false;
     }
-    if iid < 1 << 14 {
-        let iid = iid & 0x7f | 0x80 | iid >> 7 << 8;
-        return Some(packet.open_in_word(HEAD | iid << 24 | value << 40, 5 + len, 1));
-    }
-    if iid < 1 << 21 {
-        let iid = iid & 0x7f | 0x80 | (iid >> 7 & 0x7f | 0x80) << 8 | iid >> 14 << 16;
-        return Some(packet.open_in_word(HEAD | iid << 24 | value << 48, 6 + len, 1));
-    }
-    None
+    true
 }
 
-/// The length of a text, as the only byte in front of it. What is longer does not fit anyway, and gets a length that no packet has room for.
+/// The length of a text, as the only byte in front of it. What is so long that it does not fit into one does not fit into the packet.
 #[inline(always)]
 fn text_len(text: &str) -> u64 {
-    text.len().min(0x7f) as u64
+    text.len() as u64 & 0x7f
 }

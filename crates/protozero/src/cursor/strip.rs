@@ -85,13 +85,15 @@ impl Strip {
             return self.overflow();
         }
         // A copy of unknown length is a call.
-        match v.len() {
+        if let 8..=16 = v.len() {
             // SAFETY: there is room for all of `v`, by the comparison above.
-            4..8 => unsafe { put_ends::<4>(self.at, v) },
+            unsafe { put_ends::<8>(self.at, v) };
+        } else if let 4..8 = v.len() {
             // SAFETY: as above.
-            8..=16 => unsafe { put_ends::<8>(self.at, v) },
+            unsafe { put_ends::<4>(self.at, v) };
+        } else {
             // SAFETY: as above, and nobody else has a reference to that.
-            _ => unsafe { ptr::copy_nonoverlapping(v.as_ptr(), self.at, v.len()) },
+            unsafe { ptr::copy_nonoverlapping(v.as_ptr(), self.at, v.len()) };
         }
         self.advance(v.len());
     }
