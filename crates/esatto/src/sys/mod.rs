@@ -12,6 +12,9 @@ pub(crate) mod fork;
 #[cfg(any(not(any(target_os = "linux", target_os = "android")), esatto_portable))]
 #[path = "no_fork.rs"]
 pub(crate) mod fork;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg_attr(esatto_portable, allow(dead_code))]
+pub(crate) mod kernel;
 #[cfg(unix)]
 pub(crate) mod signals;
 #[cfg(not(unix))]
