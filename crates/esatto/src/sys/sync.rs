@@ -35,9 +35,8 @@ pub(super) fn light_fence() {
 pub(super) fn has_barrier() -> bool {
     #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_loom)))]
     {
-        use rustix::thread::{MembarrierCommand, membarrier};
         static HAS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-        *HAS.get_or_init(|| membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok())
+        *HAS.get_or_init(super::kernel::register_barrier)
     }
     #[cfg(not(all(any(target_os = "linux", target_os = "android"), not(esatto_loom))))]
     false
@@ -48,11 +47,11 @@ pub(super) fn barrier_everywhere() {
     fence(Ordering::SeqCst);
     #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_loom)))]
     if has_barrier() {
-        use rustix::thread::{MembarrierCommand, membarrier};
+        use super::kernel;
         // Registered before; a child of a fork registers anew.
-        if membarrier(MembarrierCommand::PrivateExpedited).is_err() {
-            let _ = membarrier(MembarrierCommand::RegisterPrivateExpedited);
-            let _ = membarrier(MembarrierCommand::PrivateExpedited);
+        if !kernel::barrier() {
+            kernel::register_barrier();
+            kernel::barrier();
         }
     }
 }
