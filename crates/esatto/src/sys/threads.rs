@@ -81,6 +81,27 @@ pub(crate) fn is_open() -> bool {
 /// destroyed its state already (a trace point in the destructor of a thread-local).
 #[inline(always)]
 pub(crate) fn with<R>(f: impl FnOnce(&mut Thread) -> R) -> Option<R> {
+    struct Closure<F>(F);
+    impl<R, F: FnOnce(&mut Thread) -> R> Inside for Closure<F> {
+        type Result = R;
+        #[inline(always)]
+        fn run(self, thread: &mut Thread) -> R {
+            self.0(thread)
+        }
+    }
+    run(Closure(f))
+}
+
+/// Something to do with the state of a thread: a closure whose inlining can be asked for.
+pub(crate) trait Inside {
+    type Result;
+
+    fn run(self, thread: &mut Thread) -> Self::Result;
+}
+
+/// As [`with`].
+#[inline(always)]
+pub(crate) fn run<I: Inside>(inside: I) -> Option<I::Result> {
     let mut slot = SLOT.get();
     if slot.is_null() {
         slot = begin();
@@ -89,7 +110,7 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Thread) -> R) -> Option<R> {
     let slot = unsafe { &*slot };
     // SAFETY: `SLOT` is a thread-local that only this thread reads. The static one is never entered: it is busy.
     let mut entered = unsafe { slot.enter() }?;
-    Some(f(entered.get()))
+    Some(inside.run(entered.get()))
 }
 
 /// Runs `f` with the state of every thread that is not inside of a trace point, which has to wait meanwhile if it comes to one.
