@@ -10,7 +10,7 @@ const LOSSES: &[&str] = &["traced_buf_trace_writer_packet_loss", "traced_buf_seq
 esatto_tests::scenario!(Scenario::new(record).check(check).tolerating(LOSSES));
 
 /// Far more than fits into the shared memory, and than anybody can take away meanwhile.
-const BURST: u64 = 300_000;
+const BURST: u64 = 100_000;
 
 fn record(stage: &Stage) {
     let _tracing = stage.builder().shared_memory(16, 4).categories(CATEGORIES).start().expect("starts");
