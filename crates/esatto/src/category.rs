@@ -12,8 +12,10 @@ use crate::registry;
 use crate::sys::threads;
 
 mod dynamic;
+mod foreign;
 
 pub(crate) use dynamic::hold_for_fork;
+pub use foreign::{Foreign, Role};
 
 /// Set until the category is registered. Above the bits of instances.
 const UNREGISTERED: u32 = 1 << 31;
@@ -43,6 +45,8 @@ enum Form {
     Group(&'static [&'static Category]),
     /// Made at run time; not listed.
     Dynamic,
+    /// Of a library for another language.
+    Foreign(&'static dyn Foreign),
 }
 
 impl Category {
@@ -224,13 +228,29 @@ impl Category {
     pub(crate) fn members(&'static self) -> impl Iterator<Item = &'static Self> {
         let (own, members) = match self.form {
             Form::Group(members) => (None, members),
-            Form::Static | Form::Dynamic => (Some(self), [].as_slice()),
+            Form::Static | Form::Dynamic | Form::Foreign(_) => (Some(self), [].as_slice()),
         };
         own.into_iter().chain(members.iter().copied().filter(|member| !member.is_group()))
     }
 
     pub(crate) const fn is_group(&self) -> bool {
         matches!(self.form, Form::Group(_))
+    }
+
+    pub(crate) const fn foreign_side(&self) -> Option<&'static dyn Foreign> {
+        match self.form {
+            Form::Foreign(foreign) => Some(foreign),
+            _ => None,
+        }
+    }
+
+    /// Whether services are told of it: neither groups nor those made at run time.
+    pub(crate) fn is_listed(&self) -> bool {
+        match self.form {
+            Form::Static => true,
+            Form::Group(_) | Form::Dynamic => false,
+            Form::Foreign(foreign) => foreign.role() == Role::Listed,
+        }
     }
 
     pub(crate) const fn is_dynamic(&self) -> bool {

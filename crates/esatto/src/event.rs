@@ -239,6 +239,12 @@ impl<'e> Event<'e> {
         legacy
     }
 
+    /// The number of a text in a table of `InternedData` whose entries have the text as field 2, which is announced with the event if it was not yet.
+    #[doc(hidden)]
+    pub fn intern(&mut self, table: u32, text: &[u8]) -> u64 {
+        self.names.tables.foreign_text(table, text)
+    }
+
     /// Every other field of `TrackEvent`, and extensions: the traits that `esatto-protozero-codegen` generates for `extend TrackEvent` have
     /// their methods here.
     #[inline]

@@ -2,7 +2,7 @@
 
 use esatto_schema::TrackEventConfig;
 
-use crate::category::Category;
+use crate::category::{Category, Role};
 
 /// The tags that are off unless a config speaks of tags.
 const DEFAULT_DISABLED_TAGS: [&[u8]; 2] = [b"slow", b"debug"];
@@ -25,9 +25,35 @@ const IMPLICIT_TAG: &str = "slow";
 /// True if `config` enables a category; of a group it enables, one of its members.
 pub(crate) fn enables(config: &TrackEventConfig, category: &'static Category) -> bool {
     category.members().any(|member| {
+        if let Some(foreign) = member.foreign_side() {
+            return foreign.role() == Role::Any || enables_foreign(config, member.name(), member.tags());
+        }
         let implicit = member.is_dynamic() && member.name().starts_with(IMPLICIT_PREFIX);
         enables_one(config, member.name(), member.tags(), implicit.then_some(IMPLICIT_TAG))
     })
+}
+
+/// The rules of the C library: two passes (exact names, prefixes); in each: enabled categories, enabled tags, disabled categories, disabled tags.
+/// What nothing decides is off.
+pub(crate) fn enables_foreign(config: &TrackEventConfig, name: &str, tags: &[&str]) -> bool {
+    let is_exact = |pattern: &[u8], text: &str| pattern == text.as_bytes();
+    let begins = |pattern: &[u8], text: &str| {
+        let star = pattern.iter().position(|&byte| byte == b'*');
+        star.is_some_and(|star| text.as_bytes().starts_with(&pattern[..star]))
+    };
+    for matches in [&is_exact as &dyn Fn(&[u8], &str) -> bool, &begins] {
+        let name_in = |patterns: &[esatto_protozero::ProtoString]| patterns.iter().any(|p| matches(p, name));
+        let tag_in = |patterns: &[esatto_protozero::ProtoString]| {
+            tags.iter().any(|tag| patterns.iter().any(|p| matches(p, tag)))
+        };
+        if name_in(&config.enabled_categories) || tag_in(&config.enabled_tags) {
+            return true;
+        }
+        if name_in(&config.disabled_categories) || tag_in(&config.disabled_tags) {
+            return false;
+        }
+    }
+    false
 }
 
 /// Three passes (exact names, prefixes, `*`); in each: enabled categories, disabled categories, disabled tags, enabled tags. What
@@ -171,6 +197,20 @@ mod tests {
             super::enables(&c, Category::dynamic("disabled-by-default-dynamic")),
             "no default list: a prefix enables"
         );
+    }
+
+    #[test]
+    fn the_rules_of_the_c_library_are_others() {
+        let foreign = |config: &TrackEventConfig, name: &str, tags: &[&str]| enables_foreign(config, name, tags);
+        assert!(!foreign(&config(&[], &[], &[], &[]), "a", &[]), "off unless something says on");
+        assert!(
+            foreign(&config(&["*"], &["*"], &[], &[]), "a", &["slow"]),
+            "enabled comes first; slow is a tag like any other"
+        );
+        assert!(!foreign(&config(&["*"], &["a"], &[], &[]), "a", &[]), "an exact name comes before a pattern");
+        assert!(foreign(&config(&["a*"], &["a"], &["t"], &[]), "a", &["t"]), "enabled tags come before disabled names");
+        assert!(foreign(&config(&["a*b"], &[], &[], &[]), "aXc", &[]), "the pattern ends at the star");
+        assert!(!foreign(&config(&["a*"], &[], &[], &["t"]), "a", &["t"]));
     }
 
     #[test]

@@ -165,6 +165,8 @@ mod platform;
 mod process;
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
 pub mod producer;
+#[doc(hidden)]
+pub mod raw;
 mod registry;
 mod sequence;
 mod session;

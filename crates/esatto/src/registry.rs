@@ -8,7 +8,7 @@ use esatto_schema::TrackEventConfig;
 
 use esatto_map::Set;
 
-use crate::category::Category;
+use crate::category::{Category, Foreign};
 use crate::control::{self, Command};
 use crate::filter;
 use crate::instance::MAX_INSTANCES;
@@ -75,16 +75,18 @@ impl Registry {
     fn add(&mut self, category: &'static Category) {
         if self.known.insert(core::ptr::from_ref(category).addr()) {
             self.categories.push(category);
-            self.version += u64::from(is_listed(category));
+            self.version += u64::from(category.is_listed());
         }
         category.set_instances(self.instances(category));
     }
 
-    fn evaluate(&self) {
+    /// Returns those who want to know.
+    fn evaluate(&self) -> Vec<&'static dyn Foreign> {
         for category in &self.categories {
             category.set_instances(self.instances(category));
         }
         CHANGED.notify_all();
+        self.categories.iter().filter_map(|category| category.foreign_side()).collect()
     }
 }
 
@@ -108,6 +110,13 @@ impl Held {
 
 /// Adds categories and evaluates them against the active configurations. Those that are known stay as they are.
 pub(crate) fn register(categories: &[&'static Category]) {
+    if register_quietly(categories) {
+        publish();
+    }
+}
+
+/// As [`register`], but services are told by [`publish`], if this returns true.
+pub(crate) fn register_quietly(categories: &[&'static Category]) -> bool {
     let mut registry = lock();
     let before = registry.version;
     for &category in categories {
@@ -118,29 +127,51 @@ pub(crate) fn register(categories: &[&'static Category]) {
     }
     let changed = registry.version != before;
     drop(registry);
-    if let (true, Some(control)) = (changed, control::handle()) {
+    tell(categories.iter().filter_map(|category| category.foreign_side()));
+    changed
+}
+
+/// Sends the list of categories to services, if it has changed since that was done.
+pub(crate) fn publish() {
+    if let Some(control) = control::handle() {
         control.send(Command::CategoriesChanged);
     }
+}
+
+/// Takes a category out of the list and switches it off; nobody traces in it any more.
+pub(crate) fn remove(category: &'static Category) {
+    let mut registry = lock();
+    if registry.known.remove(&core::ptr::from_ref(category).addr()) {
+        registry.categories.retain(|known| !core::ptr::eq(*known, category));
+        registry.version += u64::from(category.is_listed());
+    }
+    category.set_instances(0);
+    drop(registry);
+    tell(category.foreign_side());
+}
+
+/// Categories were switched; the registry is not locked.
+fn tell(foreign: impl IntoIterator<Item = &'static dyn Foreign>) {
+    foreign.into_iter().for_each(Foreign::switched);
 }
 
 /// Lets an instance record what its configuration enables.
 pub(crate) fn enable(instance: usize, config: Arc<TrackEventConfig>) {
     let mut registry = lock();
     registry.configs[instance] = Some(config);
-    registry.evaluate();
+    let foreign = registry.evaluate();
+    drop(registry);
+    tell(foreign);
 }
 
 /// Ends the recording of an instance.
 pub(crate) fn disable(instance: usize) {
     let mut registry = lock();
     if registry.configs[instance].take().is_some() {
-        registry.evaluate();
+        let foreign = registry.evaluate();
+        drop(registry);
+        tell(foreign);
     }
-}
-
-/// Whether services are told of a category: neither groups nor those made at run time.
-const fn is_listed(category: &Category) -> bool {
-    !category.is_group() && !category.is_dynamic()
 }
 
 /// Number of changes of the list of categories so far.
@@ -153,7 +184,7 @@ pub(crate) fn version() -> u64 {
 pub(crate) fn for_each(f: impl FnMut(&'static Category)) {
     let categories = lock().categories.clone();
     let mut names = Set::new();
-    categories.into_iter().filter(|category| is_listed(category) && names.insert(category.name())).for_each(f);
+    categories.into_iter().filter(|category| category.is_listed() && names.insert(category.name())).for_each(f);
 }
 
 /// Waits until `condition`, which depends on which categories are on, holds. `false`: not in time.

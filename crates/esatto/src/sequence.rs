@@ -3,6 +3,7 @@
 
 mod any;
 mod counters;
+mod foreign;
 mod small;
 
 use core::hash::{BuildHasherDefault, Hasher};
@@ -39,8 +40,9 @@ const NAME_INTERVAL_NS: u64 = 100_000_000;
 /// Stands in for dynamic names where the config wants them filtered.
 const FILTERED_NAME: &str = "FILTERED";
 
+/// See the module.
 #[derive(Debug)]
-pub(crate) struct Sequence {
+pub struct Sequence {
     stamp: Stamp,
     writer: TraceWriter,
     options: Options,

@@ -21,6 +21,9 @@ const MAX_TEXT_BYTES: usize = 1024;
 /// Numbers of locations that have a place in the program are the same in all sequences and begin at 1; those of others begin here.
 const FIRST_DYNAMIC_LOCATION: u64 = 1 << 20;
 
+/// Numbers that others give out begin here: below are those of the crate, in the same tables.
+pub(crate) const FIRST_FOREIGN: u64 = 1 << 24;
+
 /// The tables of one sequence. Empty ones take no memory beyond their own size.
 #[derive(Default)]
 pub(crate) struct Tables {
@@ -35,6 +38,8 @@ pub(crate) struct Tables {
     source_paths: Table,
     frames: Table,
     callstacks: Table,
+    /// Entries of other libraries, of all tables: by the number of the table and the entry.
+    foreign: Table,
     log_bodies: u64,
 }
 
@@ -147,6 +152,27 @@ impl Tables {
         }
     }
 
+    /// The number of an entry that another library names, in whatever table, and whether that was announced.
+    pub(crate) fn foreign(&mut self, table: u32, entry: &[u8]) -> (u64, bool) {
+        let key = [&table.to_ne_bytes(), entry].concat();
+        match self.foreign.numbered(&key) {
+            Found::Known(number) => (FIRST_FOREIGN + number, true),
+            Found::New(number) => (FIRST_FOREIGN + number, false),
+        }
+    }
+
+    /// As [`foreign`](Self::foreign), of a text that the event announces if it was not yet.
+    pub(crate) fn foreign_text(&mut self, table: u32, text: &[u8]) -> u64 {
+        let (iid, known) = self.foreign(table, text);
+        if !known {
+            let mut data = self.pending.message();
+            let mut entry = data.message().begin(table);
+            entry.varint(1, iid);
+            entry.bytes(2, text);
+        }
+        iid
+    }
+
     /// Whether the event that ends has something to define.
     #[inline]
     pub(crate) fn has_pending(&self) -> bool {
@@ -171,6 +197,7 @@ impl Tables {
         self.source_paths.clear();
         self.frames.clear();
         self.callstacks.clear();
+        self.foreign.clear();
         self.log_bodies = 0;
     }
 }

@@ -50,7 +50,7 @@ pub fn record_only(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) ->
 
 /// Records with arguments.
 #[inline(never)]
-fn record_in(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
+pub(crate) fn record_in(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
     threads::run(Record { instances, site, args }).unwrap_or(0)
 }
 
@@ -87,12 +87,7 @@ impl threads::Inside for Record<'_, '_> {
 
 /// Runs a trace point of a custom data source, unless this thread is in a trace point already.
 pub(crate) fn with_sources(trace: impl FnOnce(&mut Writers)) {
-    threads::with(|thread| {
-        if thread.sources.is_outdated() {
-            thread.sweep();
-        }
-        trace(&mut thread.sources);
-    });
+    threads::with(|thread| trace(thread.sources()));
 }
 
 /// As [`record_enabled`], in another category than the site's, which is among the arguments.
@@ -144,9 +139,22 @@ impl Thread {
         Self { sequences: [const { None }; MAX_INSTANCES], sources: Writers::new() }
     }
 
+    /// The writers for custom data sources, up to date.
+    pub(crate) fn sources(&mut self) -> &mut Writers {
+        if self.sources.is_outdated() {
+            self.sweep();
+        }
+        &mut self.sources
+    }
+
+    /// The writers for custom data sources.
+    pub(crate) const fn sources_as_they_are(&mut self) -> &mut Writers {
+        &mut self.sources
+    }
+
     /// The sequence for slot `index`, up to date.
     #[inline(always)]
-    fn sequence(&mut self, index: usize) -> Option<&mut Sequence> {
+    pub(crate) fn sequence(&mut self, index: usize) -> Option<&mut Sequence> {
         let stamp = instance::stamp(index);
         let valid = matches!(&self.sequences[index], Some(sequence) if sequence.stamp() == stamp);
         if !valid {
@@ -167,15 +175,26 @@ impl Thread {
         self.sweep();
     }
 
-    /// Drops the sequences of instances that are gone, which returns their chunks.
+    /// Drops what belongs to instances that are gone, on the thread itself.
     fn sweep(&mut self) {
+        self.sweep_sequences();
+        self.sources.sweep();
+    }
+
+    /// As [`sweep`](Self::sweep), perhaps on another thread.
+    fn sweep_from_elsewhere(&mut self) {
+        self.sweep_sequences();
+        self.sources.sweep_from_elsewhere();
+    }
+
+    /// Drops the sequences of instances that are gone, which returns their chunks.
+    fn sweep_sequences(&mut self) {
         for (index, sequence) in self.sequences.iter_mut().enumerate() {
             let stamp = instance::stamp(index);
             if sequence.as_ref().is_some_and(|s| stamp == Stamp::NONE || !stamp.is_same_instance(s.stamp())) {
                 *sequence = None;
             }
         }
-        self.sources.sweep();
     }
 
     /// Hands over what is left, as the thread ends.
@@ -185,7 +204,7 @@ impl Thread {
     }
 
     fn reclaim(&mut self, all: bool) -> bool {
-        self.sweep();
+        self.sweep_from_elsewhere();
         let mut all_idle = self.sources.reclaim(all);
         for sequence in self.sequences.iter_mut().flatten() {
             if sequence.is_idle() || all {
@@ -198,7 +217,7 @@ impl Thread {
     }
 
     fn flush(&mut self) {
-        self.sweep();
+        self.sweep_from_elsewhere();
         for sequence in self.sequences.iter_mut().flatten() {
             sequence.flush();
         }

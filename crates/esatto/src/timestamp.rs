@@ -69,6 +69,13 @@ impl Timestamp {
         Self::known(BuiltinClock::BUILTIN_CLOCK_REALTIME, ns)
     }
 
+    /// A time of the clock with this number, which readers know.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn of_clock(id: u32, value: u64) -> Self {
+        Self { value, clock: Domain::Known(id) }
+    }
+
     const fn known(clock: BuiltinClock, value: u64) -> Self {
         Self { value, clock: Domain::Known(clock.0 as u32) }
     }

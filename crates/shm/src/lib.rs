@@ -84,4 +84,4 @@ pub use smb::{Chunk, Skip, Smb, announce, state};
 #[doc(hidden)]
 pub use watched::WatchedRegion;
 #[cfg(not(esatto_loom))]
-pub use writer::{Packet, SmallPacket, TraceWriter};
+pub use writer::{MAX_ROOM, Packet, Room, SmallPacket, TraceWriter};

@@ -2,6 +2,7 @@
 
 mod late;
 mod packet;
+mod raw;
 mod small;
 
 use core::{
@@ -17,6 +18,7 @@ use esatto_protozero::{
 };
 
 pub use packet::Packet;
+pub use raw::{MAX_ROOM, Room};
 pub use small::SmallPacket;
 
 use crate::{

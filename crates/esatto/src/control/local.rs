@@ -19,6 +19,7 @@ use super::files::{Done, Files};
 use super::link::LinkEvent;
 use crate::ids;
 use crate::platform::{self, ClockId, OwnedFd, read_clock as read};
+use crate::raw;
 
 /// Starts a service in this process.
 pub(crate) fn start() -> Box<dyn InProcess> {
@@ -200,7 +201,9 @@ impl InProcess for LocalService {
         let client = ClientId(self.next_client);
         self.next_client += 1;
         self.deliveries.insert(client, VecDeque::new());
-        let peer = Peer { uid: platform::uid(), pid: None, machine_id: 0 };
+        // The machine of a program that says so is that of its data, not of those who read.
+        let machine_id = if port == Port::Producer { raw::machine_id() } else { 0 };
+        let peer = Peer { uid: platform::uid(), pid: None, machine_id };
         match port {
             Port::Producer => self.handle(Input::ProducerConnected { client, peer, memory: MemoryKind::Shared }),
             Port::Consumer => self.handle(Input::ConsumerConnected { client, peer }),

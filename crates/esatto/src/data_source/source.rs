@@ -32,6 +32,10 @@ pub trait DataSource: Send + Sync + Sized + 'static {
     /// trace may have lost what came before.
     type IncrementalState: Default + Send + 'static;
 
+    /// Only the thread that made a [`ThreadState`](Self::ThreadState) or [`IncrementalState`](Self::IncrementalState) drops it: at a later trace point, or when it ends.
+    #[doc(hidden)]
+    const STATE_IS_BOUND: bool = false;
+
     /// Makes an instance. It records nothing yet.
     fn setup(setup: &Setup<'_, Self::Config>) -> Self;
 
@@ -67,6 +71,7 @@ pub struct Setup<'a, C> {
     instance: usize,
     backend: Backend,
     startup: bool,
+    tag: usize,
 }
 
 impl<C> Setup<'_, C> {
@@ -98,6 +103,13 @@ impl<C> Setup<'_, C> {
     #[must_use]
     pub const fn backend(&self) -> &Backend {
         &self.backend
+    }
+
+    /// What the source was [tagged](Source::tagged) with.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn tag(&self) -> usize {
+        self.tag
     }
 
     /// True if no session has come yet: [startup tracing](crate::Startup).
@@ -170,6 +182,7 @@ pub struct Source<T: DataSource> {
     exhausted: BufferExhausted,
     exhausted_from_config: bool,
     single: bool,
+    tag: usize,
     on_flush: Option<fn(&T, Flush)>,
     refused: AtomicU64,
     registration: Mutex<Registration>,
@@ -212,6 +225,7 @@ impl<T: DataSource> Source<T> {
             exhausted: BufferExhausted::Drop,
             exhausted_from_config: false,
             single: false,
+            tag: 0,
             on_flush: None,
             refused: AtomicU64::new(0),
             registration: Mutex::new(Registration { descriptor: None, version: 0 }),
@@ -236,6 +250,14 @@ impl<T: DataSource> Source<T> {
     #[must_use]
     pub const fn single_instance(mut self) -> Self {
         self.single = true;
+        self
+    }
+
+    /// A number that [`Setup::tag`] tells, for types that several sources share.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn tagged(mut self, tag: usize) -> Self {
+        self.tag = tag;
         self
     }
 
@@ -346,6 +368,26 @@ impl<T: DataSource> Source<T> {
         (0..MAX_INSTANCES).filter_map(|slot| Some((slot, self.slots.get(slot).1?.object()?)))
     }
 
+    /// The instance with a number, if there is one. Takes locks.
+    #[doc(hidden)]
+    pub fn instance(&self, slot: usize) -> Option<Arc<T>> {
+        if slot >= MAX_INSTANCES {
+            return None;
+        }
+        self.slots.get(slot).1?.object()
+    }
+
+    /// The instances that record, one bit each.
+    #[doc(hidden)]
+    pub fn recording(&self) -> u32 {
+        self.enabled.load(Ordering::Acquire)
+    }
+
+    /// Where threads keep their writers. Of a source that is registered.
+    pub(super) fn index(&self) -> usize {
+        self.index.load(Ordering::Acquire) as usize
+    }
+
     /// How many instances were refused so far: the ninth of those at a time, those whose config cannot be used, those
     /// whose set-up panicked.
     #[must_use]
@@ -399,6 +441,7 @@ impl<T: DataSource> Source<T> {
             instance: slot,
             backend: assignment.backend.clone(),
             startup: assignment.startup,
+            tag: self.tag,
         };
         catch_unwind(AssertUnwindSafe(|| T::setup(&setup))).ok()
     }

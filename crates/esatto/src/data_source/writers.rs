@@ -29,6 +29,9 @@ trait AnyWriter: Send {
     /// False if the instance has ended.
     fn is_current(&self) -> bool;
 
+    /// True if only the thread that made its state may drop it.
+    fn is_bound(&self) -> bool;
+
     /// See [`TraceWriter::flush`].
     fn flush(&mut self);
 
@@ -73,6 +76,13 @@ impl Writers {
     pub(crate) fn sweep(&mut self) {
         self.generation = instance::generation();
         self.drop_if(|writer| !writer.is_current());
+    }
+
+    /// As [`sweep`](Self::sweep), perhaps on another thread than theirs: what is [bound](DataSource::STATE_IS_BOUND) to that only gives back its memory.
+    pub(crate) fn sweep_from_elsewhere(&mut self) {
+        self.drop_if(|writer| !writer.is_current() && !writer.is_bound());
+        let writers = self.writers.iter_mut().flatten().flatten();
+        writers.filter(|writer| !writer.is_current()).for_each(|writer| writer.flush());
     }
 
     /// Drops all writers, and the state that went with them.
@@ -132,6 +142,18 @@ impl Writers {
     }
 }
 
+impl Writers {
+    /// The writer that there is for an instance, as it is.
+    pub(super) fn existing<T: DataSource>(
+        &mut self,
+        _: &'static Source<T>,
+        index: usize,
+        slot: usize,
+    ) -> Option<&mut Writer<T>> {
+        self.writers.get_mut(index)?.get_mut(slot)?.as_mut()?.as_any().downcast_mut()
+    }
+}
+
 impl<T: DataSource> Writer<T> {
     #[cold]
     fn new(source: &'static Source<T>, slot: usize) -> Option<Self> {
@@ -156,16 +178,23 @@ impl<T: DataSource> Writer<T> {
 
     /// Runs a trace point.
     pub(super) fn trace(&mut self, body: &mut dyn FnMut(&mut Context<'_, T>)) {
+        self.begin();
+        body(&mut Context::new(self));
+        self.end();
+    }
+
+    /// A trace point begins.
+    pub(super) fn begin(&mut self) {
         let (drops, dropping) = (self.packets.drop_count(), self.packets.is_dropping());
         let lost = drops != mem::replace(&mut self.drops, drops);
         if mem::replace(&mut self.was_dropping, dropping) || dropping || lost {
             self.renew_state();
         }
-        let was_new = self.state_is_new;
-        body(&mut Context::new(self));
-        if was_new {
-            self.state_is_new = false;
-        }
+    }
+
+    /// A trace point ends.
+    pub(super) fn end(&mut self) {
+        self.state_is_new = false;
         if self.intercepted {
             self.packets.flush();
         }
@@ -182,6 +211,10 @@ impl<T: DataSource> Writer<T> {
 impl<T: DataSource> AnyWriter for Writer<T> {
     fn is_current(&self) -> bool {
         self.source.slots().stamp(self.slot).is_same_instance(self.stamp)
+    }
+
+    fn is_bound(&self) -> bool {
+        T::STATE_IS_BOUND
     }
 
     fn flush(&mut self) {

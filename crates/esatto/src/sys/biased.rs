@@ -101,6 +101,16 @@ impl<T> Biased<T> {
         Some(Entered { biased: self })
     }
 
+    /// The guard of an owner that is inside, whose own was forgotten.
+    ///
+    /// # Safety
+    ///
+    /// The owner calls this; the guard of its last [`enter`](Self::enter) was forgotten, and so was every other that this returned since.
+    #[cfg(not(esatto_loom))]
+    pub(crate) unsafe fn entered(&self) -> Entered<'_, T> {
+        Entered { biased: self }
+    }
+
     #[cold]
     #[inline(never)]
     fn enter_slowly(&self) {

@@ -92,6 +92,55 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Thread) -> R) -> Option<R> {
     run(Closure(f))
 }
 
+thread_local! {
+    /// This thread is inside of its state since [`stay`], and nobody uses it right now.
+    static STAYS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Enters the state of this thread and stays inside until [`leave`]: for trace points that consist of several calls. `false` if
+/// [`with`] would do nothing.
+pub(crate) fn stay() -> bool {
+    let mut slot = SLOT.get();
+    if slot.is_null() {
+        slot = begin();
+    }
+    // SAFETY: as in `run`.
+    let slot = unsafe { &*slot };
+    // SAFETY: as in `run`.
+    let entered = unsafe { slot.enter() }.map(mem::forget);
+    if entered.is_some() {
+        STAYS.set(true);
+    }
+    entered.is_some()
+}
+
+/// Runs `f` with the state that this thread stays in. `None` if it does not, or from inside of `f`.
+pub(crate) fn with_stayed<R>(f: impl FnOnce(&mut Thread) -> R) -> Option<R> {
+    /// Also if `f` panics.
+    struct Back;
+    impl Drop for Back {
+        fn drop(&mut self) {
+            STAYS.set(true);
+        }
+    }
+    if !STAYS.replace(false) {
+        return None;
+    }
+    let _back = Back;
+    let slot = SLOT.get();
+    // SAFETY: not null since `stay`, and otherwise as in `run`.
+    let mut entered = mem::ManuallyDrop::new(unsafe { (*slot).entered() });
+    Some(f(entered.get()))
+}
+
+/// Ends what [`stay`] began; nothing happens if it did not.
+pub(crate) fn leave() {
+    if STAYS.replace(false) {
+        // SAFETY: as in `with_stayed`; this guard is dropped.
+        drop(unsafe { (*SLOT.get()).entered() });
+    }
+}
+
 /// Something to do with the state of a thread: a closure whose inlining can be asked for.
 pub(crate) trait Inside {
     type Result;

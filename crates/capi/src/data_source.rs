@@ -1,0 +1,267 @@
+//! Data sources (`docs/spec/c-abi.md` §5).
+
+mod instance;
+mod iteration;
+mod state;
+
+use core::ffi::c_void;
+use core::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use esatto::{BufferExhausted, Source, raw};
+use esatto_protozero::{MAX_DECODE_DEPTH, Owned};
+use esatto_schema::DataSourceDescriptor;
+
+use crate::abi::{OnSetupArgs, OnStartArgs, Timestamp, policy};
+use crate::producer::require_init;
+use crate::text;
+use crate::tracer::{Argument, Tracer};
+use instance::{Instance, OnFlushArgs, OnStopArgs};
+
+type OnSetup = unsafe extern "C" fn(
+    *const DataSourceType,
+    u32,
+    *const c_void,
+    usize,
+    *mut c_void,
+    *mut OnSetupArgs,
+) -> *mut c_void;
+type OnStart = unsafe extern "C" fn(*const DataSourceType, u32, *mut c_void, *mut c_void, *mut OnStartArgs);
+type OnStop = unsafe extern "C" fn(*const DataSourceType, u32, *mut c_void, *mut c_void, *mut OnStopArgs);
+type OnDestroy = unsafe extern "C" fn(*const DataSourceType, *mut c_void, *mut c_void);
+type OnFlush = unsafe extern "C" fn(*const DataSourceType, u32, *mut c_void, *mut c_void, *mut OnFlushArgs);
+type OnCreate = unsafe extern "C" fn(*const DataSourceType, u32, *mut Tracer, *mut c_void) -> *mut c_void;
+type OnDelete = unsafe extern "C" fn(*mut c_void);
+type OnClear = unsafe extern "C" fn(*mut c_void, *mut c_void) -> bool;
+
+/// `PerfettoDsImpl`: a type of data source. Lives for ever once it is registered.
+pub(crate) struct DataSourceType {
+    /// `*enabled_ptr`: there are instances.
+    enabled: AtomicBool,
+    settings: Mutex<Settings>,
+    registered: OnceLock<Registered>,
+}
+
+struct Registered {
+    source: &'static Source<Instance>,
+    /// As they were then; they do not change any more.
+    settings: Settings,
+}
+
+/// What the program says of the type.
+#[derive(Clone, Copy)]
+struct Settings {
+    on_setup: Option<OnSetup>,
+    on_start: Option<OnStart>,
+    on_stop: Option<OnStop>,
+    on_destroy: Option<OnDestroy>,
+    on_flush: Option<OnFlush>,
+    on_create_tls: Option<OnCreate>,
+    on_delete_tls: Option<OnDelete>,
+    on_create_incr: Option<OnCreate>,
+    on_delete_incr: Option<OnDelete>,
+    on_clear_incr: Option<OnClear>,
+    user_arg: Argument,
+    exhausted: BufferExhausted,
+    exhausted_by_config: bool,
+}
+
+impl Settings {
+    const NONE: Self = Self {
+        on_setup: None,
+        on_start: None,
+        on_stop: None,
+        on_destroy: None,
+        on_flush: None,
+        on_create_tls: None,
+        on_delete_tls: None,
+        on_create_incr: None,
+        on_delete_incr: None,
+        on_clear_incr: None,
+        user_arg: Argument(core::ptr::null_mut()),
+        exhausted: BufferExhausted::Drop,
+        exhausted_by_config: false,
+    };
+}
+
+/// The registered types; an instance finds its own by the place.
+static TYPES: Mutex<Vec<&'static DataSourceType>> = Mutex::new(Vec::new());
+
+fn types() -> MutexGuard<'static, Vec<&'static DataSourceType>> {
+    TYPES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl DataSourceType {
+    fn settings(&self) -> MutexGuard<'_, Settings> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes a setting; `false`: too late.
+    fn change(&self, change: impl FnOnce(&mut Settings)) -> bool {
+        let mut settings = self.settings();
+        let in_time = self.registered.get().is_none();
+        if in_time {
+            change(&mut settings);
+        }
+        in_time
+    }
+
+    /// As [`change`](Self::change), for what ends the process if it comes too late.
+    fn set(&self, what: &str, change: impl FnOnce(&mut Settings)) {
+        if !self.change(change) {
+            text::die(&format!("{what} of a data source that is registered"));
+        }
+    }
+
+    fn register(&'static self, descriptor: &DataSourceDescriptor) -> bool {
+        let mut types = types();
+        let settings = *self.settings();
+        let name = descriptor.name.as_ref().map(|name| name.to_str_lossy().into_owned()).unwrap_or_default();
+        let mut source = Source::new(String::leak(name)).tagged(types.len()).buffer_exhausted(settings.exhausted);
+        if settings.exhausted_by_config {
+            source = source.buffer_exhausted_by_config();
+        }
+        if settings.on_flush.is_some() {
+            source = source.on_flush(Instance::flush);
+        }
+        let source: &'static Source<Instance> = Box::leak(Box::new(source));
+        let _ = self.registered.set(Registered { source, settings });
+        types.push(self);
+        // The control thread looks for the type as soon as the source is known to it.
+        drop(types);
+        source.register_with(descriptor).is_ok()
+    }
+}
+
+/// What can be read of a malformed descriptor is used.
+///
+/// # Safety
+///
+/// As many bytes, or null.
+unsafe fn descriptor(begin: *const u8, size: usize) -> DataSourceDescriptor {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { text::block(begin, size) };
+    let mut descriptor = DataSourceDescriptor::default();
+    let _ = descriptor.merge(bytes, MAX_DECODE_DEPTH);
+    descriptor
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn PerfettoDsImplCreate() -> *mut DataSourceType {
+    Box::into_raw(Box::new(DataSourceType {
+        enabled: AtomicBool::new(false),
+        settings: Mutex::new(Settings::NONE),
+        registered: OnceLock::new(),
+    }))
+}
+
+/// Functions that set one callback.
+macro_rules! setters {
+    ($($function:ident $member:ident: $type:ty;)*) => {
+        $(#[unsafe(no_mangle)]
+        unsafe extern "C" fn $function(ds_impl: *const DataSourceType, callback: Option<$type>) {
+            // SAFETY: the contract: from create, and registration has not failed.
+            if let Some(ds) = unsafe { ds_impl.as_ref() } {
+                ds.set(stringify!($function), |settings| settings.$member = callback);
+            }
+        })*
+    };
+}
+
+setters! {
+    PerfettoDsSetOnSetupCallback on_setup: OnSetup;
+    PerfettoDsSetOnStartCallback on_start: OnStart;
+    PerfettoDsSetOnStopCallback on_stop: OnStop;
+    PerfettoDsSetOnDestroyCallback on_destroy: OnDestroy;
+    PerfettoDsSetOnFlushCallback on_flush: OnFlush;
+    PerfettoDsSetOnCreateTls on_create_tls: OnCreate;
+    PerfettoDsSetOnDeleteTls on_delete_tls: OnDelete;
+    PerfettoDsSetOnCreateIncr on_create_incr: OnCreate;
+    PerfettoDsSetOnDeleteIncr on_delete_incr: OnDelete;
+    PerfettoDsSetOnClearIncr on_clear_incr: OnClear;
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsSetCbUserArg(ds_impl: *const DataSourceType, user_arg: *mut c_void) {
+    // SAFETY: the contract: from create, and registration has not failed.
+    if let Some(ds) = unsafe { ds_impl.as_ref() } {
+        ds.set("PerfettoDsSetCbUserArg", |settings| settings.user_arg = Argument(user_arg));
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsSetBufferExhaustedPolicy(ds_impl: *const DataSourceType, policy: u32) -> bool {
+    let exhausted = match policy {
+        policy::DROP => BufferExhausted::Drop,
+        // A library does not abort its host.
+        policy::STALL_AND_ABORT | policy::STALL_AND_DROP => BufferExhausted::Stall,
+        _ => return false,
+    };
+    // SAFETY: the contract: from create, and registration has not failed.
+    unsafe { ds_impl.as_ref() }.is_some_and(|ds| ds.change(|settings| settings.exhausted = exhausted))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsSetBufferExhaustedPolicyConfigurable(
+    ds_impl: *const DataSourceType,
+    configurable: u8,
+) -> bool {
+    // SAFETY: the contract: from create, and registration has not failed.
+    unsafe { ds_impl.as_ref() }.is_some_and(|ds| ds.change(|settings| settings.exhausted_by_config = configurable == 1))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsImplRegister(
+    ds_impl: *mut DataSourceType,
+    enabled_ptr: *mut *const AtomicBool,
+    descriptor_begin: *const u8,
+    descriptor_size: usize,
+) -> bool {
+    require_init("PerfettoDsImplRegister");
+    if ds_impl.is_null() {
+        return false;
+    }
+    // SAFETY: the contract: from create, and registration has not failed. If it fails, only we have it.
+    let ds: &'static DataSourceType = unsafe { &*ds_impl };
+    if ds.registered.get().is_some() {
+        eprintln!("perfetto_c: a data source is registered a second time");
+    } else {
+        // SAFETY: the contract: as many bytes, or null.
+        let descriptor = unsafe { descriptor(descriptor_begin, descriptor_size) };
+        if !ds.register(&descriptor) {
+            // By the contract the pointer is dead now. The little that it points to stays: others may have begun to look at it.
+            return false;
+        }
+    }
+    if !enabled_ptr.is_null() {
+        // SAFETY: the contract: a variable of the program.
+        unsafe { enabled_ptr.write(&raw const ds.enabled) };
+    }
+    true
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsImplUpdateDescriptor(
+    ds_impl: *const DataSourceType,
+    descriptor_begin: *const u8,
+    descriptor_size: usize,
+) {
+    require_init("PerfettoDsImplUpdateDescriptor");
+    // SAFETY: the contract: from create, and registration has not failed.
+    let Some(registered) = unsafe { ds_impl.as_ref() }.and_then(|ds| ds.registered.get()) else { return };
+    // SAFETY: the contract: as many bytes, or null.
+    let descriptor = unsafe { descriptor(descriptor_begin, descriptor_size) };
+    if let Err(error) = registered.source.update_descriptor(&descriptor) {
+        eprintln!("perfetto_c: {error}");
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn PerfettoDsGetDefaultClockId() -> u32 {
+    raw::clock_id()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn PerfettoDsGetTimestamp() -> Timestamp {
+    Timestamp { clock_id: raw::clock_id(), value: raw::now_ns() }
+}

@@ -1,0 +1,250 @@
+//! The life of an instance.
+
+use core::ffi::c_void;
+use core::ptr;
+use core::sync::atomic::Ordering;
+use std::cell::RefCell;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use esatto::{DataSource, Flush, Setup, Stop, raw};
+
+use super::state::{CustomState, IncrementalState};
+use super::{DataSourceType, Registered, types};
+use crate::tracer::Argument;
+
+/// One instance of a type, with the context that the program has made for it.
+pub(crate) struct Instance {
+    ds: &'static DataSourceType,
+    slot: u32,
+    context: Argument,
+    lock: Mutex<Lock>,
+    unlocked: Condvar,
+}
+
+/// A lock that a thread may take several times, and others wait for.
+struct Lock {
+    owner: u32,
+    depth: u32,
+    /// The instance was to end meanwhile.
+    stop: Option<Stop>,
+}
+
+impl DataSource for Instance {
+    /// The bytes.
+    type Config = ();
+    type ThreadState = CustomState;
+    type IncrementalState = IncrementalState;
+
+    const STATE_IS_BOUND: bool = true;
+
+    fn setup(setup: &Setup<'_, ()>) -> Self {
+        let ds = types()[setup.tag()];
+        let slot = setup.instance() as u32;
+        let mut instance = Self {
+            ds,
+            slot,
+            context: Argument(ptr::null_mut()),
+            lock: Mutex::new(Lock { owner: 0, depth: 0, stop: None }),
+            unlocked: Condvar::new(),
+        };
+        let settings = &instance.registered().settings;
+        if let Some(on_setup) = settings.on_setup {
+            let config = setup.config_bytes();
+            // SAFETY: the contract of the callback; the config is there during the call.
+            let context = unsafe {
+                on_setup(ds, slot, config.as_ptr().cast(), config.len(), settings.user_arg.0, ptr::null_mut())
+            };
+            instance.context = Argument(context);
+        }
+        ds.enabled.store(true, Ordering::Release);
+        instance
+    }
+
+    fn start(&self) {
+        // Another instance that ended meanwhile may have cleared it.
+        self.ds.enabled.store(true, Ordering::Release);
+        let settings = &self.registered().settings;
+        if let Some(on_start) = settings.on_start {
+            // SAFETY: the contract of the callback.
+            unsafe { on_start(self.ds, self.slot, settings.user_arg.0, self.context.0, ptr::null_mut()) };
+        }
+    }
+
+    fn stop(&self, stop: Stop) {
+        let settings = &self.registered().settings;
+        let mut args = OnStopArgs { stop: Some(stop), instance: self };
+        if let Some(on_stop) = settings.on_stop {
+            // SAFETY: the contract of the callback; the arguments are there during the call.
+            unsafe { on_stop(self.ds, self.slot, settings.user_arg.0, self.context.0, &raw mut args) };
+        }
+        if let Some(stop) = args.stop {
+            self.complete(stop);
+        }
+    }
+
+    fn clear_incremental_state(state: &mut IncrementalState) {
+        state.clear_later();
+    }
+}
+
+impl Instance {
+    pub(super) fn flush(&self, flush: Flush) {
+        let settings = &self.registered().settings;
+        let mut args = OnFlushArgs { flush: Some(flush) };
+        if let Some(on_flush) = settings.on_flush {
+            // SAFETY: the contract of the callback; the arguments are there during the call.
+            unsafe { on_flush(self.ds, self.slot, settings.user_arg.0, self.context.0, &raw mut args) };
+        }
+    }
+
+    fn registered(&self) -> &'static Registered {
+        self.ds.registered.get().expect("only registered types have instances")
+    }
+
+    /// Ends the instance, at once or when nobody has it locked.
+    fn complete(&self, stop: Stop) {
+        let mut lock = self.locked();
+        if lock.depth == 0 {
+            drop(lock);
+            stop.complete();
+        } else {
+            lock.stop = Some(stop);
+        }
+    }
+
+    fn acquire(&self) {
+        let tid = raw::tid();
+        let lock = self.locked();
+        let others = |lock: &mut Lock| lock.depth != 0 && lock.owner != tid;
+        let mut lock = self.unlocked.wait_while(lock, others).unwrap_or_else(PoisonError::into_inner);
+        lock.owner = tid;
+        lock.depth += 1;
+    }
+
+    fn release(&self) {
+        let mut lock = self.locked();
+        lock.depth -= 1;
+        if lock.depth == 0 {
+            let stop = lock.stop.take();
+            drop(lock);
+            self.unlocked.notify_one();
+            drop(stop);
+        }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Lock> {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        let Registered { source, settings } = self.registered();
+        if source.recording() == 0 {
+            self.ds.enabled.store(false, Ordering::Release);
+        }
+        if let Some(on_destroy) = settings.on_destroy {
+            // SAFETY: the contract of the callback.
+            unsafe { on_destroy(self.ds, settings.user_arg.0, self.context.0) };
+        }
+    }
+}
+
+/// `PerfettoDsOnStopArgs`.
+pub(crate) struct OnStopArgs {
+    stop: Option<Stop>,
+    instance: *const Instance,
+}
+
+/// `PerfettoDsAsyncStopper`.
+pub(crate) struct AsyncStopper {
+    stop: Stop,
+    instance: Arc<Instance>,
+}
+
+/// `PerfettoDsOnFlushArgs`.
+pub(crate) struct OnFlushArgs {
+    flush: Option<Flush>,
+}
+
+/// `PerfettoDsAsyncFlusher`.
+pub(crate) struct AsyncFlusher(Flush);
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsOnStopArgsPostpone(args: *mut OnStopArgs) -> *mut AsyncStopper {
+    // SAFETY: the contract: in the callback that has them.
+    let Some(args) = (unsafe { args.as_mut() }) else { return ptr::null_mut() };
+    // SAFETY: as above: the instance is calling.
+    let instance = unsafe { &*args.instance };
+    let shared = instance.registered().source.instance(instance.slot as usize);
+    match (shared, args.stop.take()) {
+        (Some(instance), Some(stop)) => Box::into_raw(Box::new(AsyncStopper { stop, instance })),
+        (_, stop) => {
+            args.stop = stop;
+            ptr::null_mut()
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsStopDone(stopper: *mut AsyncStopper) {
+    if !stopper.is_null() {
+        // SAFETY: the contract: from postpone, and this is the first time.
+        let AsyncStopper { stop, instance } = *unsafe { Box::from_raw(stopper) };
+        instance.complete(stop);
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsOnFlushArgsPostpone(args: *mut OnFlushArgs) -> *mut AsyncFlusher {
+    // SAFETY: the contract: in the callback that has them.
+    let flush = unsafe { args.as_mut() }.and_then(|args| args.flush.take());
+    flush.map_or(ptr::null_mut(), |flush| Box::into_raw(Box::new(AsyncFlusher(flush))))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsFlushDone(flusher: *mut AsyncFlusher) {
+    if !flusher.is_null() {
+        // SAFETY: the contract: from postpone, and this is the first time.
+        unsafe { Box::from_raw(flusher) }.0.complete();
+    }
+}
+
+thread_local! {
+    /// What this thread has locked.
+    static LOCKED: RefCell<Vec<Arc<Instance>>> = const { RefCell::new(Vec::new()) };
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsImplGetInstanceLocked(ds_impl: *const DataSourceType, inst_id: u32) -> *mut c_void {
+    // SAFETY: the contract: from create, and registration has not failed.
+    let registered = unsafe { ds_impl.as_ref() }.and_then(|ds| ds.registered.get());
+    let Some(instance) = registered.and_then(|registered| registered.source.instance(inst_id as usize)) else {
+        return ptr::null_mut();
+    };
+    let context = instance.context.0;
+    if context.is_null() {
+        return context;
+    }
+    instance.acquire();
+    // It may have ended while we waited for whoever had it.
+    let now = registered.and_then(|registered| registered.source.instance(inst_id as usize));
+    if !now.is_some_and(|now| Arc::ptr_eq(&now, &instance)) {
+        instance.release();
+        return ptr::null_mut();
+    }
+    let _ = LOCKED.try_with(|locked| locked.borrow_mut().push(instance));
+    context
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsImplReleaseInstanceLocked(ds_impl: *const DataSourceType, inst_id: u32) {
+    let instance = LOCKED.try_with(|locked| {
+        let mut locked = locked.borrow_mut();
+        let is_it = |instance: &Arc<Instance>| ptr::eq(instance.ds, ds_impl) && instance.slot == inst_id;
+        locked.iter().rposition(is_it).map(|at| locked.remove(at))
+    });
+    if let Ok(Some(instance)) = instance {
+        instance.release();
+    }
+}

@@ -1,0 +1,139 @@
+//! A trace point: a turn for each instance.
+
+use core::ffi::c_void;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::Ordering;
+
+use esatto::raw;
+
+use super::state::{CustomState, IncrementalState, Maker};
+use super::{DataSourceType, Registered};
+use crate::abi::TracerIterator;
+use crate::tracer::Tracer;
+
+impl DataSourceType {
+    fn maker_of_tls(&'static self, registered: &Registered, slot: u32, tracer: *mut Tracer) -> Maker {
+        let settings = &registered.settings;
+        let (create, delete) = (settings.on_create_tls, settings.on_delete_tls);
+        Maker { ds: self, slot, tracer, create, delete, user_arg: settings.user_arg }
+    }
+
+    fn maker_of_incr(&'static self, registered: &Registered, slot: u32, tracer: *mut Tracer) -> Maker {
+        let settings = &registered.settings;
+        let (create, delete) = (settings.on_create_incr, settings.on_delete_incr);
+        Maker { ds: self, slot, tracer, create, delete, user_arg: settings.user_arg }
+    }
+
+    /// The turn of the next instance; leaves the trace point if there is none.
+    ///
+    /// # Safety
+    ///
+    /// The tracer is of this thread, which is in a trace point of this type.
+    unsafe fn next(&'static self, registered: &Registered, tracer: *mut Tracer) -> TracerIterator {
+        loop {
+            // SAFETY: the caller's promise. Nobody else uses it: the reference ends before anything of the program's is called.
+            let Some(slot) = (unsafe { (*tracer).next_instance() }) else {
+                raw::leave();
+                return TracerIterator::end();
+            };
+            let open = raw::begin(registered.source, slot as usize, |open| {
+                let state: *mut CustomState = open.thread_state;
+                let incremental: *mut IncrementalState = open.incremental_state;
+                (NonNull::from(open.packets), state, incremental)
+            });
+            let Some((writer, state, incremental)) = open else { continue };
+            // SAFETY: as above.
+            let here = unsafe { &mut *tracer };
+            here.writer = Some(writer);
+            here.thread_state = state.cast();
+            here.incremental_state = incremental.cast();
+            // SAFETY: belongs to the writer of this thread, and stays where it is as long as the thread is in the trace point.
+            unsafe { (*state).make(&self.maker_of_tls(registered, slot, tracer)) };
+            // SAFETY: as above.
+            unsafe { (*incremental).make(&self.maker_of_incr(registered, slot, tracer)) };
+            return TracerIterator::at(slot, tracer);
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsImplTraceIterateBegin(ds_impl: *const DataSourceType) -> TracerIterator {
+    // SAFETY: the contract: from create, and registration has not failed.
+    let Some(ds) = (unsafe { ds_impl.as_ref() }) else { return TracerIterator::end() };
+    if !ds.enabled.load(Ordering::Relaxed) {
+        return TracerIterator::end();
+    }
+    let Some(registered) = ds.registered.get() else { return TracerIterator::end() };
+    match Tracer::enter(registered.source.recording()) {
+        // SAFETY: of this thread, which has just entered.
+        Some(tracer) => unsafe { ds.next(registered, tracer) },
+        None => TracerIterator::end(),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsImplTraceIterateNext(ds_impl: *const DataSourceType, iterator: *mut TracerIterator) {
+    // SAFETY: the contract: from begin.
+    let Some((ds, registered, iterator)) = (unsafe { open(ds_impl, iterator) }) else { return };
+    // SAFETY: as above.
+    unsafe { &mut *iterator.tracer }.forget_instance();
+    raw::end(registered.source, iterator.inst_id as usize);
+    // SAFETY: as above.
+    *iterator = unsafe { ds.next(registered, iterator.tracer) };
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsImplTraceIterateBreak(ds_impl: *const DataSourceType, iterator: *mut TracerIterator) {
+    // SAFETY: the contract: from begin.
+    let Some((_, registered, iterator)) = (unsafe { open(ds_impl, iterator) }) else { return };
+    // SAFETY: as above.
+    unsafe { &mut *iterator.tracer }.forget_instance();
+    raw::end(registered.source, iterator.inst_id as usize);
+    raw::leave();
+    *iterator = TracerIterator::end();
+}
+
+/// An iteration that goes on.
+///
+/// # Safety
+///
+/// Null, or from create and begin.
+unsafe fn open<'a>(
+    ds_impl: *const DataSourceType,
+    iterator: *mut TracerIterator,
+) -> Option<(&'static DataSourceType, &'static Registered, &'a mut TracerIterator)> {
+    // SAFETY: the caller's promise.
+    let ds: &'static DataSourceType = unsafe { ds_impl.as_ref() }?;
+    // SAFETY: the caller's promise.
+    let iterator = unsafe { iterator.as_mut() }?;
+    (!iterator.tracer.is_null()).then_some((ds, ds.registered.get()?, iterator))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsImplGetCustomTls(
+    _ds_impl: *const DataSourceType,
+    tracer: *mut Tracer,
+    _inst_id: u32,
+) -> *mut c_void {
+    // SAFETY: the contract: of an iteration of this thread that goes on.
+    let state = unsafe { tracer.as_ref() }.map_or(ptr::null_mut(), |tracer| tracer.thread_state);
+    // SAFETY: as in `next`.
+    unsafe { state.cast::<CustomState>().as_ref() }.map_or(ptr::null_mut(), CustomState::get)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsImplGetIncrementalState(
+    ds_impl: *const DataSourceType,
+    tracer: *mut Tracer,
+    inst_id: u32,
+) -> *mut c_void {
+    // SAFETY: the contract: from create, and registration has not failed.
+    let ds: Option<&'static DataSourceType> = unsafe { ds_impl.as_ref() };
+    let Some((ds, registered)) = ds.and_then(|ds| Some((ds, ds.registered.get()?))) else { return ptr::null_mut() };
+    // SAFETY: the contract: of an iteration of this thread that goes on.
+    let state = unsafe { tracer.as_ref() }.map_or(ptr::null_mut(), |tracer| tracer.incremental_state);
+    let maker = ds.maker_of_incr(registered, inst_id, tracer);
+    // SAFETY: as in `next`.
+    let state = unsafe { state.cast::<IncrementalState>().as_mut() };
+    state.map_or(ptr::null_mut(), |state| state.get(&maker, registered.settings.on_clear_incr))
+}

@@ -1,0 +1,109 @@
+//! The trace points of the SDK that stand for those of the program: one for each category, kind, name and names of annotations.
+//!
+//! They are found by content, because strings of C may change under one address.
+
+use core::hash::{Hash, Hasher};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::DefaultHasher;
+use std::sync::{LazyLock, PoisonError, RwLock};
+
+use esatto::{Category, Kind, Name, Site};
+
+use crate::category::CategoryImpl;
+
+/// Trace points that are remembered. Names beyond them, which then are made at run time, are written in full.
+const MAX_SITES: usize = 16384;
+
+/// Trace points that a thread finds without a lock.
+const CACHE: usize = 256;
+
+/// A trace point, or one that stands in for others of its kind.
+#[derive(Clone, Copy)]
+pub(super) struct Known {
+    pub(super) site: &'static Site,
+    /// It knows its name and those of its annotations.
+    pub(super) is_named: bool,
+}
+
+/// What a trace point is found by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Key<'a> {
+    /// Address of the category; 0: it comes with the event.
+    category: usize,
+    kind: u8,
+    name: Option<&'a str>,
+    args: &'a [&'a str],
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    hash: u64,
+    key: Key<'static>,
+    site: &'static Site,
+}
+
+thread_local! {
+    static NEAR: RefCell<[Option<&'static Entry>; CACHE]> = const { RefCell::new([None; CACHE]) };
+}
+
+static ALL: LazyLock<RwLock<HashMap<Key<'static>, &'static Entry>>> = LazyLock::new(RwLock::default);
+
+/// The trace point for an event. `None`: there can be no more of them, not even without names.
+pub(super) fn find(
+    category: &'static CategoryImpl,
+    has_category: bool,
+    kind: Kind,
+    name: Option<&str>,
+    args: &[&str],
+) -> Option<Known> {
+    let address = if has_category { core::ptr::from_ref(category).addr() } else { 0 };
+    let key = Key { category: address, kind: kind as u8, name, args };
+    let category = if has_category { category.category() } else { Category::of_argument() };
+    if let Some(site) = near(&key, || far(&key, category, kind, MAX_SITES)) {
+        return Some(Known { site, is_named: true });
+    }
+    let key = Key { name: None, args: &[], ..key };
+    // As many as there are categories and kinds.
+    let site = near(&key, || far(&key, category, kind, usize::MAX))?;
+    Some(Known { site, is_named: false })
+}
+
+/// Looks where this thread has looked before.
+fn near(key: &Key<'_>, far: impl FnOnce() -> Option<&'static Entry>) -> Option<&'static Site> {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    let hash = hasher.finish();
+    let place = hash as usize % CACHE;
+    let known = NEAR.try_with(|near| near.borrow()[place]).ok().flatten();
+    if let Some(entry) = known.filter(|entry| entry.hash == hash && entry.key == *key) {
+        return Some(entry.site);
+    }
+    let entry = far()?;
+    let _ = NEAR.try_with(|near| near.borrow_mut()[place] = Some(entry));
+    Some(entry.site)
+}
+
+fn far(key: &Key<'_>, category: &'static Category, kind: Kind, max: usize) -> Option<&'static Entry> {
+    if let Some(entry) = ALL.read().unwrap_or_else(PoisonError::into_inner).get(key) {
+        return Some(entry);
+    }
+    let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
+    if let Some(entry) = all.get(key) {
+        return Some(entry);
+    }
+    if all.len() >= max {
+        return None;
+    }
+    let leak = |text: &str| -> &'static str { text.to_owned().leak() };
+    let name = key.name.map(leak);
+    let args: &'static [&'static str] = key.args.iter().map(|name| leak(name)).collect::<Vec<_>>().leak();
+    let names: &'static [Name] = args.iter().map(|name| Name::new(name)).collect::<Vec<_>>().leak();
+    let site: &'static Site = Box::leak(Box::new(Site::new(category, kind, name, names)));
+    let owned = Key { category: key.category, kind: key.kind, name, args };
+    let mut hasher = DefaultHasher::new();
+    owned.hash(&mut hasher);
+    let entry: &'static Entry = Box::leak(Box::new(Entry { hash: hasher.finish(), key: owned, site }));
+    all.insert(owned, entry);
+    Some(entry)
+}

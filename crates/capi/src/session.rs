@@ -1,0 +1,185 @@
+//! Sessions (`docs/spec/c-abi.md` §9).
+
+use core::ffi::c_void;
+use core::ptr;
+use core::time::Duration;
+
+use esatto::{Backend, Session, TraceConfig};
+use esatto_protozero::{MAX_DECODE_DEPTH, Owned};
+
+use crate::producer::require_init;
+use crate::text;
+use crate::tracer::Argument;
+
+type OnStop = unsafe extern "C" fn(*mut SessionImpl, *mut c_void);
+type OnFlush = unsafe extern "C" fn(*mut SessionImpl, bool, *mut c_void);
+type OnRead = unsafe extern "C" fn(*mut SessionImpl, *const c_void, usize, bool, *mut c_void);
+
+/// `PerfettoTracingSessionImpl`.
+pub(crate) struct SessionImpl {
+    /// `None`: it could not be opened, and does nothing.
+    session: Option<Session>,
+}
+
+/// A session, to be handed to callbacks.
+#[derive(Clone, Copy)]
+struct Handle(*mut SessionImpl);
+
+// SAFETY: it is only handed on; programs say by the contract that any thread may have it.
+unsafe impl Send for Handle {}
+
+impl SessionImpl {
+    fn open(backend: Backend) -> *mut Self {
+        require_init("a session");
+        let session = Session::open(backend).map_err(|error| eprintln!("perfetto_c: {error}")).ok();
+        Box::into_raw(Box::new(Self { session }))
+    }
+}
+
+/// The session, if it can do anything.
+///
+/// # Safety
+///
+/// Null, or from create and not destroyed.
+unsafe fn of<'a>(session: *const SessionImpl) -> Option<&'a Session> {
+    // SAFETY: the caller's promise.
+    unsafe { session.as_ref() }?.session.as_ref()
+}
+
+/// Zero milliseconds mean what the config says.
+fn timeout(timeout_ms: u32) -> Option<Duration> {
+    (timeout_ms != 0).then(|| Duration::from_millis(timeout_ms.into()))
+}
+
+/// Says how an operation went whose caller does not ask.
+fn note(result: Result<(), esatto::Error>) {
+    if let Err(error) = result {
+        eprintln!("perfetto_c: {error}");
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn PerfettoTracingSessionSystemCreate() -> *mut SessionImpl {
+    SessionImpl::open(Backend::System)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn PerfettoTracingSessionInProcessCreate() -> *mut SessionImpl {
+    SessionImpl::open(Backend::InProcess)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoTracingSessionSetup(session: *mut SessionImpl, cfg_begin: *const u8, cfg_len: usize) {
+    // SAFETY: the contract: from create, and not destroyed.
+    let Some(session) = (unsafe { of(session) }) else { return };
+    let mut config = TraceConfig::default();
+    // SAFETY: the contract: as many bytes, or null. What can be read of a malformed config is used.
+    let _ = config.merge(unsafe { text::block(cfg_begin, cfg_len) }, MAX_DECODE_DEPTH);
+    session.set_up(config).then(note);
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoTracingSessionSetStopCb(
+    session: *mut SessionImpl,
+    callback: Option<OnStop>,
+    user_arg: *mut c_void,
+) {
+    let (handle, argument) = (Handle(session), Argument(user_arg));
+    // SAFETY: the contract: from create, and not destroyed.
+    if let (Some(session), Some(callback)) = (unsafe { of(session) }, callback) {
+        session.on_stop(move |_| {
+            let (handle, argument) = (handle, argument);
+            // SAFETY: the contract of the callback.
+            unsafe { callback(handle.0, argument.0) };
+        });
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoTracingSessionStartAsync(session: *mut SessionImpl) {
+    // SAFETY: the contract: from create, and not destroyed.
+    if let Some(session) = unsafe { of(session) } {
+        session.start_recording().then(note);
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoTracingSessionStartBlocking(session: *mut SessionImpl) {
+    // SAFETY: the contract: from create, and not destroyed.
+    if let Some(session) = unsafe { of(session) } {
+        note(session.start_recording().wait());
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoTracingSessionStopAsync(session: *mut SessionImpl) {
+    // SAFETY: the contract: from create, and not destroyed.
+    if let Some(session) = unsafe { of(session) } {
+        session.stop_recording().then(note);
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoTracingSessionStopBlocking(session: *mut SessionImpl) {
+    // SAFETY: the contract: from create, and not destroyed.
+    if let Some(session) = unsafe { of(session) } {
+        note(session.stop_recording().wait());
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoTracingSessionFlushAsync(
+    session: *mut SessionImpl,
+    timeout_ms: u32,
+    callback: Option<OnFlush>,
+    user_arg: *mut c_void,
+) {
+    let (handle, argument) = (Handle(session), Argument(user_arg));
+    let tell = move |success| {
+        let (handle, argument) = (handle, argument);
+        if let Some(callback) = callback {
+            // SAFETY: the contract of the callback.
+            unsafe { callback(handle.0, success, argument.0) };
+        }
+    };
+    // SAFETY: the contract: from create, and not destroyed.
+    match unsafe { of(session) } {
+        Some(session) => session.flush(timeout(timeout_ms)).then(move |result| tell(result.is_ok())),
+        None => tell(false),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoTracingSessionFlushBlocking(session: *mut SessionImpl, timeout_ms: u32) -> bool {
+    // SAFETY: the contract: from create, and not destroyed.
+    unsafe { of(session) }.is_some_and(|session| session.flush(timeout(timeout_ms)).wait().is_ok())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoTracingSessionReadTraceBlocking(
+    session: *mut SessionImpl,
+    callback: Option<OnRead>,
+    user_arg: *mut c_void,
+) {
+    let Some(callback) = callback else { return };
+    let (handle, argument) = (Handle(session), Argument(user_arg));
+    // SAFETY: the contract: from create, and not destroyed.
+    if let Some(session) = unsafe { of(session) } {
+        let read = session.read_with(move |chunk| {
+            let (handle, argument) = (handle, argument);
+            // SAFETY: the contract of the callback.
+            unsafe { callback(handle.0, chunk.as_ptr().cast(), chunk.len(), true, argument.0) };
+        });
+        note(read.wait());
+    }
+    // SAFETY: the contract of the callback. The last one comes from this thread; nobody else calls it any more.
+    unsafe { callback(session, ptr::null(), 0, false, user_arg) };
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoTracingSessionDestroy(session: *mut SessionImpl) {
+    if !session.is_null() {
+        // SAFETY: the contract: from create, and not destroyed.
+        drop(unsafe { Box::from_raw(session) });
+    }
+}

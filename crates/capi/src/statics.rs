@@ -1,0 +1,34 @@
+//! The data symbols (`docs/spec/c-abi.md` §3).
+//!
+//! Programs have copies of them, which the dynamic linker makes everybody use, this library included. So they are never linked directly
+//! (`-Bsymbolic`).
+
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+
+use crate::category::CategoryImpl;
+
+#[unsafe(no_mangle)]
+static perfetto_atomic_false: AtomicBool = AtomicBool::new(false);
+
+#[unsafe(no_mangle)]
+static perfetto_te_any_categories: AtomicPtr<CategoryImpl> = AtomicPtr::new(ptr::null_mut());
+
+#[unsafe(no_mangle)]
+static perfetto_te_any_categories_enabled: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
+
+#[unsafe(no_mangle)]
+static perfetto_te_process_track_uuid: AtomicU64 = AtomicU64::new(0);
+
+/// Track events have begun.
+pub(crate) fn publish_any_categories(any: &'static CategoryImpl) {
+    perfetto_te_any_categories_enabled.store(any.flag().as_ptr().cast(), Ordering::Release);
+    perfetto_te_any_categories.store(ptr::from_ref(any).cast_mut(), Ordering::Release);
+}
+
+pub(crate) fn publish_process_uuid(uuid: u64) {
+    perfetto_te_process_track_uuid.store(uuid, Ordering::Relaxed);
+}
+
+/// Never written; here so that the linker keeps it, and to show that it is what it says.
+const _: fn() -> bool = || perfetto_atomic_false.load(Ordering::Relaxed);

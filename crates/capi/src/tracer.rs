@@ -1,0 +1,150 @@
+//! The trace point that a thread is in, as long as the program iterates over instances.
+
+use core::ffi::c_void;
+use core::ptr::{self, NonNull};
+use std::cell::UnsafeCell;
+
+use esatto::raw::{self, Sequence};
+use esatto_shm::TraceWriter;
+
+use crate::abi::{StreamWriter, TracerIterator};
+use crate::packet::Packet;
+use crate::stream::Target;
+
+thread_local! {
+    static TRACER: UnsafeCell<Tracer> = const { UnsafeCell::new(Tracer::new()) };
+}
+
+/// `PerfettoDsTracerImpl`: one per thread, because a thread is in one trace point at a time.
+pub(crate) struct Tracer {
+    /// A [`Target::Packet`].
+    target: Target,
+    /// Of the instance that it is the turn of; valid as long as it is.
+    pub(crate) writer: Option<NonNull<TraceWriter>>,
+    /// Likewise, if it is an instance of track events.
+    pub(crate) sequence: *mut Sequence,
+    /// Likewise, if it is one of a data source: its `CustomState`.
+    pub(crate) thread_state: *mut c_void,
+    /// Likewise, its `IncrementalState`.
+    pub(crate) incremental_state: *mut c_void,
+    /// The instances whose turn is still to come, one bit each.
+    pub(crate) rest: u32,
+}
+
+impl Tracer {
+    const fn new() -> Self {
+        Self {
+            target: Target::Packet(Packet::new()),
+            writer: None,
+            sequence: ptr::null_mut(),
+            thread_state: ptr::null_mut(),
+            incremental_state: ptr::null_mut(),
+            rest: 0,
+        }
+    }
+
+    /// Enters a trace point for these instances. `None`: the thread is in one already, or about to end.
+    pub(crate) fn enter(instances: u32) -> Option<*mut Self> {
+        let tracer = TRACER.try_with(UnsafeCell::get).ok()?;
+        if !raw::enter() {
+            return None;
+        }
+        // SAFETY: of this thread, which was in no trace point, so that nobody uses it.
+        unsafe { (*tracer).rest = instances };
+        Some(tracer)
+    }
+
+    /// The next instance, whose turn it is.
+    pub(crate) fn next_instance(&mut self) -> Option<u32> {
+        self.forget_instance();
+        let slot = self.rest.trailing_zeros();
+        self.rest &= self.rest.wrapping_sub(1);
+        (slot < u32::BITS).then_some(slot)
+    }
+
+    /// The turn of an instance is over. A packet that was not ended is dropped.
+    pub(crate) fn forget_instance(&mut self) {
+        if let Target::Packet(packet) = &mut self.target {
+            packet.finish(false);
+        }
+        self.writer = None;
+        self.sequence = ptr::null_mut();
+        self.thread_state = ptr::null_mut();
+        self.incremental_state = ptr::null_mut();
+    }
+}
+
+impl TracerIterator {
+    /// No instance.
+    pub(crate) const fn end() -> Self {
+        Self { inst_id: 0, tls: ptr::null_mut(), tracer: ptr::null_mut() }
+    }
+
+    pub(crate) const fn at(inst_id: u32, tracer: *mut Tracer) -> Self {
+        Self { inst_id, tls: tracer.cast(), tracer }
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsTracerImplPacketBegin(tracer: *mut Tracer) -> StreamWriter {
+    // SAFETY: the contract: of an iteration of this thread that goes on, or null.
+    let open = unsafe { tracer.as_mut() }.and_then(|tracer| Some((tracer.writer?, &mut tracer.target)));
+    let Some((writer, target)) = open else { return StreamWriter::new(ptr::null_mut(), crate::stream::Window::NONE) };
+    if let Target::Packet(packet) = target {
+        packet.begin(writer);
+    }
+    let window = target.window();
+    StreamWriter::new(target, window)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsTracerImplPacketEnd(_tracer: *mut Tracer, writer: *mut StreamWriter) {
+    // SAFETY: the contract: from packet begin.
+    let Some(writer) = (unsafe { writer.as_mut() }) else { return };
+    // SAFETY: as above.
+    if let Some(Target::Packet(packet)) = unsafe { writer.synced() } {
+        packet.finish(true);
+    }
+    // Who ends twice finds nothing the second time.
+    writer.target = ptr::null_mut();
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsTracerImplFlush(
+    tracer: *mut Tracer,
+    callback: Option<unsafe extern "C" fn(*mut c_void)>,
+    user_arg: *mut c_void,
+) {
+    // SAFETY: the contract: of an iteration of this thread that goes on.
+    let Some(mut writer) = unsafe { tracer.as_mut() }.and_then(|tracer| tracer.writer) else { return };
+    // SAFETY: as above.
+    let writer = unsafe { writer.as_mut() };
+    match callback {
+        None => writer.flush(),
+        Some(callback) => {
+            let argument = Argument(user_arg);
+            writer.flush_with(move || {
+                let argument = argument;
+                // SAFETY: the contract: it may be called with the argument on any thread.
+                unsafe { callback(argument.0) };
+            });
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsTracerImplGetDropCount(tracer: *mut Tracer) -> u64 {
+    // SAFETY: the contract: of an iteration of this thread that goes on.
+    let writer = unsafe { tracer.as_ref() }.and_then(|tracer| tracer.writer);
+    // SAFETY: as above.
+    writer.map_or(0, |writer| unsafe { writer.as_ref() }.drop_count())
+}
+
+/// What the program wants its callback to be called with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Argument(pub(crate) *mut c_void);
+
+// SAFETY: it is only handed on; programs say by the contract that any thread may have it.
+unsafe impl Send for Argument {}
+// SAFETY: as above.
+unsafe impl Sync for Argument {}

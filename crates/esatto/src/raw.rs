@@ -1,0 +1,118 @@
+//! What libraries that offer tracing to other languages stand on: trace points that consist of several calls, sequences that others write to, and
+//! categories with other rules. Not part of the interface: it changes with the C library that it is made for.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::arg::Arg;
+use crate::category::Category;
+use crate::site::Site;
+use crate::sys::threads;
+use crate::{clock, control, ids, instance, process, registry, thread};
+
+pub use crate::category::{Foreign, Role};
+pub use crate::data_source::open::{Open, begin, end};
+pub use crate::sequence::Sequence;
+
+/// Enters a trace point and stays in it until [`leave`]; meanwhile all others of the thread do nothing. `false`: it is in one already, or about to end.
+#[must_use]
+pub fn enter() -> bool {
+    threads::stay()
+}
+
+/// Leaves what [`enter`] entered.
+pub fn leave() {
+    threads::leave();
+}
+
+/// The sequence of track events of this thread, which has [entered](enter), for an instance. `None`: the instance has ended.
+pub fn sequence<R>(instance: usize, f: impl FnOnce(&mut Sequence) -> R) -> Option<R> {
+    threads::with_stayed(|thread| thread.sequence(instance).map(f)).flatten()
+}
+
+/// Records in these instances, whatever the category of the site says.
+pub fn record_in(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
+    thread::record_in(instances, site, args)
+}
+
+/// Hands what this thread has recorded to the service.
+pub fn flush() {
+    thread::flush();
+}
+
+/// Registers a category without telling services; returns whether there is something to [`publish`].
+pub fn register(category: &'static Category) -> bool {
+    registry::register_quietly(&[category])
+}
+
+/// Takes a category out of the list, in which nobody traces any more.
+pub fn unregister(category: &'static Category) {
+    registry::remove(category);
+}
+
+/// Tells services of the categories.
+pub fn publish() {
+    registry::publish();
+}
+
+/// The track of the process.
+#[must_use]
+pub fn process_uuid() -> u64 {
+    ids::process_uuid()
+}
+
+/// The number of the calling thread as the system has it.
+#[must_use]
+pub fn tid() -> u32 {
+    process::tid()
+}
+
+/// 64-bit FNV-1a.
+#[must_use]
+pub const fn fnv(bytes: &[u8]) -> u64 {
+    ids::fnv(bytes)
+}
+
+/// The time, in the clock of timestamps.
+#[must_use]
+pub fn now_ns() -> u64 {
+    clock::now_ns()
+}
+
+/// The number of the clock of timestamps.
+#[must_use]
+pub fn clock_id() -> u32 {
+    clock::trace_clock_id()
+}
+
+/// Whether there is a control thread: some backend was initialised.
+#[must_use]
+pub fn is_initialised() -> bool {
+    control::handle().is_some()
+}
+
+/// Whether the calling thread is the control thread, which cannot wait.
+#[must_use]
+pub fn is_control_thread() -> bool {
+    control::is_current_thread()
+}
+
+/// Whether the configuration of an instance enables a category that is not registered, by the rules of the C library. Takes a lock.
+#[must_use]
+pub fn is_enabled(instance: usize, name: &str, tags: &[&str]) -> bool {
+    instance < instance::MAX_INSTANCES
+        && instance::get(instance)
+            .1
+            .is_some_and(|instance| crate::filter::enables_foreign(&instance.config, name, tags))
+}
+
+/// What the service inside of this process says of its machine; 0: that it is this one.
+static MACHINE_ID: AtomicU32 = AtomicU32::new(0);
+
+/// Lets a service inside of this process that starts later count its producers to a machine with this number.
+pub fn set_machine_id(machine_id: u32) {
+    MACHINE_ID.store(machine_id, Ordering::Relaxed);
+}
+
+pub(crate) fn machine_id() -> u32 {
+    MACHINE_ID.load(Ordering::Relaxed)
+}
