@@ -1,7 +1,7 @@
 //! Sessions (`docs/spec/c-abi.md` §9).
 
 use core::ffi::c_void;
-use core::ptr;
+use core::ptr::NonNull;
 use core::time::Duration;
 
 use esatto::{Backend, Session, TraceConfig};
@@ -172,8 +172,10 @@ unsafe extern "C" fn PerfettoTracingSessionReadTraceBlocking(
         });
         note(read.wait());
     }
+    // Not null, though the contract allows it: the official Rust crate makes a slice of it.
+    let nothing: *const c_void = NonNull::<u8>::dangling().as_ptr().cast();
     // SAFETY: the contract of the callback. The last one comes from this thread; nobody else calls it any more.
-    unsafe { callback(session, ptr::null(), 0, false, user_arg) };
+    unsafe { callback(session, nothing, 0, false, user_arg) };
 }
 
 #[unsafe(no_mangle)]
