@@ -1,0 +1,8 @@
+//! The library as programs see it: its symbols, and programs in C and C++ that are linked with it.
+
+mod build;
+mod data_sources_record;
+mod headers_compile_in_c_and_cxx;
+mod programs_without_a_service;
+mod symbols_are_those_of_the_contract;
+mod track_events_are_read_as_they_were_written;
